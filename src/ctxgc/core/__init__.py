@@ -1,0 +1,1 @@
+"""The cellar: pure functions and plain data, without clock, randomness, files or network."""
