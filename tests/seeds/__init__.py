@@ -1,0 +1,57 @@
+"""What the five seed documents ask for, as data: one module per seed, one entry per named part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+SEEDS: dict[str, str] = {
+    "S0": "GC-inspired heuristic pruning",
+    "S1": "GC engine implementation",
+    "S2": "GC plugins and budget integration",
+    "S3": "Context GC plugins",
+    "S4": "Context management strategy",
+}
+
+ISSUES: dict[int, str] = {
+    2: "Engine",
+    3: "Sessions",
+    4: "Stores and guard",
+    5: "MCP server",
+}
+
+DELIVERED: frozenset[int] = frozenset({2})
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One thing a seed asks for, the issue that delivers it, and the file it lives in.
+
+    `deferred` names the issue that will deliver it; None means that it must be proven now.
+    `code` is a path below `src/ctxgc`, or empty while the code does not exist.
+    """
+
+    id: str
+    says: str
+    seed: str
+    section: str
+    issue: int
+    code: str = ""
+    deferred: str | None = None
+
+
+def section(
+    prefix: str, title: str, parts: Mapping[str, str], *, issue: int, code: str = ""
+) -> Iterator[Requirement]:
+    """Yield one requirement per part of a seed's section, with ids `prefix.part`."""
+    deferred = None if issue in DELIVERED else f"issue {issue}: {ISSUES[issue]}"
+    for name, says in parts.items():
+        yield Requirement(
+            id=f"{prefix}.{name}",
+            says=says,
+            seed=prefix.partition(".")[0],
+            section=title,
+            issue=issue,
+            code=code,
+            deferred=deferred,
+        )

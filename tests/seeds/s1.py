@@ -1,0 +1,135 @@
+"""S1: task 03, the GC engine."""
+
+from __future__ import annotations
+
+from tests.seeds import Requirement, section
+
+ENTRIES: tuple[Requirement, ...] = (
+    *section(
+        "S1.engine",
+        "GC engine interface",
+        {
+            "interface": "`IGCEngine` names the four methods, and `GCEngine` implements them.",
+            "analyze-pruning-candidates": "`analyze_pruning_candidates(segments, roots)` lists candidates.",
+            "compute-reachability": "`compute_reachability(roots, references)` returns a set of ids.",
+            "score-segment": "`score_segment(segment, now)` returns a float.",
+            "generate-pruning-plan": "`generate_pruning_plan(candidates, target_tokens)` returns a plan.",
+        },
+        issue=2,
+        code="core/engine.py",
+    ),
+    *section(
+        "S1.roots",
+        "Root set computation",
+        {
+            "current-task": "Segments with the task id of the current task are roots.",
+            "active-file": "Segments with the path of the active file are roots.",
+            "recent-messages": "The last N messages are roots; N is configurable.",
+            "recent-messages-default": "N is 10 unless told otherwise.",
+            "pinned": "Segments with `pinned=True` are roots.",
+            "recent-decisions": "Decisions created in the last hour are roots.",
+        },
+        issue=2,
+        code="core/roots.py",
+    ),
+    *section(
+        "S1.mark",
+        "Mark-and-sweep reachability",
+        {
+            "mark-phase": "From the roots, all referenced segments are marked recursively.",
+            "sweep-phase": "Unmarked segments are potential candidates.",
+            "references-field": "References in the segment's own field build the graph.",
+            "references-in-tags": "References in the segment's tags build the graph.",
+        },
+        issue=2,
+        code="core/mark.py",
+    ),
+    *section(
+        "S1.score",
+        "Segment scoring",
+        {
+            "recency": "Recency is the age of the last touch in days; older scores higher.",
+            "type-log": "A log scores 1.0.",
+            "type-note": "A note scores 0.8.",
+            "type-code": "Code scores 0.5.",
+            "type-message": "A message scores 0.3.",
+            "type-summary": "A summary scores 0.2.",
+            "type-decision": "A decision scores 0.1.",
+            "type-unknown": "A type that the table lacks scores 0.5.",
+            "refcount": "The refcount counts as 1 / (refcount + 1).",
+            "generation": "The old generation scores 1.0, the young 0.3.",
+            "weights": "The terms weigh 0.4, 0.3, 0.2 and 0.1.",
+        },
+        issue=2,
+        code="core/score.py",
+    ),
+    *section(
+        "S1.candidates",
+        "Pruning candidate identification",
+        {
+            "unreachable": "Unreachable segments are the first candidates.",
+            "scored": "Every candidate carries its score.",
+            "sorted": "Candidates come with the most prunable first.",
+            "top": "The top candidates can be asked for.",
+        },
+        issue=2,
+        code="core/engine.py",
+    ),
+    *section(
+        "S1.plan",
+        "Pruning plan generation, pruning plan structure",
+        {
+            "most-prunable-first": "A plan starts with the most prunable candidates.",
+            "accumulates": "A plan takes candidates until their tokens reach the target.",
+            "grouped": "A plan groups its segments by action, stash or delete.",
+            "candidates": "`candidates` holds the chosen candidates, sorted by score.",
+            "total-tokens-freed": "`total_tokens_freed` is the sum over the chosen candidates.",
+            "stash-segments": "`stash_segments` lists the ids to stash.",
+            "delete-segments": "`delete_segments` lists the ids to delete.",
+            "reason": "`reason` explains the plan.",
+        },
+        issue=2,
+        code="core/plan.py",
+    ),
+    *section(
+        "S1.acceptance",
+        "Acceptance criteria",
+        {
+            "root-sets": "Root sets identify essential context.",
+            "reachability": "Reachability finds all referenced segments.",
+            "scores": "Scores are reasonable: within their range and in the expected order.",
+            "targets": "Plans meet the target whenever the promises allow it.",
+            "pinned": "Pinned segments are never pruned.",
+            "performance": "The analysis of 32k tokens takes less than 2 s.",
+        },
+        issue=2,
+        code="core/engine.py",
+    ),
+    *section(
+        "S1.scenarios",
+        "Test scenarios",
+        {
+            "simple-root-set": "Scenario 1: a root set of the current task only.",
+            "complex-root-set": "Scenario 2: a root set of task, file, messages and pins.",
+            "circular-references": "Scenario 3: reachability with circular references.",
+            "scoring": "Scenario 4: scores of various types and ages.",
+            "plan-targets": "Scenario 5: plans for different token targets.",
+            "pinned-excluded": "Scenario 6: pinned segments are excluded.",
+            "performance": "Scenario 7: a large context is analysed in time.",
+        },
+        issue=2,
+        code="core/engine.py",
+    ),
+    *section(
+        "S1.tests",
+        "Testing approach",
+        {
+            "full-cycle": "A full cycle runs on a realistic context.",
+            "types-and-ages": "A cycle runs on various segment types and ages.",
+            "reference-tracking": "References are tracked through a cycle.",
+            "thousand-segments": "A context of more than 1,000 segments is analysed.",
+        },
+        issue=2,
+        code="core/engine.py",
+    ),
+)

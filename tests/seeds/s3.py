@@ -1,0 +1,152 @@
+"""S3: context garbage collection plugins."""
+
+from __future__ import annotations
+
+from tests.seeds import Requirement, section
+
+ENTRIES: tuple[Requirement, ...] = (
+    *section(
+        "S3.architecture",
+        "Architecture",
+        {
+            "plugin-protocol": "GCPlugin is what every strategy implements.",
+            "result-tokens-freed": "GCResult says how many tokens were freed.",
+            "trigger-reasons": "GCTriggerReason names threshold, turn limit, manual and the others.",
+        },
+        issue=3,
+    ),
+    *section(
+        "S3.truncate",
+        "gc_truncate",
+        {
+            "oldest-removed": "The oldest turns are removed entirely.",
+            "recent-kept": "The preserved recent turns stay.",
+            "notifies": "With `notify_on_gc` a notification enters the history.",
+        },
+        issue=3,
+    ),
+    *section(
+        "S3.summarize",
+        "gc_summarize",
+        {
+            "compresses": "Old turns become one summary by the given function.",
+            "recent-kept": "The preserved recent turns stay.",
+            "summarizer-required": "Without a summarizer it says that it needs one.",
+        },
+        issue=3,
+    ),
+    *section(
+        "S3.hybrid",
+        "gc_hybrid",
+        {
+            "recent-kept": "Recent turns stay intact.",
+            "middle-summarized": "Middle turns are summarized when a summarizer exists.",
+            "ancient-truncated": "Ancient turns are truncated.",
+            "summarizer-optional": "Without a summarizer it still works.",
+        },
+        issue=3,
+    ),
+    *section(
+        "S3.config",
+        "GCConfig options",
+        {
+            "threshold-percent-default": "`threshold_percent` is 80.",
+            "threshold-percent-env": "`JAATO_GC_THRESHOLD` overrides the threshold.",
+            "max-turns-default": "`max_turns` is None.",
+            "max-turns-triggers": "More turns than `max_turns` trigger a collection.",
+            "auto-trigger-default": "`auto_trigger` is True.",
+            "auto-trigger-off": "Without `auto_trigger` nothing is collected by itself.",
+            "check-before-send-default": "`check_before_send` is True.",
+            "check-before-send": "The check runs before each message is sent.",
+            "preserve-recent-turns-default": "`preserve_recent_turns` is 5.",
+            "pinned-turn-indices-default": "`pinned_turn_indices` is empty.",
+            "pinned-turn-indices": "Pinned turns are never removed.",
+        },
+        issue=3,
+    ),
+    *section(
+        "S3.options",
+        "Plugin config options",
+        {
+            "preserve-recent-turns": "A plugin's own `preserve_recent_turns` overrides the config's.",
+            "notify-on-gc": "`notify_on_gc` puts a notification into the history, in all plugins.",
+            "notification-template": "`notification_template` words the notification.",
+            "summarizer": "`summarizer` is the function that makes summaries.",
+            "summarize-middle-turns": "`summarize_middle_turns` says how many turns are summarized.",
+        },
+        issue=3,
+    ),
+    *section(
+        "S3.file",
+        "1 File-based configuration",
+        {
+            "default-path": "`load_gc_from_file()` reads `.jaato/gc.json` of the project.",
+            "flat-form": "The flat form with `type` and the named keys loads.",
+            "null-max-turns": "`max_turns: null` means no turn limit.",
+            "returns-pair": "`load_gc_from_file()` returns the plugin and its config.",
+            "absent": "`load_gc_from_file()` returns None when there is no file.",
+        },
+        issue=3,
+    ),
+    *section(
+        "S3.profiles",
+        "2 Profile-based configuration",
+        {
+            "gc-field": "A profile in `.jaato/profiles/` may carry a `gc` field.",
+            "spawn": "A subagent spawned with the profile has that collector.",
+        },
+        issue=3,
+    ),
+    *section(
+        "S3.inline",
+        "3 Inline configuration",
+        {
+            "spawn": "`spawn_subagent(inline_config={'gc': ...})` configures one subagent.",
+            "low-threshold": "A threshold of 5% triggers early.",
+            "type-default": "`type` is `truncate` unless given.",
+            "threshold-percent-default": "`threshold_percent` is 80 unless given.",
+            "preserve-recent-turns-default": "`preserve_recent_turns` is 5 unless given.",
+            "notify-on-gc-default": "`notify_on_gc` is true unless given.",
+            "summarize-middle-turns-default": "`summarize_middle_turns` is null unless given.",
+            "max-turns-default": "`max_turns` is null unless given.",
+            "plugin-config-default": "`plugin_config` is empty unless given.",
+        },
+        issue=3,
+    ),
+    *section(
+        "S3.client",
+        "4 Programmatic configuration",
+        {
+            "connect": "A client connects to a model.",
+            "set-gc-plugin": "`set_gc_plugin(plugin, config)` sets the collector.",
+            "automatic": "Collections happen by themselves in `send_message`.",
+            "manual-gc": "`manual_gc()` collects now and returns the result.",
+            "history": "`get_gc_history()` returns the results with plugin name and item count.",
+        },
+        issue=3,
+    ),
+    *section(
+        "S3.discovery",
+        "Plugin discovery",
+        {
+            "discover": "`discover_gc_plugins()` maps names to plugins.",
+            "built-ins": "gc_truncate, gc_summarize and gc_hybrid are found.",
+            "load": "`load_gc_plugin(name, config)` returns an initialized plugin.",
+        },
+        issue=3,
+    ),
+    *section(
+        "S3.custom",
+        "Creating custom GC plugins",
+        {
+            "name": "A plugin has a `name`.",
+            "initialize": "`initialize(config=None)` gets the plugin's options.",
+            "shutdown": "`shutdown()` ends the plugin.",
+            "should-collect": "`should_collect(usage, config)` returns a decision and a reason.",
+            "collect-four-arguments": "A plugin whose `collect` takes no budget still works.",
+            "create-plugin": "A module's `create_plugin()` makes the plugin.",
+            "entry-point": "A plugin registered under `jaato.gc_plugins` is found.",
+        },
+        issue=3,
+    ),
+)
