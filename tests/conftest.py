@@ -7,7 +7,7 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("quick", deadline=None, max_examples=100)
+settings.register_profile("quick", deadline=None, max_examples=100, print_blob=True)
 settings.register_profile("ci", parent=settings.get_profile("quick"), derandomize=True)
 settings.register_profile(
     "deep",
@@ -22,14 +22,19 @@ def _profile() -> str:
     return os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "quick")
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Load the Hypothesis profile; a failing example prints its seed and how to replay it."""
+def pytest_configure() -> None:
+    """Load the Hypothesis profile."""
     settings.load_profile(_profile())
 
 
-def pytest_report_header() -> str:
-    """Return the line that says which Hypothesis profile runs (pytest-randomly prints its seed)."""
-    return f"hypothesis profile: {_profile()} (HYPOTHESIS_PROFILE=quick|ci|deep)"
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Print what it takes to run the same tests in the same order on the same examples."""
+    seed = config.getoption("randomly_seed", default="off")
+    terminalreporter.write_line(
+        f"to repeat: HYPOTHESIS_PROFILE={_profile()} pytest --randomly-seed={seed}"
+    )
 
 
 @pytest.fixture(autouse=True)

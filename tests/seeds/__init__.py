@@ -41,10 +41,19 @@ class Requirement:
 
 
 def section(
-    prefix: str, title: str, parts: Mapping[str, str], *, issue: int, code: str = ""
+    prefix: str,
+    title: str,
+    parts: Mapping[str, str],
+    *,
+    issue: int,
+    code: str = "",
+    live: bool = False,
 ) -> Iterator[Requirement]:
-    """Yield one requirement per part of a seed's section, with ids `prefix.part`."""
-    deferred = None if issue in DELIVERED else f"issue {issue}: {ISSUES[issue]}"
+    """Yield one requirement per part of a seed's section, with ids `prefix.part`.
+
+    Entries are deferred until their issue is in `DELIVERED`; `live` delivers a section ahead of it.
+    """
+    due = live or issue in DELIVERED
     for name, says in parts.items():
         yield Requirement(
             id=f"{prefix}.{name}",
@@ -53,5 +62,5 @@ def section(
             section=title,
             issue=issue,
             code=code,
-            deferred=deferred,
+            deferred=None if due else f"issue {issue}: {ISSUES[issue]}",
         )

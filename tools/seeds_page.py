@@ -1,0 +1,122 @@
+"""Write docs/seeds.md: each part of each seed, the code that does it, the tests that prove it.
+
+python -m tools.seeds_page            write the page
+python -m tools.seeds_page --check    exit 1 when the page on disk is not current
+python -m tools.seeds_page --missing  list the live entries that no test proves yet
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from itertools import groupby
+
+from tests.requirements import REQUIREMENTS
+from tests.seeds import SEEDS, Requirement
+from tools.requirement_scan import ROOT, Claim, scan
+
+PAGE = ROOT / "docs" / "seeds.md"
+
+INTRODUCTION = """\
+<!-- made by `python -m tools.seeds_page`; edit tests/seeds/ or the tests instead -->
+# What the seeds ask for, and where it is
+
+The project started from five documents, the seeds S0 to S4. Each named part and default of theirs
+is one row here: the code that does it and the tests that prove it. A part of a later issue is
+*deferred* to that issue by name. The entries stand in [`tests/seeds/`](../tests/seeds), and a test
+claims one with `@requirement(id)`. `make test` fails when a live entry has no test, when a test
+names no entry, when a deferred entry is already tested, and when this page is not current.
+"""
+
+
+def claims_by_id() -> dict[str, list[Claim]]:
+    """Return the claims of the test files under the id that they name."""
+    found = scan()
+    return {name: list(group) for name, group in groupby(found, key=lambda c: c.requirement)}
+
+
+def missing(claims: dict[str, list[Claim]]) -> list[Requirement]:
+    """Return the live entries that no test proves."""
+    return [r for r in REQUIREMENTS.values() if r.deferred is None and r.id not in claims]
+
+
+def render(claims: dict[str, list[Claim]]) -> str:
+    """Return the whole page."""
+    parts = [INTRODUCTION, *_totals()]
+    for seed, entries in groupby(REQUIREMENTS.values(), key=lambda r: r.seed):
+        parts.append(f"\n## {seed}: {SEEDS[seed]}")
+        for title, rows in groupby(entries, key=lambda r: r.section):
+            parts.extend(_table(title, list(rows), claims))
+    return "\n".join(parts) + "\n"
+
+
+def _totals() -> Iterator[str]:
+    yield "| seed | entries | live | deferred |"
+    yield "|---|---:|---:|---:|"
+    for seed, title in SEEDS.items():
+        mine = [r for r in REQUIREMENTS.values() if r.seed == seed]
+        live = sum(r.deferred is None for r in mine)
+        yield f"| {seed} {title} | {len(mine)} | {live} | {len(mine) - live} |"
+
+
+def _table(title: str, rows: list[Requirement], claims: dict[str, list[Claim]]) -> Iterator[str]:
+    yield f"\n### {title}\n"
+    yield "| part | says | code | tests |"
+    yield "|---|---|---|---|"
+    for row in rows:
+        proof = _tests(claims.get(row.id, [])) if row.deferred is None else f"*{row.deferred}*"
+        yield f"| `{row.id}` | {row.says} | {_code(row, claims.get(row.id, []))} | {proof} |"
+
+
+def _tests(claims: list[Claim]) -> str:
+    links = {(c.file, c.test): f"[{c.test or c.file}](../{c.file})" for c in claims}
+    return "<br>".join(links[key] for key in sorted(links))
+
+
+def _code(row: Requirement, claims: list[Claim]) -> str:
+    """Return links to the entry's own code, else to the files that its tests mirror."""
+    files = [row.code] if row.code else sorted(filter(None, map(_mirror, claims)))
+    return "<br>".join(f"[{file}](../src/ctxgc/{file})" for file in dict.fromkeys(files))
+
+
+def _mirror(claim: Claim) -> str:
+    """Return the source file that a test file mirrors, or nothing when there is none."""
+    file = claim.file.removeprefix("tests/").replace("test_", "", 1)
+    return file if (ROOT / "src" / "ctxgc" / file).is_file() else ""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; return its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tools.seeds_page")
+    parser.add_argument("--check", action="store_true", help="fail when the page is not current")
+    parser.add_argument("--missing", action="store_true", help="list live entries without a test")
+    options = parser.parse_args(arguments)
+    claims = claims_by_id()
+    if options.missing:
+        return _print_missing(claims)
+    page = render(claims)
+    if options.check:
+        return _check(page)
+    PAGE.write_text(page, encoding="utf-8")
+    return 0
+
+
+def _print_missing(claims: dict[str, list[Claim]]) -> int:
+    unproven = missing(claims)
+    for entry in unproven:
+        print(f"{entry.id:45} {entry.says}")
+    live = sum(r.deferred is None for r in REQUIREMENTS.values())
+    print(f"{live - len(unproven)} of {live} live entries have a test")
+    return 1 if unproven else 0
+
+
+def _check(page: str) -> int:
+    if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == page:
+        return 0
+    print("docs/seeds.md is not current: run `make docs`", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
