@@ -1,0 +1,72 @@
+# A newcomer needs two commands: `make demo` and `make test`. Each sets up what it needs by itself,
+# once; afterwards nothing here touches the network.
+#
+#   PYTHON=python3.13   another interpreter (3.11 or newer); it gets an environment of its own
+#   JOBS=4              how many tests run at once
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench deep docs clean
+
+IS_NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+ifeq ($(origin PYTHON),undefined)
+  PYTHON = $(shell for p in python3 python3.13 python3.12 python3.11; do \
+             $$p -c '$(IS_NEW_ENOUGH)' 2>/dev/null && echo $$p && exit; done; echo python3)
+  VENV := .venv
+else
+  VENV := .venv-$(notdir $(PYTHON))
+endif
+
+JOBS ?= auto
+RUN := $(VENV)/bin/python
+READY := $(VENV)/.ready
+BENCHES := bench.engine
+
+help:
+	@echo 'make demo    watch a session fill up and a collection run'
+	@echo 'make test    all tests (under ten minutes on two cores)'
+	@echo 'make check   linter, formatter, strict types, import direction'
+	@echo 'make bench   benchmarks: $(BENCHES)'
+	@echo 'make deep    all tests with many more examples, and the large runs'
+	@echo 'make docs    write the pages that are made from code'
+	@echo 'make clean   remove caches and outputs (the environment stays: rm -r $(VENV))'
+
+setup: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c '$(IS_NEW_ENOUGH)' || { \
+	  echo 'ctxgc needs Python 3.11 or newer, and $(PYTHON) is not: try make PYTHON=python3.12 …' >&2; exit 1; }
+	@if [ ! -x $(RUN) ]; then \
+	  echo "[1/3] environment: $(VENV) with $$($(PYTHON) --version)"; $(PYTHON) -m venv $(VENV); fi
+	@printf '[2/3] packages, one dot each (about a minute): '
+	@$(RUN) -m pip install --disable-pip-version-check --progress-bar off -c constraints.txt -e '.[dev]' \
+	  | awk '/^Collecting|^Requirement already/ { printf "."; fflush() } END { print "" }'
+	@touch $@
+	@echo '[3/3] ready'
+
+demo: $(READY)
+	@$(RUN) -m ctxgc.demo
+
+test: $(READY)
+	@PYTHONWARNDEFAULTENCODING=1 $(RUN) -m pytest -n $(JOBS)
+
+check: $(READY)
+	@echo 'ruff check';    $(RUN) -m ruff check --quiet .
+	@echo 'ruff format';   $(RUN) -m ruff format --check --quiet . || \
+	  { echo 'not formatted: run $(RUN) -m ruff format .' >&2; exit 1; }
+	@echo 'mypy --strict'; $(RUN) -m mypy
+	@echo 'lint-imports';  $(VENV)/bin/lint-imports --no-cache
+
+bench: $(READY)
+	@for bench in $(BENCHES); do echo "== $$bench"; $(RUN) -m $$bench; done
+
+deep: $(READY)
+	@HYPOTHESIS_PROFILE=deep $(RUN) -m pytest -n $(JOBS) -m 'deep or not deep' --timeout 3600
+
+docs: $(READY)
+	@$(RUN) -m tools.seeds_page && echo 'docs/seeds.md is current'
+
+clean:
+	@rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache out dist build
+	@find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
