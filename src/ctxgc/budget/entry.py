@@ -1,0 +1,76 @@
+"""SourceEntry: one line of the budget."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from ctxgc.budget.source import GCPolicy, InstructionSource
+from ctxgc.errors import InputError
+
+
+class SourceEntry(msgspec.Struct, frozen=True):
+    """The tokens of one source or of one child of it, with the messages that they are in.
+
+    It cannot be changed: the budget is the only ledger, and hands out a new entry after a change.
+
+    Raises:
+        InputError: the tokens are negative or not a whole number.
+    """
+
+    source: InstructionSource
+    tokens: int
+    gc_policy: GCPolicy
+    label: str | None = None
+    children: Mapping[str, SourceEntry] = msgspec.field(default_factory=dict)
+    metadata: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    created_at: float | None = None
+    message_ids: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_count("tokens", self.tokens, 0)
+        msgspec.structs.force_setattr(self, "message_ids", tuple(self.message_ids))
+        if self.created_at is None:
+            msgspec.structs.force_setattr(self, "created_at", time.time())
+
+    def total_tokens(self) -> int:
+        """Return its own tokens plus those of all its children."""
+        return sum(entry.tokens for entry in self.walk())
+
+    def walk(self) -> Iterator[SourceEntry]:
+        """Yield this entry and everything under it."""
+        stack: list[SourceEntry] = [self]
+        while stack:
+            entry = stack.pop()
+            yield entry
+            stack.extend(entry.children.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every field as JSON-ready data."""
+        data: dict[str, Any] = msgspec.to_builtins(
+            msgspec.structs.replace(self, children={}), enc_hook=repr
+        )
+        return data | {"children": {key: child.to_dict() for key, child in self.children.items()}}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> SourceEntry:
+        """Return the entry that `to_dict` described.
+
+        Raises:
+            InputError: a field is missing or wrong.
+        """
+        try:
+            return msgspec.convert(dict(data), cls)
+        except msgspec.ValidationError as error:
+            raise InputError(f"budget entry: {error}", hint="pass what to_dict() gave") from None
+
+
+def check_count(field: str, value: object, least: int) -> None:
+    """Raise InputError, naming the field, unless the value is a whole number from `least` up."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InputError(
+            f"{field} is {value!r}", hint=f"pass a whole number from {least} up", field=field
+        )

@@ -1,0 +1,42 @@
+"""Where content comes from, and what a collection may do with it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class InstructionSource(StrEnum):
+    """Where a part of the context comes from."""
+
+    SYSTEM = "system"
+    PLUGIN = "plugin"
+    ENRICHMENT = "enrichment"
+    CONVERSATION = "conversation"
+
+    @property
+    def default_policy(self) -> GCPolicy:
+        """The policy of a source that nobody gave one."""
+        return _DEFAULTS[self]
+
+
+class GCPolicy(StrEnum):
+    """What a collection may do with an entry.
+
+    LOCKED never leaves; PRESERVABLE only under pressure; PARTIAL leaves oldest first, recent turns
+    and pins excepted; EPHEMERAL leaves first. CONDITIONAL (a discovered tool's schema) is ephemeral
+    until its first successful use, and locked from then on.
+    """
+
+    LOCKED = "locked"
+    PRESERVABLE = "preservable"
+    PARTIAL = "partial"
+    EPHEMERAL = "ephemeral"
+    CONDITIONAL = "conditional"
+
+
+_DEFAULTS = {
+    InstructionSource.SYSTEM: GCPolicy.LOCKED,
+    InstructionSource.PLUGIN: GCPolicy.LOCKED,
+    InstructionSource.ENRICHMENT: GCPolicy.EPHEMERAL,
+    InstructionSource.CONVERSATION: GCPolicy.PARTIAL,
+}

@@ -1,0 +1,99 @@
+"""Settings from environment variables, read only when asked.
+
+Every key answers to `CTXGC_<KEY>` and to its alias `JAATO_GC_<KEY>`; the three percentages that S2
+names answer to `JAATO_GC_THRESHOLD`, `JAATO_GC_TARGET` and `JAATO_GC_PRESSURE` as well. The first
+name that is set to something wins. Variables of other programs never break ours: an unknown
+`CTXGC_*` name is something that `ctxgc config check` reports, not an error.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from ctxgc.config.keys import nearest
+from ctxgc.errors import ConfigError
+
+_SHORT_NAMES = {
+    "threshold_percent": "JAATO_GC_THRESHOLD",
+    "target_percent": "JAATO_GC_TARGET",
+    "pressure_percent": "JAATO_GC_PRESSURE",
+}
+_WORDS = {"yes": "true", "on": "true", "no": "false", "off": "false", "none": "null"}
+
+
+def variable_names(key: str) -> tuple[str, ...]:
+    """Return the variables that set this key, strongest first."""
+    upper = key.upper()
+    names = (f"CTXGC_{upper}", f"JAATO_GC_{upper}")
+    return (*names, _SHORT_NAMES[key]) if key in _SHORT_NAMES else names
+
+
+def environment_values(
+    kind: type[msgspec.Struct], env: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Return the keys of `kind` that the environment sets, parsed to their types.
+
+    Raises:
+        ConfigError: a variable holds something that its key cannot be.
+    """
+    found = variables_in_use(kind, env)
+    env = os.environ if env is None else env
+    fields = {field.name: field for field in msgspec.structs.fields(kind)}
+    return {key: _parse(name, env[name], fields[key]) for key, name in found.items()}
+
+
+def variables_in_use(
+    kind: type[msgspec.Struct], env: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Return, for each key that the environment sets, the variable that sets it."""
+    env = os.environ if env is None else env
+    found: dict[str, str] = {}
+    for key in kind.__struct_fields__:
+        name = next((name for name in variable_names(key) if env.get(name)), None)
+        if name is not None:
+            found[key] = name
+    return found
+
+
+def unknown_variables(
+    kinds: tuple[type[msgspec.Struct], ...], env: Mapping[str, str] | None = None
+) -> dict[str, str | None]:
+    """Return each variable with our prefix that sets nothing, with the nearest one that does."""
+    env = os.environ if env is None else env
+    keys = [key for kind in kinds for key in kind.__struct_fields__]
+    known = {name.lower(): name for key in keys for name in variable_names(key)}
+    strange = [
+        name
+        for name in sorted(env)
+        if name.startswith(("CTXGC_", "JAATO_GC_")) and name.lower() not in known
+    ]
+    return {name: known.get(nearest(name, known) or "") for name in strange}
+
+
+def _parse(name: str, raw: str, field: msgspec.structs.FieldInfo) -> Any:
+    try:
+        return _convert(raw.strip(), field)
+    except (msgspec.ValidationError, msgspec.DecodeError) as error:
+        said = str(error).partition(" - at ")[0]
+        raise ConfigError(
+            f"environment variable {name}: {said[:1].lower()}{said[1:]}",
+            hint=f"correct or unset {name}",
+            key=field.name,
+            variable=name,
+        ) from None
+
+
+def _convert(raw: str, field: msgspec.structs.FieldInfo) -> Any:
+    if isinstance(field.default, tuple):
+        parts = [part.strip() for part in raw.strip("[]").split(",") if part.strip()]
+        return msgspec.convert(parts, field.type, strict=False)
+    if field.default is msgspec.NODEFAULT:
+        return msgspec.json.decode(raw, type=field.type)
+    try:
+        return msgspec.convert(raw, field.type, strict=False)
+    except msgspec.ValidationError:
+        return msgspec.convert(_WORDS.get(raw.lower(), raw), field.type, strict=False)

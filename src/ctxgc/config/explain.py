@@ -1,0 +1,110 @@
+"""What a configuration file means: its JSON Schema, and an explanation of one file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ctxgc.config.environment import unknown_variables, variables_in_use
+from ctxgc.config.files import DEFAULT_PLUGIN, GCSpec, read_gc_file
+from ctxgc.config.gc_config import GCConfig
+from ctxgc.config.settings import SessionSettings
+from ctxgc.errors import ConfigError
+
+
+class ExplainedKey(msgspec.Struct, frozen=True, kw_only=True):
+    """One key: its value, safe to show, where that comes from, and what it means."""
+
+    key: str
+    value: Any
+    origin: str
+    meaning: str
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """What `ctxgc config check` shows. A file with problems has no keys."""
+
+    path: str
+    plugin: str | None = None
+    shape: str | None = None
+    keys: tuple[ExplainedKey, ...] = ()
+    problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether the file can be used as it is."""
+        return not self.problems
+
+
+def explain_file(path: str | Path, env: Mapping[str, str] | None = None) -> Explanation:
+    """Return what the file and the environment set, or what is wrong with them; never raises."""
+    warnings = _warnings(env)
+    try:
+        spec = read_gc_file(path)
+        config = spec.config(env)
+    except ConfigError as error:
+        return Explanation(path=str(path), problems=(str(error),), warnings=warnings)
+    return Explanation(
+        path=str(path),
+        plugin=spec.plugin,
+        shape=spec.shape,
+        keys=_keys(spec, config, env),
+        warnings=warnings,
+    )
+
+
+def config_schema() -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of a configuration file, both shapes."""
+    keys = msgspec.json.schema(GCConfig)["$defs"]["GCConfig"]["properties"]
+    for key, schema in keys.items():
+        schema.setdefault("default", GCConfig.from_dict({}).to_dict()[key])
+    name = {"type": "string", "minLength": 1, "default": DEFAULT_PLUGIN}
+    link = {"$schema": {"type": "string"}}
+    config = {"type": "object", "properties": keys, "additionalProperties": False}
+    nested = {"plugin": name, "config": {"$ref": "#/$defs/keys"}, **link}
+    flat = {"type": name, **{key: {"$ref": f"#/$defs/keys/properties/{key}"} for key in keys}}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "ctxgc configuration (.ctxgc/gc.json)",
+        "$defs": {"keys": config},
+        "anyOf": [
+            _closed(nested, "plugin and config (S2)"),
+            _closed({**flat, **link}, "flat (S3)"),
+        ],
+    }
+
+
+def _closed(properties: dict[str, Any], title: str) -> dict[str, Any]:
+    return {
+        "title": title,
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+    }
+
+
+def _keys(
+    spec: GCSpec, config: GCConfig, env: Mapping[str, str] | None
+) -> tuple[ExplainedKey, ...]:
+    variables = variables_in_use(GCConfig, env)
+    schema = config_schema()["$defs"]["keys"]["properties"]
+
+    def origin(key: str) -> str:
+        return variables.get(key) or ("file" if key in spec.values else "default")
+
+    return tuple(
+        ExplainedKey(key=key, value=value, origin=origin(key), meaning=schema[key]["description"])
+        for key, value in config.describe().items()
+    )
+
+
+def _warnings(env: Mapping[str, str] | None) -> tuple[str, ...]:
+    strange = unknown_variables((GCConfig, SessionSettings), env)
+    return tuple(
+        f"{name} sets nothing" + (f"; did you mean {guess}?" if guess else "")
+        for name, guess in strange.items()
+    )

@@ -1,0 +1,178 @@
+"""GCConfig: when to collect, how far down, what to keep, all in one frozen value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from ctxgc.config.environment import environment_values
+from ctxgc.config.frozen import FrozenDict, freeze
+from ctxgc.config.keys import build
+from ctxgc.config.notice import check_template
+from ctxgc.config.order import check_order, settle
+from ctxgc.config.secrets import shown
+
+Percent = Annotated[float, Meta(gt=0, le=100)]
+Count = Annotated[int, Meta(ge=0)]
+Positive = Annotated[int, Meta(ge=1)]
+Seconds = Annotated[float, Meta(gt=0)]
+
+
+def says(text: str) -> Meta:
+    """Return the one-line description of a key, which the JSON Schema and `config check` show."""
+    return Meta(description=text)
+
+
+class _Resolving(msgspec.StructMeta):
+    """Makes `GCConfig(...)` take from the environment what the caller does not pass."""
+
+    def __call__(cls, **given: Any) -> Any:  # noqa: N805 (a metaclass)
+        return _assemble({**environment_values(GCConfig), **given})
+
+
+class GCConfig(
+    msgspec.Struct, metaclass=_Resolving, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
+    """The whole configuration. What you pass wins over the environment, that over the default.
+
+    Raises:
+        ConfigError: a key is unknown, a value has the wrong type or range, or two contradict.
+    """
+
+    threshold_percent: Annotated[Percent, says("Collect when usage reaches this share.")] = 80.0
+    target_percent: Annotated[Percent, says("Where a collection tries to land.")] = 60.0
+    pressure_percent: Annotated[
+        Annotated[float, Meta(ge=0, le=100)] | None,
+        says(
+            "From here on PRESERVABLE content may go. 0 or null: continuous mode, which collects "
+            "whenever usage is above the target and never touches PRESERVABLE."
+        ),
+    ] = 90.0
+    max_turns: Annotated[Positive | None, says("Collect when there are more turns.")] = None
+    auto_trigger: Annotated[bool, says("Collect without being asked.")] = True
+    check_before_send: Annotated[bool, says("Check before each request is sent.")] = True
+    preserve_recent_turns: Annotated[Count, says("Newest turns that always stay.")] = 5
+    pinned_turn_indices: Annotated[tuple[Count, ...], says("Turns that never leave.")] = ()
+    plugin_config: Annotated[
+        Mapping[str, Any], says("Options handed to the plugin's initialize().")
+    ] = msgspec.field(default_factory=FrozenDict)
+
+    notify_on_gc: Annotated[bool, says("Leave a note in the view after a collection.")] = True
+    notification_template: Annotated[str | None, says("The text of that note.")] = None
+    summarize_middle_turns: Annotated[
+        Count | None, says("gc_hybrid: turns before the recent ones that are summarised.")
+    ] = 10
+    summarizer_timeout_seconds: Annotated[Seconds, says("Patience with a summarizer.")] = 30.0
+
+    recent_messages: Annotated[Count, says("Newest messages that are roots.")] = 10
+    recent_user_messages: Annotated[Count, says("Newest user messages that are roots.")] = 3
+    decision_window_seconds: Annotated[
+        Annotated[float, Meta(ge=0)], says("Decisions younger than this are roots.")
+    ] = 3600.0
+    recent_files: Annotated[Count, says("Files last opened or edited that are roots.")] = 5
+    promote_after: Annotated[Positive, says("Collections survived before tenure.")] = 3
+
+    soft_limit_percent: Annotated[Percent, says("Small steps start at this share.")] = 70.0
+    hard_limit_percent: Annotated[Percent, says("Collect fully, whatever it costs.")] = 90.0
+    batch: Annotated[Positive, says("Most segments moved by one small step (5-20 is wise).")] = 20
+    score_profile: Annotated[
+        Literal["default", "s0", "s1", "points"], says("The keep_score formula.")
+    ] = "default"
+    score_weights: Annotated[
+        Mapping[str, float], says("Coefficients of that formula to override, by name.")
+    ] = msgspec.field(default_factory=FrozenDict)
+
+    evacuate_min_tokens: Annotated[
+        Count, says("Results smaller than this are not worth a tombstone.")
+    ] = 40
+    evacuate_keep_percent: Annotated[
+        Annotated[float, Meta(ge=0, le=100)], says("Most of a result that stays as live lines.")
+    ] = 30.0
+    tombstone_names_percent: Annotated[
+        Annotated[float, Meta(ge=0, le=100)], says("Most of a result that its name list costs.")
+    ] = 15.0
+    auto_recall: Annotated[
+        bool, says("Recall by itself what a new message names and only the stash holds.")
+    ] = True
+    recall_hold_collections: Annotated[
+        Count, says("Collections that a recalled segment is safe from.")
+    ] = 3
+    stash_max_age_seconds: Annotated[Seconds | None, says("Stash age limit; null: none.")] = None
+    stash_max_bytes: Annotated[Positive | None, says("Stash size limit; null: none.")] = None
+
+    warning_percent: Annotated[Percent, says("The warning zone starts here.")] = 70.0
+    danger_percent: Annotated[Percent, says("The danger zone starts here.")] = 85.0
+    critical_percent: Annotated[Percent, says("The critical zone starts here.")] = 95.0
+    zone_leave_points: Annotated[
+        Annotated[float, Meta(ge=0, lt=100)], says("A zone is left this far below its start.")
+    ] = 5.0
+    prune_to_percent: Annotated[Percent, says("Where pruning by priority lands.")] = 70.0
+    checkpoint_percent: Annotated[Percent, says("Make a checkpoint above this share.")] = 80.0
+    checkpoint_interval_seconds: Annotated[
+        Seconds, says("Make a checkpoint when the last is older.")
+    ] = 1800.0
+    checkpoint_every_tasks: Annotated[
+        Positive, says("Make a checkpoint after so many completed tasks.")
+    ] = 5
+
+    def __post_init__(self) -> None:
+        for key in ("plugin_config", "score_weights"):
+            msgspec.structs.force_setattr(self, key, freeze(getattr(self, key)))
+
+    @property
+    def continuous(self) -> bool:
+        """Whether to collect whenever usage is above the target, sparing all PRESERVABLE."""
+        return not self.pressure_percent
+
+    def replace(self, **changes: Any) -> GCConfig:
+        """Return a copy with these keys changed; keys at their defaults follow as in a new one."""
+        kept = {
+            key: value
+            for key, value in msgspec.structs.asdict(self).items()
+            if value != DEFAULTS[key]
+        }
+        return _assemble({**kept, **changes})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every key as plain data; callables in `plugin_config` stay callables."""
+        return {
+            key: list(value)
+            if isinstance(value, tuple)
+            else (dict(value) if isinstance(value, Mapping) else value)
+            for key, value in msgspec.structs.asdict(self).items()
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> GCConfig:
+        """Return the configuration with exactly these values, whatever the environment says."""
+        return _assemble(values)
+
+    def describe(self) -> dict[str, Any]:
+        """Return every key as JSON-ready data with secrets masked and callables by name."""
+        return {key: shown(value, key) for key, value in msgspec.structs.asdict(self).items()}
+
+    def __repr__(self) -> str:
+        changed = {
+            key: value for key, value in self.describe().items() if value != shown(DEFAULTS[key])
+        }
+        return f"GCConfig({', '.join(f'{key}={value!r}' for key, value in changed.items())})"
+
+
+DEFAULTS: Mapping[str, Any] = FrozenDict(
+    {
+        field.name: FrozenDict() if field.default is msgspec.NODEFAULT else field.default
+        for field in msgspec.structs.fields(GCConfig)
+    }
+)
+"""Every key with the value it has when nobody sets it."""
+
+
+def _assemble(given: Mapping[str, Any]) -> GCConfig:
+    config = build(GCConfig, settle(given, DEFAULTS))
+    check_order(config)
+    if config.notification_template is not None:
+        check_template(config.notification_template)
+    return config

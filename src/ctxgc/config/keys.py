@@ -1,0 +1,56 @@
+"""Unknown names and wrong values, as errors that help."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from ctxgc.errors import ConfigError
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word that `word` was most likely meant to be, if any is near."""
+    found = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.55)
+    return found[0] if found else None
+
+
+def unknown_key(key: str, known: Iterable[str], what: str = "configuration key") -> ConfigError:
+    """Return the error for a name that nobody knows, with the nearest one that somebody does."""
+    names = sorted(known)
+    guess = nearest(key, names)
+    hint = f'did you mean "{guess}"?' if guess else f"known: {', '.join(names)}"
+    return ConfigError(f'unknown {what} "{key}"', hint=hint, key=key, nearest=guess)
+
+
+def reject_unknown(keys: Iterable[str], known: Iterable[str]) -> None:
+    """Raise ConfigError for the first key that is not known."""
+    known = set(known)
+    for key in keys:
+        if key not in known:
+            raise unknown_key(str(key), known)
+
+
+def build(kind: type[T], values: Mapping[str, Any]) -> T:
+    """Return a `kind` with these values, each checked against its declared type and range."""
+    reject_unknown(values, kind.__struct_fields__)
+    try:
+        return msgspec.convert(dict(values), kind)
+    except msgspec.ValidationError as error:
+        raise wrong_value(str(error), values) from None
+
+
+def wrong_value(complaint: str, values: Mapping[str, Any]) -> ConfigError:
+    """Return the error for msgspec's complaint, naming the key and a value that may be shown."""
+    said, _, place = complaint.partition(" - at ")
+    key = place[place.find("$") :].strip("`").removeprefix("$.").split("[")[0].split(".")[0]
+    value = values.get(key)
+    is_plain = value is None or isinstance(value, (bool, int, float, str))
+    got = f" (it is {value!r})" if is_plain else ""
+    return ConfigError(
+        f"{key}: {said[:1].lower()}{said[1:]}{got}", hint=f'correct "{key}"', key=key
+    )
