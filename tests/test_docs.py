@@ -1,0 +1,143 @@
+"""The docs are true: their examples run, their links lead somewhere, their commands exist."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.markdown import Block, Page, read
+from tools.requirement_scan import ROOT
+
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+SHELLS = {"console", "sh", "bash", "shell"}
+
+
+def _name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.fixture(params=PAGES, ids=_name)
+def page(request: pytest.FixtureRequest) -> Page:
+    return read(request.param)
+
+
+def test_the_python_examples_run(
+    page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All blocks of a page are one script, run in an empty directory."""
+    monkeypatch.chdir(tmp_path)
+    module = ModuleType("docs_example")
+    monkeypatch.setitem(sys.modules, "docs_example", module)
+    for block in page.blocks:
+        if block.language == "python" and block.skip is None:
+            exec(_code(block, page.path), vars(module))  # our own examples
+
+
+def _code(block: Block, path: Path) -> object:
+    """Compile a block so that a traceback shows the line of the page."""
+    return compile("\n" * (block.line - 1) + block.text, str(path), "exec")
+
+
+def test_a_block_that_is_not_executed_says_why(page: Page) -> None:
+    assert [block.line for block in page.blocks if block.skip == ""] == []
+
+
+def test_relative_links_lead_somewhere(page: Page) -> None:
+    broken = [f"{line}: {link}" for line, link in page.links() if not _leads(page, link)]
+    assert broken == []
+
+
+def _leads(page: Page, link: str) -> bool:
+    if re.match(r"[a-z][a-z+.-]*:", link):
+        return True
+    file, _, anchor = link.partition("#")
+    target = (page.path.parent / file).resolve() if file else page.path
+    if not anchor or target.suffix != ".md":
+        return target.exists()
+    return target.exists() and anchor in read(target).anchors()
+
+
+def test_the_make_targets_in_the_shell_examples_exist(page: Page) -> None:
+    rules = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z]+):", rules, re.MULTILINE))
+    named = {word for words in _commands(page, "make") for word in words if "=" not in word}
+    assert {word for word in named if not word.startswith("-")} - targets == set()
+
+
+def test_the_ctxgc_commands_in_the_shell_examples_exist(page: Page) -> None:
+    examples = list(_commands(page, "ctxgc"))
+    if examples and importlib.util.find_spec("ctxgc.cli") is None:
+        pytest.skip("the command line comes with a later issue")
+    assert [words for words in examples if not _is_command(words)] == []
+
+
+def _commands(page: Page, program: str) -> Iterator[list[str]]:
+    """Yield the words after the program's name on each line that runs it."""
+    for block in page.blocks:
+        if block.language in SHELLS:
+            for line in block.text.splitlines():
+                words = line.removeprefix("$ ").partition("#")[0].split()
+                if words[:1] == [program]:
+                    yield words[1:]
+
+
+def _is_command(words: list[str]) -> bool:
+    """Tell whether the words up to the first option name a command of the command line."""
+    command = importlib.import_module("ctxgc.cli").main
+    for word in words:
+        names = command.list_commands(None) if hasattr(command, "list_commands") else None
+        if names is None or word.startswith("-"):
+            return True
+        if word not in names:
+            return False
+        command = command.get_command(None, word)
+    return True
+
+
+SAMPLE = """\
+# One heading
+[a](b.md) `[no](link.md)` [c](https://example.org/x "title")
+```python
+x = 1
+```
+<!-- not executed: needs a key -->
+```python
+y = [z](w)
+```
+<!-- not executed: -->
+```console
+$ make test JOBS=2  # comment
+output
+```
+"""
+
+
+def test_the_reader_finds_blocks_links_and_anchors(tmp_path: Path) -> None:
+    path = tmp_path / "page.md"
+    path.write_text(SAMPLE, encoding="utf-8")
+    found = read(path)
+    assert found.blocks == (
+        Block("python", "x = 1", 4),
+        Block("python", "y = [z](w)", 8, "needs a key"),
+        Block("console", "$ make test JOBS=2  # comment\noutput", 12, ""),
+    )
+    assert found.links() == [(2, "b.md"), (2, "https://example.org/x")]
+    assert found.anchors() == {"one-heading"}
+    assert list(_commands(found, "make")) == [["test", "JOBS=2"]]
+    assert not _leads(found, "b.md")
+    assert not _leads(found, "#two")
+    assert _leads(found, "#one-heading")
+
+
+def test_a_block_that_never_closes_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "page.md"
+    path.write_text("```python\nx = 1\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="never closed"):
+        read(path)

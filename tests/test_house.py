@@ -1,0 +1,130 @@
+"""House rules that a machine can hold; what they allow may only shrink."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from tools.requirement_scan import ROOT
+
+SOURCE = ROOT / "src" / "ctxgc"
+MOST_LINES = 400
+USUAL_LINES = 250
+
+# Files that are longer than usual, with their length. Take a file out once it is short, lower its
+# number when it shrinks; never raise a number.
+LONG_FILES: dict[str, int] = {}
+
+# Spelled in pieces, so that this file does not hold what it forbids.
+FORBIDDEN = [
+    "pypi" + ".org",
+    "python" + "hosted",
+    "npm" + "js.",
+    "/work" + "/main",
+    "/work" + "/shared",
+    "/opt" + "/pypi",
+    "/opt" + "/wheels",
+    "/root" + "/.",
+]
+
+SPEAKERS = {"cli", "demo", "demo.py"}
+
+IMPURE_CALLS = {"datetime.now", "datetime.today", "datetime.utcnow", "date.today", "open", "input"}
+IMPURE_MODULES = {
+    "asyncio", "http", "io", "logging", "os", "pathlib", "random", "secrets", "shutil", "socket",
+    "sqlite3", "subprocess", "tempfile", "threading", "time", "urllib", "uuid",
+}  # fmt: skip
+
+
+@cache
+def tracked() -> tuple[Path, ...]:
+    """Return the files that git tracks."""
+    listing = subprocess.run(
+        ["git", "-c", "safe.directory=*", "ls-files", "-z"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+        encoding="utf-8",
+    )
+    return tuple(ROOT / name for name in listing.stdout.split("\0") if (ROOT / name).is_file())
+
+
+def _name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def _python() -> Iterator[Path]:
+    return (path for path in tracked() if path.suffix == ".py")
+
+
+def _lines(path: Path) -> int:
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
+def test_no_python_file_is_longer_than_the_limit() -> None:
+    assert {_name(p): _lines(p) for p in _python() if _lines(p) > MOST_LINES} == {}
+
+
+def test_source_files_have_their_usual_length_but_for_a_list_that_shrinks() -> None:
+    ours = (p for p in _python() if not _name(p).startswith("tests/"))
+    assert {_name(p): _lines(p) for p in ours if _lines(p) > USUAL_LINES} == LONG_FILES
+
+
+def test_no_tracked_file_names_a_package_registry_or_a_path_of_one_machine() -> None:
+    found = [
+        f"{_name(path)}: {text}"
+        for path in tracked()
+        for text in FORBIDDEN
+        if text.encode() in path.read_bytes()
+    ]
+    assert found == []
+
+
+def test_every_folder_of_the_source_is_a_package() -> None:
+    folders = {path.parent for path in SOURCE.rglob("*.py")}
+    assert sorted(_name(f) for f in folders if not (f / "__init__.py").is_file()) == []
+
+
+def test_imports_point_one_way() -> None:
+    command = [str(Path(sys.executable).parent / "lint-imports"), "--no-cache"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_only_the_command_line_and_the_demo_print() -> None:
+    quiet = (p for p in SOURCE.rglob("*.py") if p.relative_to(SOURCE).parts[0] not in SPEAKERS)
+    assert [place for path in quiet for place, call in _calls(path) if call == "print"] == []
+
+
+def test_the_cellar_has_no_clock_no_chance_no_files_and_no_network() -> None:
+    """Only a segment made by hand, without id or time, gets them from the machine."""
+    core = sorted((SOURCE / "core").rglob("*.py"))
+    assert {_name(path) for path in core if _is_impure(path)} == {"src/ctxgc/core/segment.py"}
+
+
+def _is_impure(path: Path) -> bool:
+    called = {call for _, call in _calls(path)}
+    return bool(called & IMPURE_CALLS or _imported(path) & IMPURE_MODULES)
+
+
+def _calls(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the place and the dotted name of each call in a file."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func).removeprefix("datetime.datetime").lstrip(".")
+            yield f"{_name(path)}:{node.lineno}", name
+
+
+def _imported(path: Path) -> set[str]:
+    """Return the top-level packages that a file imports."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            names.add(node.module or "")
+    return {name.partition(".")[0] for name in names}
