@@ -11,6 +11,7 @@
     │   ├── StalePlanError              the heap changed since the plan was made
     │   └── ShortfallError              the target cannot be met without breaking a promise
     ├── PluginError                     a strategy plugin raised, or returned what no plugin may
+    ├── VocabularyError                 the shipped token vocabulary is missing or damaged
     ├── SummarizerError                 a summarizer failed, timed out, or made the text longer
     ├── StoreError
     │   ├── StoreBusyError              somebody else holds the store; try again
@@ -121,6 +122,12 @@ class PluginError(CtxgcError):
     """A strategy plugin raised, or returned what no plugin may return; the history is untouched."""
 
     code = "plugin_failed"
+
+
+class VocabularyError(CtxgcError):
+    """The token vocabulary that ships with ctxgc is missing, damaged or cannot be loaded."""
+
+    code = "vocabulary_damaged"
 
 
 class SummarizerError(CtxgcError):
