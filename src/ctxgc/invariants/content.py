@@ -1,0 +1,76 @@
+"""P14: every message says something where its provider demands it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ctxgc.core.message import Message, Part
+from ctxgc.invariants.blocks import block_of
+from ctxgc.invariants.violation import Invariant, Violation
+
+_NULL = "Invalid value for 'content': expected a string, got null."
+_NO_CALLS = "Invalid 'tool_calls': empty array. Expected an array with minimum length 1."
+_NOTHING = "all messages must have non-empty content"
+_BLANK = "text content blocks must be non-empty"
+
+
+class ContentIsPresent(Invariant):
+    """Anthropic refuses empty messages and blank text, OpenAI null content and empty call lists."""
+
+    id = "P14.content"
+    sentence = "No message is empty where its provider wants content."
+    formats = ("openai", "anthropic")
+
+    def breaches(self, messages: Sequence[Message]) -> list[Violation]:
+        """Return the messages and text blocks that are empty."""
+        return [
+            Violation(
+                promise=self.id,
+                index=index,
+                message_id=message.message_id,
+                text=text,
+                provider_error=error,
+                fix="take the empty block or message out; null content becomes empty text",
+            )
+            for index, message in enumerate(messages)
+            for text, error in _gaps(message)
+        ]
+
+
+def _gaps(message: Message) -> Iterator[tuple[str, str]]:
+    if message.format == "openai":
+        if lacks_content(message):
+            yield "the message has no content", _NULL
+        if message.data.get("tool_calls") == []:
+            yield "the list of tool calls is empty", _NO_CALLS
+    elif not message.parts:
+        yield "the message has no content", _NOTHING
+    else:
+        blank = sum(has_blank_text(message, part) for part in message.parts)
+        yield from [("a text block is blank", _BLANK)] * blank
+
+
+def lacks_content(message: Message) -> bool:
+    """Tell whether an OpenAI message has no content and nothing that excuses it."""
+    if message.data.get("content") not in (None, []):
+        return False
+    return not any(_excuses(message, part) for part in message.parts)
+
+
+def _excuses(message: Message, part: Part) -> bool:
+    return message.role == "assistant" and part.kind != "thinking"
+
+
+def has_blank_text(message: Message, part: Part) -> bool:
+    """Tell whether an Anthropic part is, or holds, a text block without any letter."""
+    if part.kind == "text":
+        return not part.text.strip()
+    if part.kind != "tool_result" or part.server_side:
+        return False
+    content = block_of(message, part).get("content")
+    return isinstance(content, list) and any(_is_blank(each) for each in content)
+
+
+def _is_blank(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") == "text" and not block["text"].strip()

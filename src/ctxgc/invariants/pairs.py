@@ -1,0 +1,146 @@
+"""Which result answers which call: by position and id, never by a map of ids over all messages.
+
+Some providers use an id again in a later turn. A result therefore answers the nearest earlier call
+of its id that is still open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ctxgc.core.message import Message
+
+
+class Ref(NamedTuple):
+    """A part of a message by its place."""
+
+    message: int
+    part: int
+    call_id: str | None
+
+
+class Batch:
+    """The calls that the model made in one breath, with their results.
+
+    `first` and `last` are the messages of the model's answer that holds the calls.
+    """
+
+    __slots__ = ("answers", "calls", "first", "ids", "last")
+
+    def __init__(self, first: int, last: int) -> None:
+        self.first = first
+        self.last = last
+        self.calls: list[Ref] = []
+        self.ids: set[str | None] = set()
+        self.answers: dict[Ref, Ref] = {}
+
+    def open_calls(self) -> list[Ref]:
+        """Return the calls without a result."""
+        return [call for call in self.calls if call not in self.answers]
+
+    def span(self) -> tuple[int, int]:
+        """Return the first and the last message that belong to the batch."""
+        return self.first, max((ref.message for ref in self.answers.values()), default=self.last)
+
+
+class Pairing:
+    """All batches of a history, and what is left over."""
+
+    __slots__ = ("batches", "extras", "orphans", "referenced", "repeats")
+
+    def __init__(self) -> None:
+        self.batches: list[Batch] = []
+        self.orphans: list[Ref] = []
+        self.extras: list[Ref] = []
+        self.repeats: list[Ref] = []
+        self.referenced: list[tuple[int, Ref]] = []
+
+    def pairs(self) -> Iterator[tuple[Ref, Ref]]:
+        """Yield each answered call with its result."""
+        for batch in self.batches:
+            yield from batch.answers.items()
+
+
+def answers(messages: Sequence[Message]) -> list[tuple[int, int]]:
+    """Return the model's answers as spans of first and last message.
+
+    Chat formats hold one answer in one message. The Responses format spreads it over items: a new
+    answer begins behind anything that the model did not write, and at a reasoning item that
+    follows another kind of item.
+    """
+    spans: list[tuple[int, int]] = []
+    for index, message in enumerate(messages):
+        if message.role != "assistant":
+            continue
+        if spans and spans[-1][1] == index - 1 and _continues(messages[index - 1], message):
+            spans[-1] = (spans[-1][0], index)
+        else:
+            spans.append((index, index))
+    return spans
+
+
+def _continues(before: Message, message: Message) -> bool:
+    if message.format != "responses":
+        return False
+    return not is_thinking(message) or is_thinking(before)
+
+
+def is_thinking(message: Message) -> bool:
+    """Tell whether a message holds nothing but thinking."""
+    return bool(message.parts) and all(part.kind == "thinking" for part in message.parts)
+
+
+def pair(messages: Sequence[Message]) -> Pairing:
+    """Match the calls and results of a history in one pass."""
+    pairing = Pairing()
+    spans = {index: span for span in answers(messages) for index in range(span[0], span[1] + 1)}
+    waiting: dict[str | None, list[tuple[Batch, Ref]]] = {}
+    reference: int | None = None
+    for index, message in enumerate(messages):
+        if message.data.get("type") == "item_reference":
+            reference = index
+        for place, part in enumerate(message.parts):
+            if part.server_side:
+                continue
+            ref = Ref(index, place, part.call_id)
+            if part.kind == "tool_call" and index in spans:
+                _open(pairing, waiting, ref, spans[index])
+            elif part.kind == "tool_result":
+                _answer(pairing, waiting, ref, reference)
+    return pairing
+
+
+def _open(
+    pairing: Pairing,
+    waiting: dict[str | None, list[tuple[Batch, Ref]]],
+    ref: Ref,
+    span: tuple[int, int],
+) -> None:
+    if not pairing.batches or pairing.batches[-1].first != span[0]:
+        pairing.batches.append(Batch(*span))
+    batch = pairing.batches[-1]
+    if ref.call_id in batch.ids:
+        pairing.repeats.append(ref)
+        return
+    batch.ids.add(ref.call_id)
+    batch.calls.append(ref)
+    waiting.setdefault(ref.call_id, []).append((batch, ref))
+
+
+def _answer(
+    pairing: Pairing,
+    waiting: dict[str | None, list[tuple[Batch, Ref]]],
+    ref: Ref,
+    reference: int | None,
+) -> None:
+    open_calls = waiting.get(ref.call_id)
+    if open_calls:
+        batch, call = open_calls.pop()
+        batch.answers[call] = ref
+    elif open_calls is not None:
+        pairing.extras.append(ref)
+    elif reference is not None:
+        pairing.referenced.append((reference, ref))
+    else:
+        pairing.orphans.append(ref)

@@ -1,0 +1,105 @@
+"""Edits of a message. Each returns a new message with the same id; the old one stays as it was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+
+from ctxgc.core.message import Format, Message, Origin, Part
+from ctxgc.errors import MessageError
+from ctxgc.invariants.arguments import is_json
+from ctxgc.wire import anthropic, openai_chat, openai_responses
+from ctxgc.wire.fields import Json
+from ctxgc.wire.messages import build
+
+_WRITERS = {"openai": openai_chat, "responses": openai_responses, "anthropic": anthropic}
+
+
+def replace_text(
+    message: Message, part_index: int, text: str, *, keep_media: bool = True
+) -> Message:
+    """Return the message with another text in one text or result part.
+
+    Cache marks and unknown fields beside the text stay. The text of a result that is a list of
+    blocks becomes one block; images in it stay unless `keep_media` is false.
+    """
+    part = _part(message, part_index)
+    if part.kind not in ("text", "tool_result") or part.server_side:
+        raise _refusal(f"a part of the kind {part.kind!r} has no text to replace", part_index)
+    if isinstance(message.data.get("output"), dict):
+        raise _refusal("the output is a screenshot and has no text to replace", part_index)
+    if part.kind == "text" and message.format == "anthropic" and not text.strip():
+        raise _refusal("Anthropic refuses blank text; drop the part instead", part_index)
+    data = _WRITERS[message.format].set_text(message.data, part, text, keep_media=keep_media)
+    return _edited(message, data)
+
+
+def drop_parts(message: Message, indices: Collection[int]) -> Message | None:
+    """Return the message without some parts, or None if nothing that may stand alone is left."""
+    if not indices:
+        return message
+    gone = [_part(message, index) for index in sorted(set(indices))]
+    if any(part.path == () for part in gone):
+        return None
+    edited = _edited(message, _WRITERS[message.format].drop(message.data, gone))
+    stands = any(
+        part.kind != "thinking" and (part.text or part.media_tokens or part.call_id)
+        for part in edited.parts
+    )
+    return edited if stands else None
+
+
+def replace_arguments(message: Message, part_index: int, arguments: str) -> Message:
+    """Return the message with other arguments (JSON text) in one call."""
+    part = _part(message, part_index)
+    if part.kind != "tool_call" or part.server_side:
+        raise _refusal(f"a part of the kind {part.kind!r} has no arguments", part_index)
+    if not is_json(arguments):
+        raise _refusal("the new arguments are not valid JSON", part_index)
+    return _edited(message, _with_arguments(message, part, arguments))
+
+
+def text_message(
+    role: str,
+    text: str,
+    format: Format,  # noqa: A002 - the word of the public face
+    message_id: str,
+    origin: Origin = "gc_notice",
+) -> Message:
+    """Return a new message for a summary or a notice; never one of the system's (P19)."""
+    if role not in ("user", "assistant"):
+        raise MessageError(
+            f"`role` {role!r} cannot carry text that ctxgc wrote",
+            hint="use 'user' or 'assistant'",
+            field="role",
+        )
+    if not text.strip():
+        raise MessageError("`text` is blank", hint="say something, or add no message", field="text")
+    return build(_WRITERS[format].text_data(role, text), format, message_id, origin=origin)
+
+
+def _with_arguments(message: Message, part: Part, arguments: str) -> Json:
+    if message.format == "openai":
+        return openai_chat.set_arguments(message.data, part, arguments)
+    if message.format == "responses":
+        return openai_responses.set_arguments(message.data, arguments)
+    value = json.loads(arguments)
+    if not isinstance(value, dict):
+        raise MessageError(
+            "`input` of a tool_use block must be an object", hint="wrap the value", field="input"
+        )
+    return anthropic.set_input(message.data, part, value)
+
+
+def _edited(message: Message, data: Json) -> Message:
+    return build(data, message.format, message.message_id, origin=message.origin)
+
+
+def _part(message: Message, index: int) -> Part:
+    if not 0 <= index < len(message.parts):
+        raise _refusal(f"the message has {len(message.parts)} parts", index)
+    return message.parts[index]
+
+
+def _refusal(text: str, index: int) -> MessageError:
+    return MessageError(f"part {index}: {text}", hint="see `Message.parts`", part_index=index)

@@ -1,0 +1,92 @@
+"""Provider messages in and out: read into parts, and given back as they came."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
+
+from ctxgc.core.message import FORMATS, Format, Message, Origin, Part, Role
+from ctxgc.errors import MessageError
+from ctxgc.wire import anthropic, openai_chat, openai_responses
+from ctxgc.wire.fields import Json
+from ctxgc.wire.json_text import copy, dump, load, snapshot
+
+RawMessage: TypeAlias = dict[str, Any] | str | bytes
+
+_READERS: dict[Format, Callable[[Json], tuple[Role, tuple[Part, ...]]]] = {
+    "openai": openai_chat.read,
+    "responses": openai_responses.read,
+    "anthropic": anthropic.read,
+}
+
+
+def parse(data: RawMessage, format: Format, message_id: str | None = None) -> Message:  # noqa: A002
+    """Return a provider message in parts.
+
+    A dict is copied, so that its owner may go on changing it; JSON text is kept byte for byte. What
+    the format does not know stays in the message as it is. A shape that no rule of the format
+    allows is a `MessageError` that names the field.
+    """
+    if isinstance(data, str | bytes):
+        plain, source = load(data)
+    else:
+        plain, source = snapshot(data), None
+    return build(plain, format, message_id or uuid.uuid4().hex, source=source)
+
+
+def build(
+    data: Json,
+    format: Format,  # noqa: A002
+    message_id: str,
+    *,
+    source: bytes | None = None,
+    origin: Origin = "conversation",
+) -> Message:
+    """Return the message for data that nobody else holds."""
+    if format not in _READERS:
+        raise MessageError(
+            f"`format` {format!r} is unknown",
+            hint=f"known formats: {', '.join(FORMATS)}",
+            field="format",
+        )
+    role, parts = _READERS[format](data)
+    return Message(
+        message_id=message_id,
+        role=role,
+        parts=parts,
+        data=data,
+        format=format,
+        source=source,
+        origin=origin,
+    )
+
+
+def parse_history(history: Iterable[RawMessage], format: Format) -> list[Message]:  # noqa: A002
+    """Return a history in parts; an error also names the index of the message."""
+    messages = []
+    for index, data in enumerate(history):
+        try:
+            messages.append(parse(data, format))
+        except MessageError as error:
+            raise MessageError(
+                f"message {index}: {error.message}",
+                hint=error.hint,
+                **{**error.details, "index": index},
+            ) from None
+    return messages
+
+
+def render(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    """Return the provider's messages, equal to what came in; the caller may change them freely."""
+    return [copy(message.data) for message in messages]
+
+
+def render_json(messages: Sequence[Message]) -> bytes:
+    """Return a JSON array in which messages that came as bytes stand byte for byte."""
+    return b"[" + b",".join(message_bytes(message) for message in messages) + b"]"
+
+
+def message_bytes(message: Message) -> bytes:
+    """Return the JSON of one message: its source where it came as bytes, else compact text."""
+    return message.source if message.source is not None else dump(message.data).encode()

@@ -1,0 +1,175 @@
+"""OpenAI Responses: every input item is a message of its own.
+
+A call and its result are known by the ending of their type (`_call`, `_output`) and a `call_id`, so
+that tools which the provider adds later pair as well. Items that the provider runs itself have no
+`call_id`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from ctxgc.core.message import Part, Role
+from ctxgc.errors import MessageError
+from ctxgc.wire.fields import Json, blocks_field, text_field, unknown_role
+from ctxgc.wire.json_text import dump
+from ctxgc.wire.media import media_part
+from ctxgc.wire.results import merge_text, payload_of, result_text
+
+ROLES: dict[str, Role] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+}
+_TEXT = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal"}
+_MEDIA = {"input_image": "image", "input_file": "file", "input_audio": "audio"}
+
+
+def read(data: Json) -> tuple[Role, tuple[Part, ...]]:
+    """Return the role and the parts of an input item."""
+    kind = data.get("type", "message")
+    if not isinstance(kind, str):
+        raise MessageError(
+            "`type` of the item must be a string", hint="name the item", field="type"
+        )
+    if kind == "message":
+        return _message(data)
+    if kind == "reasoning":
+        return "assistant", (_reasoning(data),)
+    if kind == "mcp_approval_response":
+        return "tool", (_approval(data),)
+    if kind.endswith("_output"):
+        return "tool", (_output(data),)
+    return "assistant", (_action(kind, data),)
+
+
+def _message(data: Json) -> tuple[Role, tuple[Part, ...]]:
+    name = data.get("role")
+    role = ROLES.get(name) if isinstance(name, str) else None
+    if role is None:
+        raise unknown_role(name, ROLES)
+    content = data.get("content")
+    if isinstance(content, str):
+        return role, (Part(kind="text", text=content, path=("content",)),)
+    blocks = blocks_field(data, "content")
+    return role, tuple(_block(block, index) for index, block in enumerate(blocks))
+
+
+def _block(block: Json, index: int) -> Part:
+    kind, path = block.get("type"), ("content", index)
+    if isinstance(kind, str) and kind in _TEXT:
+        text = text_field(block, _TEXT[kind], f"content[{index}].")
+        return Part(kind="text", text=text, path=path)
+    if isinstance(kind, str) and kind in _MEDIA:
+        payload, _, media_type = payload_of(block)
+        return media_part(_MEDIA[kind], payload, path, media_type)
+    return Part(kind="other", text=dump(block), path=path)
+
+
+def _reasoning(data: Json) -> Part:
+    texts = [
+        block["text"]
+        for key in ("summary", "content")
+        for block in data.get(key) or ()
+        if isinstance(block, dict) and isinstance(block.get("text"), str)
+    ]
+    return Part(
+        kind="thinking",
+        text="\n".join(texts),
+        signed=isinstance(data.get("encrypted_content"), str),
+    )
+
+
+def _approval(data: Json) -> Part:
+    return Part(
+        kind="tool_result",
+        text=dump(data.get("approve")),
+        call_id=text_field(data, "approval_request_id"),
+    )
+
+
+def _output(data: Json) -> Part:
+    call_id = data.get("call_id", data.get("id"))
+    if call_id is None:
+        return Part(kind="tool_result", text=dump(data), server_side=True)
+    if not isinstance(call_id, str):
+        raise MessageError("`call_id` must be a string", hint="name the call", field="call_id")
+    text, tokens = result_text(_flat(data.get("output")), "output")
+    return Part(kind="tool_result", text=text, call_id=call_id, media_tokens=tokens)
+
+
+def _flat(output: Any) -> Any:
+    """Return outputs that are neither text nor blocks (numbers, nested lists) as JSON text."""
+    if output is None or isinstance(output, str | dict):
+        return output
+    is_blocks = isinstance(output, list) and all(isinstance(each, dict) for each in output)
+    return output if is_blocks else dump(output)
+
+
+def _action(kind: str, data: Json) -> Part:
+    name = data.get("name")
+    name = name if isinstance(name, str) else kind
+    if kind == "mcp_approval_request":
+        return Part(kind="tool_call", text=dump(data), call_id=text_field(data, "id"), name=name)
+    if kind in ("function_call", "custom_tool_call"):
+        field = "arguments" if kind == "function_call" else "input"
+        text, call_id = text_field(data, field), text_field(data, "call_id")
+        return Part(kind="tool_call", text=text, call_id=call_id, name=name)
+    if not kind.endswith("_call"):
+        signed = isinstance(data.get("encrypted_content"), str)
+        return Part(kind="other", text=dump(data), name=kind, signed=signed)
+    return _other_call(data, name)
+
+
+def _other_call(data: Json, name: str) -> Part:
+    call_id, item_id = data.get("call_id"), data.get("id")
+    if isinstance(call_id, str):
+        return Part(kind="tool_call", text=dump(data), call_id=call_id, name=name)
+    return Part(
+        kind="tool_call",
+        text=dump(data),
+        call_id=item_id if isinstance(item_id, str) else None,
+        name=name,
+        server_side=True,
+    )
+
+
+def set_text(data: Json, part: Part, text: str, *, keep_media: bool) -> Json:
+    """Return the item with another text in one part; sibling fields stay."""
+    if part.kind == "tool_result":
+        return {**data, "output": merge_text(data.get("output"), text, keep_media=keep_media)}
+    if part.path == ("content",):
+        return {**data, "content": text}
+    blocks = [
+        {**block, _TEXT[block["type"]]: text} if ("content", index) == part.path else block
+        for index, block in enumerate(data["content"])
+    ]
+    return {**data, "content": blocks}
+
+
+def set_arguments(data: Json, arguments: str) -> Json:
+    """Return the call with other arguments."""
+    return {**data, "arguments" if "arguments" in data else "input": arguments}
+
+
+def drop(data: Json, parts: Collection[Part]) -> Json:
+    """Return the message without some parts of its content."""
+    gone = {part.path for part in parts}
+    if ("content",) in gone:
+        return {**data, "content": []}
+    kept = [block for i, block in enumerate(data["content"]) if ("content", i) not in gone]
+    return {**data, "content": kept}
+
+
+def text_data(role: str, text: str) -> Json:
+    """Return a new item that says one text."""
+    kind = "output_text" if role == "assistant" else "input_text"
+    return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
+
+
+def result_data(call: Part, text: str, call_type: str) -> Json:
+    """Return a new item that answers a call of the given type."""
+    kind = "custom_tool_call_output" if call_type == "custom_tool_call" else "function_call_output"
+    return {"type": kind, "call_id": call.call_id, "output": text}

@@ -1,0 +1,69 @@
+"""The check of a whole history, for anybody's messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from ctxgc.core.message import Format, Message
+from ctxgc.errors import MessageError
+from ctxgc.invariants import Violation, check
+from ctxgc.wire.messages import RawMessage, parse
+
+SHAPE = "P14.shape"
+
+
+def validate(
+    messages: Sequence[Message | RawMessage],
+    format: Format,  # noqa: A002 - the word of the public face
+    *,
+    complete: bool = True,
+) -> list[Violation]:
+    """Return everything that the provider would refuse in a history, in its order.
+
+    Takes provider messages or parsed ones. A message of unknown shape is itself a violation; the
+    rest is still checked. With `complete=False` calls at the very end may wait for their results.
+    """
+    parsed, places, found = [], [], []
+    for index, message in enumerate(messages):
+        try:
+            parsed.append(as_message(message, format, index))
+            places.append(index)
+        except MessageError as error:
+            found.append(shape_violation(index, error))
+    found += [
+        msgspec.structs.replace(violation, index=places[violation.index])
+        for violation in check(parsed, complete=complete)
+    ]
+    return sorted(found, key=lambda violation: violation.index)
+
+
+def as_message(message: Message | RawMessage, format: Format, index: int) -> Message:  # noqa: A002
+    """Return a message in parts; one that has no id yet is named by its index."""
+    if not isinstance(message, Message):
+        return parse(message, format, f"message-{index}")
+    if message.format != format:
+        raise MessageError(
+            f"the message is in the format {message.format!r}, not {format!r}",
+            hint="validate each format by itself",
+            field="format",
+        )
+    return message
+
+
+def shape_violation(index: int, error: MessageError) -> Violation:
+    """Return the violation for a message that cannot be read."""
+    return Violation(
+        promise=SHAPE,
+        index=index,
+        message_id=f"message-{index}",
+        text=error.message,
+        provider_error=f"Invalid value for messages[{index}]: {_field(error.details)}",
+        fix="take the message out of the view",
+    )
+
+
+def _field(details: dict[str, Any]) -> str:
+    return f"`{details['field']}`" if "field" in details else "unknown shape"
