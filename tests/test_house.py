@@ -103,7 +103,7 @@ def test_only_the_command_line_and_the_demo_print() -> None:
 def test_the_cellar_has_no_clock_no_chance_no_files_and_no_network() -> None:
     """Only a segment made by hand, without id or time, gets them from the machine."""
     core = sorted((SOURCE / "core").rglob("*.py"))
-    assert {_name(path) for path in core if _is_impure(path)} == {"src/ctxgc/core/segment.py"}
+    assert {_name(path) for path in core if _is_impure(path)} <= {"src/ctxgc/core/segment.py"}
 
 
 def _is_impure(path: Path) -> bool:

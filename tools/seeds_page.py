@@ -25,8 +25,9 @@ INTRODUCTION = """\
 The project started from five documents, the seeds S0 to S4. Each named part and default of theirs
 is one row here: the code that does it and the tests that prove it. A part of a later issue is
 *deferred* to that issue by name. The entries stand in [`tests/seeds/`](../tests/seeds), and a test
-claims one with `@requirement(id)`. `make test` fails when a live entry has no test, when a test
-names no entry, when a deferred entry is already tested, and when this page is not current.
+claims one with `@requirement(id)`. `make test` fails when an entry of a delivered issue has no test,
+when a test names no entry, when an entry of a later issue is already tested, and when this page is
+not current.
 """
 
 
@@ -43,7 +44,7 @@ def missing(claims: dict[str, list[Claim]]) -> list[Requirement]:
 
 def render(claims: dict[str, list[Claim]]) -> str:
     """Return the whole page."""
-    parts = [INTRODUCTION, *_totals()]
+    parts = [INTRODUCTION, *_totals(claims)]
     for seed, entries in groupby(REQUIREMENTS.values(), key=lambda r: r.seed):
         parts.append(f"\n## {seed}: {SEEDS[seed]}")
         for title, rows in groupby(entries, key=lambda r: r.section):
@@ -51,13 +52,14 @@ def render(claims: dict[str, list[Claim]]) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _totals() -> Iterator[str]:
-    yield "| seed | entries | live | deferred |"
+def _totals(claims: dict[str, list[Claim]]) -> Iterator[str]:
+    yield "| seed | entries | proven | deferred |"
     yield "|---|---:|---:|---:|"
     for seed, title in SEEDS.items():
         mine = [r for r in REQUIREMENTS.values() if r.seed == seed]
-        live = sum(r.deferred is None for r in mine)
-        yield f"| {seed} {title} | {len(mine)} | {live} | {len(mine) - live} |"
+        proven = sum(r.id in claims for r in mine)
+        deferred = sum(r.deferred is not None and r.id not in claims for r in mine)
+        yield f"| {seed} {title} | {len(mine)} | {proven} | {deferred} |"
 
 
 def _table(title: str, rows: list[Requirement], claims: dict[str, list[Claim]]) -> Iterator[str]:
@@ -65,8 +67,9 @@ def _table(title: str, rows: list[Requirement], claims: dict[str, list[Claim]]) 
     yield "| part | says | code | tests |"
     yield "|---|---|---|---|"
     for row in rows:
-        proof = _tests(claims.get(row.id, [])) if row.deferred is None else f"*{row.deferred}*"
-        yield f"| `{row.id}` | {row.says} | {_code(row, claims.get(row.id, []))} | {proof} |"
+        mine = claims.get(row.id, [])
+        proof = _tests(mine) or (f"*deferred: {row.deferred}*" if row.deferred else "")
+        yield f"| `{row.id}` | {row.says} | {_code(row, mine)} | {proof} |"
 
 
 def _tests(claims: list[Claim]) -> str:

@@ -20,7 +20,10 @@ ISSUES: dict[int, str] = {
     5: "MCP server",
 }
 
+# Every entry of a delivered issue must be proven. Those of an issue under way may be proven one by
+# one; those of later issues may not be, so that no deferral goes stale.
 DELIVERED: frozenset[int] = frozenset({2})
+UNDER_WAY: frozenset[int] = frozenset({3})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +44,10 @@ class Requirement:
 
 
 def section(
-    prefix: str,
-    title: str,
-    parts: Mapping[str, str],
-    *,
-    issue: int,
-    code: str = "",
-    live: bool = False,
+    prefix: str, title: str, parts: Mapping[str, str], *, issue: int, code: str = ""
 ) -> Iterator[Requirement]:
-    """Yield one requirement per part of a seed's section, with ids `prefix.part`.
-
-    Entries are deferred until their issue is in `DELIVERED`; `live` delivers a section ahead of it.
-    """
-    due = live or issue in DELIVERED
+    """Yield one requirement per part of a seed's section, with ids `prefix.part`."""
+    deferred = None if issue in DELIVERED else f"issue {issue}: {ISSUES[issue]}"
     for name, says in parts.items():
         yield Requirement(
             id=f"{prefix}.{name}",
@@ -62,5 +56,5 @@ def section(
             section=title,
             issue=issue,
             code=code,
-            deferred=None if due else f"issue {issue}: {ISSUES[issue]}",
+            deferred=deferred,
         )
