@@ -18,7 +18,7 @@ class SourceEntry(msgspec.Struct, frozen=True):
     It cannot be changed: the budget is the only ledger, and hands out a new entry after a change.
 
     Raises:
-        InputError: the tokens are negative or not a whole number.
+        InputError: the tokens are negative or not a whole number, or a name is unknown.
     """
 
     source: InstructionSource
@@ -32,6 +32,8 @@ class SourceEntry(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         check_count("tokens", self.tokens, 0)
+        msgspec.structs.force_setattr(self, "source", InstructionSource(self.source))
+        msgspec.structs.force_setattr(self, "gc_policy", GCPolicy(self.gc_policy))
         msgspec.structs.force_setattr(self, "message_ids", tuple(self.message_ids))
         if self.created_at is None:
             msgspec.structs.force_setattr(self, "created_at", time.time())
@@ -50,9 +52,8 @@ class SourceEntry(msgspec.Struct, frozen=True):
 
     def to_dict(self) -> dict[str, Any]:
         """Return every field as JSON-ready data."""
-        data: dict[str, Any] = msgspec.to_builtins(
-            msgspec.structs.replace(self, children={}), enc_hook=repr
-        )
+        own = msgspec.json.encode(msgspec.structs.replace(self, children={}), enc_hook=repr)
+        data: dict[str, Any] = msgspec.json.decode(own)
         return data | {"children": {key: child.to_dict() for key, child in self.children.items()}}
 
     @classmethod

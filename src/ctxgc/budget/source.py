@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import NoReturn
+
+from ctxgc.errors import InputError
 
 
-class InstructionSource(StrEnum):
+class _Named(StrEnum):
+    @classmethod
+    def _missing_(cls, value: object) -> NoReturn:
+        names = ", ".join(member.value for member in cls)
+        raise InputError(f"{value!r} is no {cls.__name__}", hint=f"use one of {names}")
+
+
+class InstructionSource(_Named):
     """Where a part of the context comes from."""
 
     SYSTEM = "system"
@@ -19,7 +29,7 @@ class InstructionSource(StrEnum):
         return _DEFAULTS[self]
 
 
-class GCPolicy(StrEnum):
+class GCPolicy(_Named):
     """What a collection may do with an entry.
 
     LOCKED never leaves; PRESERVABLE only under pressure; PARTIAL leaves oldest first, recent turns

@@ -22,6 +22,7 @@ _SHORT_NAMES = {
     "target_percent": "JAATO_GC_TARGET",
     "pressure_percent": "JAATO_GC_PRESSURE",
 }
+_PREFIXES = ("CTXGC_", "JAATO_GC_")
 _WORDS = {"yes": "true", "on": "true", "no": "false", "off": "false", "none": "null"}
 
 
@@ -65,13 +66,15 @@ def unknown_variables(
     """Return each variable with our prefix that sets nothing, with the nearest one that does."""
     env = os.environ if env is None else env
     keys = [key for kind in kinds for key in kind.__struct_fields__]
-    known = {name.lower(): name for key in keys for name in variable_names(key)}
-    strange = [
-        name
-        for name in sorted(env)
-        if name.startswith(("CTXGC_", "JAATO_GC_")) and name.lower() not in known
-    ]
-    return {name: known.get(nearest(name, known) or "") for name in strange}
+    known = {name for key in keys for name in variable_names(key)}
+    strange = [name for name in sorted(env) if name.startswith(_PREFIXES) and name not in known]
+    return {name: _meant(name, keys) for name in strange}
+
+
+def _meant(name: str, keys: list[str]) -> str | None:
+    prefix = next(prefix for prefix in _PREFIXES if name.startswith(prefix))
+    key = nearest(name.removeprefix(prefix), keys)
+    return f"{prefix}{key.upper()}" if key else None
 
 
 def _parse(name: str, raw: str, field: msgspec.structs.FieldInfo) -> Any:

@@ -76,9 +76,7 @@ def read_object(path: str | Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"cannot read {path}: {error}", hint="check path and rights") from None
     except msgspec.DecodeError as error:
-        raise ConfigError(
-            f"{path} is not a JSON object: {error}", hint="correct the file"
-        ) from None
+        raise ConfigError(f"{path} holds no JSON object: {error}", hint="correct it") from None
 
 
 def parse_spec(
