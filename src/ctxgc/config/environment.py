@@ -23,6 +23,7 @@ _SHORT_NAMES = {
     "pressure_percent": "JAATO_GC_PRESSURE",
 }
 _PREFIXES = ("CTXGC_", "JAATO_GC_")
+_OTHERS = ("CTXGC_PLUGINS_ALLOW",)  # read by ctxgc.plugins
 _WORDS = {"yes": "true", "on": "true", "no": "false", "off": "false", "none": "null"}
 
 
@@ -66,7 +67,7 @@ def unknown_variables(
     """Return each variable with our prefix that sets nothing, with the nearest one that does."""
     env = os.environ if env is None else env
     keys = [key for kind in kinds for key in kind.__struct_fields__]
-    known = {name for key in keys for name in variable_names(key)}
+    known = {name for key in keys for name in variable_names(key)}.union(_OTHERS)
     strange = [name for name in sorted(env) if name.startswith(_PREFIXES) and name not in known]
     return {name: _meant(name, keys) for name in strange}
 
