@@ -1,0 +1,116 @@
+"""Segments and heaps as JSON, there and back without a difference.
+
+JSON text is made by the standard library, which keeps lone surrogates; the fields come from the
+segment's own definition, so no serializer can forget one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+import msgspec
+
+from ctxgc.core.heap import Heap, rough_tokens
+from ctxgc.core.ledger import Amount
+from ctxgc.core.segment import SEGMENT_FIELDS, ContextSegment
+from ctxgc.errors import InputError, SegmentError
+
+FORMAT_VERSION = 1
+
+
+class _Heap(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    version: int
+    step: int
+    cursor: int
+    opened: list[str]
+    first_request: str | None
+    changed: list[str]
+    touched_old: list[str]
+    common: list[str]
+    deleted: Amount
+    segments: list[dict[str, Any]]
+
+
+def segment_to_dict(segment: ContextSegment) -> dict[str, Any]:
+    """Return all fields of a segment as JSON values."""
+    return dict(msgspec.to_builtins(segment))
+
+
+def segment_from_dict(data: Mapping[str, Any]) -> ContextSegment:
+    """Return the segment that JSON values describe.
+
+    Raises:
+        SegmentError: a key is not known, a value is of the wrong kind, or a required one is missing.
+    """
+    for key in data:
+        if key not in SEGMENT_FIELDS:
+            near = get_close_matches(str(key), SEGMENT_FIELDS, n=1)
+            hint = f"did you mean '{near[0]}'?" if near else "leave it out"
+            raise SegmentError(f"a segment has no field '{key}'", hint=hint, field=str(key))
+    try:
+        return msgspec.convert(dict(data), ContextSegment)
+    except msgspec.ValidationError as error:
+        if isinstance(error.__cause__, SegmentError):
+            raise error.__cause__ from None
+        field = str(error).rpartition("$.")[2].strip("`") or "segment"
+        raise SegmentError(f"a segment cannot be read: {error}", field=field) from None
+
+
+def segment_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a segment."""
+    return msgspec.json.schema(ContextSegment)
+
+
+def heap_to_json(heap: Heap, *, indent: int | None = None) -> str:
+    """Return a heap as JSON text."""
+    recent = heap.recent
+    saved = _Heap(
+        version=FORMAT_VERSION,
+        step=heap.step,
+        cursor=heap.cursor,
+        opened=list(recent.opened),
+        first_request=recent.first_request,
+        changed=list(heap.index.changed),
+        touched_old=list(heap.index.touched_old),
+        common=heap.mentions.common(),
+        deleted=heap.ledger.deleted,
+        segments=[segment_to_dict(segment) for segment in heap],
+    )
+    return json.dumps(msgspec.to_builtins(saved), indent=indent)
+
+
+def heap_from_json(text: str | bytes, count: Callable[[str], int] = rough_tokens) -> Heap:
+    """Return the heap that JSON text describes.
+
+    Raises:
+        InputError: the text is no JSON, no heap, or the heap of a newer version.
+    """
+    saved = _read(text)
+    heap = Heap(count)
+    heap.ledger.restate_deleted(saved.deleted)
+    heap.mentions.restate_common(saved.common)
+    heap.rebuild([segment_from_dict(data) for data in saved.segments])
+    heap.step, heap.cursor = saved.step, saved.cursor
+    heap.recent.opened.update(dict.fromkeys(saved.opened))
+    heap.recent.first_request = saved.first_request
+    heap.index.changed.update(dict.fromkeys(saved.changed))
+    heap.index.touched_old.update(dict.fromkeys(saved.touched_old))
+    return heap
+
+
+def _read(text: str | bytes) -> _Heap:
+    try:
+        data = json.loads(text)
+        saved = msgspec.convert(data, _Heap)
+    except (ValueError, RecursionError, msgspec.ValidationError) as error:
+        raise InputError(f"this is not a saved heap: {error}", field="heap") from None
+    if saved.version > FORMAT_VERSION:
+        raise InputError(
+            f"the heap was saved in format {saved.version}, this version reads {FORMAT_VERSION}",
+            hint="open it with a newer ctxgc",
+            field="version",
+        )
+    return saved

@@ -1,0 +1,122 @@
+"""Evacuation: which lines of a large text stay when the rest is stashed.
+
+The lines that stay are verbatim. They are chosen as a cover: the cheapest lines that together hold
+every identifier that no other working segment holds. What does not fit is named in the tombstone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from heapq import heapify, heappop, heappush
+
+import msgspec
+
+from ctxgc.core.identifiers import identifiers
+
+MAX_LINE = 200
+LINE_SHARE = 0.30
+NAME_SHARE = 0.15
+GAP = "[...]"
+
+_FIELD_END = re.compile(r"[,;}\])\s]")
+
+
+class Evacuation(msgspec.Struct, frozen=True):
+    """The verbatim text that stays, and the identifiers that only the stash still holds."""
+
+    kept: str
+    names: tuple[str, ...]
+
+
+def evacuate(
+    text: str,
+    only_here: Callable[[str], bool],
+    *,
+    line_share: float = LINE_SHARE,
+    name_share: float = NAME_SHARE,
+) -> Evacuation:
+    """Return what stays of a text.
+
+    Args:
+        text: the text of the segment.
+        only_here: tells whether no other working segment holds an identifier.
+        line_share: how much of the text may stay as lines.
+        name_share: how much of the text may be spent on bare names.
+    """
+    pieces = split_lines(text)
+    wanted = [frozenset(name for name in identifiers(piece) if only_here(name)) for piece in pieces]
+    kept = cover(wanted, [_cost(piece) for piece in pieces], line_share * _cost(text))
+    held = frozenset[str]().union(*(wanted[index] for index in kept))
+    missing = dict.fromkeys(name for names in wanted for name in sorted(names - held))
+    return Evacuation(_with_gaps(pieces, kept), _fitting(missing, name_share * len(text)))
+
+
+def split_lines(text: str) -> list[str]:
+    """Split a text at its newlines, and very long lines at the end of a field."""
+    pieces: list[str] = []
+    for line in text.split("\n"):
+        start = 0
+        while len(line) - start > MAX_LINE:
+            end = _field_end(line, start)
+            pieces.append(line[start:end])
+            start = end
+        pieces.append(line[start:])
+    return pieces
+
+
+def cover(wanted: list[frozenset[str]], costs: list[float], budget: float) -> list[int]:
+    """Return the pieces, in order, that greedily cover most wanted names per cost within a budget."""
+    covered: set[str] = set()
+    chosen: list[int] = []
+    queue = [(-len(names) / costs[i], i) for i, names in enumerate(wanted) if names]
+    heapify(queue)
+    while queue:
+        rate, index = heappop(queue)
+        gain = len(wanted[index] - covered)
+        if not gain or costs[index] > budget:
+            continue
+        # A piece's worth only falls as others are chosen, so a stale rate is refreshed when it surfaces.
+        if -gain / costs[index] > rate:
+            heappush(queue, (-gain / costs[index], index))
+            continue
+        chosen.append(index)
+        covered |= wanted[index]
+        budget -= costs[index]
+    return sorted(chosen)
+
+
+def _cost(piece: str) -> float:
+    return len(piece) / 4 + 1.5
+
+
+def _field_end(line: str, start: int) -> int:
+    ends = [
+        match.end() for match in _FIELD_END.finditer(line, start + MAX_LINE // 2, start + MAX_LINE)
+    ]
+    return ends[-1] if ends else start + MAX_LINE
+
+
+def _with_gaps(pieces: list[str], kept: list[int]) -> str:
+    lines: list[str] = []
+    last = -1
+    for index in kept:
+        if index > last + 1:
+            lines.append(GAP)
+        lines.append(pieces[index])
+        last = index
+    if kept and last < len(pieces) - 1:
+        lines.append(GAP)
+    return "\n".join(lines)
+
+
+def _fitting(names: Iterable[str], budget: float) -> tuple[str, ...]:
+    """Return the names that fit, short ones first, in the order of the text."""
+    order = {name: place for place, name in enumerate(names)}
+    chosen: list[str] = []
+    for name in sorted(order, key=lambda name: (len(name), order[name])):
+        budget -= len(name) + 2
+        if budget < 0:
+            break
+        chosen.append(name)
+    return tuple(sorted(chosen, key=order.__getitem__))

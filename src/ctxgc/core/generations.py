@@ -1,0 +1,39 @@
+"""Generations: what survives collections is tenured, and minor collections leave it alone.
+
+A segment that outlives `promote_after` collections becomes old. Tenured means stable: it is not pruned
+sooner for its age. A minor collection looks at the young and at the old that were touched since the
+last collection; a major one at everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Literal
+
+from ctxgc.core.segment import ContextSegment
+
+if TYPE_CHECKING:
+    from ctxgc.core.heap import Heap
+
+Scope = Literal["minor", "major"]
+PROMOTE_AFTER = 3
+
+
+def in_scope(heap: Heap, scope: Scope) -> list[ContextSegment]:
+    """Return the working segments that a collection of this scope looks at, in order of arrival."""
+    if scope == "major":
+        return heap.working()
+    ids = {**heap.index.young, **heap.index.touched_old}
+    return sorted((heap.get(segment_id) for segment_id in ids), key=lambda s: s.position)
+
+
+def age(heap: Heap, survivors: Iterable[ContextSegment], promote_after: int) -> list[str]:
+    """Count one more survival for each survivor and return those that were tenured by it."""
+    tenured = []
+    for segment in survivors:
+        count = heap.survive(segment.segment_id)
+        if segment.generation == "young" and count >= promote_after:
+            heap.tenure(segment.segment_id)
+            tenured.append(segment.segment_id)
+    heap.index.touched_old.clear()
+    return tenured

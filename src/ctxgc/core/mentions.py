@@ -1,0 +1,82 @@
+"""Who holds which rare identifier: the soft links, and the write barrier that follows them.
+
+An identifier that many segments hold says nothing about any of them, so beyond `RARE` holders it is
+common and its holders are forgotten. That bounds the memory and makes the work of an arrival
+independent of the size of the heap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ctxgc.core.identifiers import identifiers
+
+RARE = 8
+MAX_TOUCHED = 64
+
+_COMMON: tuple[str, ...] = ()
+
+
+class Mentions:
+    """An index from rare identifiers to the working segments that hold them, oldest first."""
+
+    __slots__ = ("_holders",)
+
+    def __init__(self) -> None:
+        self._holders: dict[str, tuple[str, ...]] = {}
+
+    def add(self, segment_id: str, text: str) -> list[str]:
+        """Enter a text and return whom it mentions: older holders of its rare identifiers, newest first."""
+        holders = self._holders
+        mentioned: dict[str, None] = {}
+        for identifier in identifiers(text):
+            known = holders.get(identifier)
+            if known is None:
+                holders[identifier] = (segment_id,)
+            elif known:
+                mentioned.update(dict.fromkeys(known))
+                holders[identifier] = (*known, segment_id) if len(known) < RARE else _COMMON
+        mentioned.pop(segment_id, None)
+        return list(mentioned)[: -MAX_TOUCHED - 1 : -1]
+
+    def discard(self, segment_id: str, text: str) -> None:
+        """Take a segment out from under the identifiers of its text."""
+        for identifier in identifiers(text):
+            known = self._holders.get(identifier)
+            if known and segment_id in known:
+                rest = tuple(holder for holder in known if holder != segment_id)
+                if rest:
+                    self._holders[identifier] = rest
+                else:
+                    del self._holders[identifier]
+
+    def holders(self, identifier: str) -> tuple[str, ...]:
+        """Return who holds an identifier; empty when nobody does or it is common."""
+        return self._holders.get(identifier, _COMMON)
+
+    def is_common(self, identifier: str) -> bool:
+        """Tell whether so many segments held an identifier that it links nobody."""
+        return self._holders.get(identifier) == _COMMON
+
+    def common(self) -> list[str]:
+        """Return the identifiers that are common."""
+        return [name for name, holders in self._holders.items() if not holders]
+
+    def restate_common(self, names: Iterable[str]) -> None:
+        """Carry over what was common before this index was opened."""
+        self._holders.update(dict.fromkeys(names, _COMMON))
+
+    def soft_weights(self, held: Iterable[str]) -> dict[str, float]:
+        """Return for each segment how strongly rare identifiers tie it to the given ones.
+
+        An identifier with n holders ties each of them by 1/n. The weights are at most 1.
+        """
+        live = held if isinstance(held, (set, frozenset)) else frozenset(held)
+        weights: dict[str, float] = {}
+        for holders in self._holders.values():
+            if len(holders) < 2 or live.isdisjoint(holders):
+                continue
+            share = 1.0 / len(holders)
+            for holder in holders:
+                weights[holder] = weights.get(holder, 0.0) + share
+        return {holder: min(weight, 1.0) for holder, weight in weights.items()}

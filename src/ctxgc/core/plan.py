@@ -1,0 +1,170 @@
+"""Plans: the decision of a collection as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Literal, get_args
+
+import msgspec
+
+from ctxgc.core.generations import Scope
+from ctxgc.core.segment import ContextSegment, SegmentType
+from ctxgc.errors import InputError
+
+Action = Literal["stash", "evacuate", "compress", "delete"]
+ACTIONS: tuple[Action, ...] = get_args(Action)
+
+
+class PruningCandidate(msgspec.Struct, frozen=True, kw_only=True):
+    """A segment that may leave, with the reason why.
+
+    `score` is its keep_score; `freed` what its action wins, net of the text that stays in its place;
+    `age` its seconds since creation; `bond` the ids that leave with it, itself included.
+    """
+
+    segment_id: str
+    score: float
+    tokens: int
+    reason: str
+    type: SegmentType
+    age: float
+    action: Action = "stash"
+    reachable: bool = False
+    superseded: bool = False
+    freed: int = -1
+    bond: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.action not in ACTIONS:
+            raise InputError(
+                f"action '{self.action}' is not known",
+                hint=f"use one of: {', '.join(ACTIONS)}",
+                field="action",
+            )
+        if self.freed < 0:
+            msgspec.structs.force_setattr(self, "freed", self.tokens)
+
+
+class PruningPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a collection will do; nothing has changed yet.
+
+    `candidates` are the segments that leave, lowest keep_score first among the unreachable and then
+    among the reachable. `proposals` are reachable, long and cold: worth compressing, but not part of
+    the plan. `shortfall` is what is missing to the target, zero when it is met.
+    """
+
+    candidates: list[PruningCandidate]
+    total_tokens_freed: int
+    stash_segments: list[str]
+    delete_segments: list[str]
+    reason: str
+    evacuate_segments: list[str] = []
+    compress_segments: list[str] = []
+    proposals: list[PruningCandidate] = []
+    target_tokens: int | None = None
+    shortfall: int = 0
+    scope: Scope = "major"
+    tokens_before: int = 0
+    heap_version: int | None = None
+    stubs: dict[str, str] = {}
+
+    @property
+    def tokens_after(self) -> int:
+        """What the working tier will hold once the plan is applied."""
+        return self.tokens_before - self.total_tokens_freed
+
+    def __len__(self) -> int:
+        return len(self.candidates)
+
+
+def checked_target(target_tokens: int) -> int:
+    """Return a number of tokens that a plan can aim at.
+
+    Raises:
+        InputError: it is below zero or no whole number.
+    """
+    target: object = target_tokens
+    if not isinstance(target, int) or isinstance(target, bool) or target < 0:
+        raise InputError(
+            f"target_tokens cannot be {target_tokens!r}",
+            hint="give a whole number of tokens, zero or more",
+            field="target_tokens",
+        )
+    return target
+
+
+def assemble(
+    chosen: list[PruningCandidate],
+    *,
+    target_tokens: int | None,
+    why: str = "",
+    proposals: list[PruningCandidate] | None = None,
+    scope: Scope = "major",
+    tokens_before: int = 0,
+    heap_version: int | None = None,
+    stubs: Mapping[str, str] | None = None,
+) -> PruningPlan:
+    """Return the plan that does what the chosen candidates propose."""
+    freed = sum(candidate.freed for candidate in chosen)
+    short = max(0, (target_tokens or 0) - freed)
+    groups: dict[Action, list[str]] = {action: [] for action in ACTIONS}
+    for candidate in chosen:
+        groups[candidate.action].append(candidate.segment_id)
+    return PruningPlan(
+        candidates=chosen,
+        total_tokens_freed=freed,
+        stash_segments=groups["stash"],
+        delete_segments=groups["delete"],
+        evacuate_segments=groups["evacuate"],
+        compress_segments=groups["compress"],
+        reason=why or _summary(chosen, freed, target_tokens, short),
+        proposals=proposals or [],
+        target_tokens=target_tokens,
+        shortfall=short,
+        scope=scope,
+        tokens_before=tokens_before,
+        heap_version=heap_version,
+        stubs=dict(stubs or {}),
+    )
+
+
+def _summary(
+    chosen: list[PruningCandidate], freed: int, target_tokens: int | None, short: int
+) -> str:
+    garbage = sum(not candidate.reachable for candidate in chosen)
+    parts = [f"{len(chosen)} segments leave and free {freed} tokens"]
+    parts.append(f"{garbage} unreachable, {len(chosen) - garbage} reachable with low scores")
+    if target_tokens is not None:
+        parts.append(f"target {target_tokens}" + (f", {short} tokens short" if short else " met"))
+    return "; ".join(parts)
+
+
+def reason_for(segment: ContextSegment, now: datetime, *, reachable: bool, score: float) -> str:
+    """Return why a segment may leave, in words that a person understands."""
+    parts = [f"reachable, but its score is low ({score:.2f})" if reachable else "unreachable"]
+    refs = segment.refcount
+    seen = "never referenced" if not refs else f"referenced {refs} time{'s' if refs > 1 else ''}"
+    facts = [segment.type, f"{age_text((now - segment.created_at).total_seconds())} old", seen]
+    if segment.superseded_by is not None:
+        how = _HOW.get(segment.superseded_how or "", "superseded")
+        facts.append(f"{how} by {segment.superseded_by}")
+    parts.append(", ".join(facts))
+    return "; ".join(parts)
+
+
+_HOW = {
+    "re-read": "superseded (read again)",
+    "edited": "superseded (file edited)",
+    "re-run": "superseded (run again)",
+    "identical": "superseded (same text)",
+    "resolved": "superseded (error resolved)",
+}
+
+
+def age_text(seconds: float) -> str:
+    """Return a time span in its largest whole unit: `40 s`, `3 h`, `2 d`."""
+    for unit, length in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= length:
+            return f"{int(seconds // length)} {unit}"
+    return f"{max(0, int(seconds))} s"

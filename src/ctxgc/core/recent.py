@@ -1,0 +1,135 @@
+"""What the root rules ask for, kept at hand: recent messages, pins, errors, files, decisions.
+
+Each set is updated as segments come and go, so that finding the roots costs what the roots cost, not
+a walk over the heap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ctxgc.core.segment import ContextSegment
+
+
+class Recent:
+    """Ordered sets of working segments (and of messages and files) by what makes them roots."""
+
+    __slots__ = (
+        "decisions", "errors", "files", "first_request", "instructions", "invariants", "messages",
+        "opened", "pinned", "protected", "requests", "tasks",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.messages: dict[str, dict[str, None]] = {}
+        self.requests: dict[str, None] = {}
+        self.first_request: str | None = None
+        self.pinned: dict[str, None] = {}
+        self.protected: dict[str, None] = {}
+        self.instructions: dict[str, None] = {}
+        self.invariants: dict[str, None] = {}
+        self.decisions: dict[str, None] = {}
+        self.errors: dict[str, None] = {}
+        self.tasks: dict[str, dict[str, None]] = {}
+        self.files: dict[str, None] = {}
+        self.opened: dict[str, None] = {}
+
+    def add(self, segment: ContextSegment) -> None:
+        """Enter a segment wherever a rule may ask for it."""
+        segment_id = segment.segment_id
+        if is_message(segment):
+            self._add_message(segment)
+        if is_instruction(segment):
+            self.instructions[segment_id] = None
+        if segment.type == "decision":
+            self.decisions[segment_id] = None
+        if segment.failed and segment.superseded_by is None:
+            self.errors[segment_id] = None
+        if segment.task_id is not None:
+            self.tasks.setdefault(segment.task_id, {})[segment_id] = None
+        if segment.file_path is not None and segment.access is not None:
+            self.files.pop(segment.file_path, None)
+            self.files[segment.file_path] = None
+        self.watch(segment)
+
+    def watch(self, segment: ContextSegment) -> None:
+        """Follow a change of a segment's protection."""
+        segment_id = segment.segment_id
+        for wanted, group in (
+            (segment.pinned, self.pinned),
+            (segment.protected_until > 0, self.protected),
+            (INVARIANT_TAG in segment.tags, self.invariants),
+        ):
+            if wanted and segment.tier == "working":
+                group[segment_id] = None
+            else:
+                group.pop(segment_id, None)
+
+    def resolve(self, segment: ContextSegment) -> None:
+        """Note that an error was superseded and is open no longer."""
+        self.errors.pop(segment.segment_id, None)
+
+    def open_file(self, path: str) -> None:
+        """Note that the user or the host opened or edited a file just now."""
+        self.opened.pop(path, None)
+        self.opened[path] = None
+
+    def discard(self, segment: ContextSegment) -> None:
+        """Take a segment out of every set."""
+        segment_id = segment.segment_id
+        for group in (
+            self.pinned, self.protected, self.instructions, self.invariants, self.decisions, self.errors,
+        ):  # fmt: skip
+            group.pop(segment_id, None)
+        _drop(self.tasks, segment.task_id, segment_id)
+        _drop(self.messages, message_key(segment), segment_id)
+        if message_key(segment) not in self.messages:
+            self.requests.pop(message_key(segment), None)
+
+    def last_messages(self, count: int) -> Iterator[str]:
+        """Yield the segments of the last `count` messages, newest message first."""
+        for _, key in zip(range(count), reversed(self.messages), strict=False):
+            yield from self.messages[key]
+
+    def last_requests(self, count: int) -> Iterator[str]:
+        """Yield the segments of the last `count` messages of the user."""
+        for _, key in zip(range(count), reversed(self.requests), strict=False):
+            yield from self.messages.get(key, ())
+
+    def _add_message(self, segment: ContextSegment) -> None:
+        key = message_key(segment)
+        self.messages.setdefault(key, {})[segment.segment_id] = None
+        if is_request(segment):
+            self.requests.setdefault(key)
+            if self.first_request is None:
+                self.first_request = key
+
+
+INVARIANT_TAG = "invariant"
+
+
+def is_message(segment: ContextSegment) -> bool:
+    """Tell whether a segment belongs to the conversation rather than being a note beside it."""
+    return segment.type == "message" or segment.message_id is not None
+
+
+def is_request(segment: ContextSegment) -> bool:
+    """Tell whether the user says something here (a tool result in a user message is no request)."""
+    return segment.role == "user" and is_message(segment) and segment.part != "tool_result"
+
+
+def is_instruction(segment: ContextSegment) -> bool:
+    """Tell whether a segment is system text or locked by policy."""
+    return segment.role == "system" or segment.source == "system" or segment.policy == "locked"
+
+
+def message_key(segment: ContextSegment) -> str:
+    """Return what identifies the message that a segment is part of."""
+    return segment.message_id or segment.segment_id
+
+
+def _drop(groups: dict[str, dict[str, None]], key: str | None, segment_id: str) -> None:
+    group = groups.get(key) if key is not None else None
+    if group is not None and key is not None:
+        group.pop(segment_id, None)
+        if not group:
+            del groups[key]

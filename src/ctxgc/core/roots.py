@@ -1,0 +1,230 @@
+"""Roots: the segments that a named rule keeps, each with its reasons.
+
+A rule answers in two ways: `find` names its segments from what the heap keeps at hand, `holds` tests
+one segment. The incremental step asks `holds` of the few segments it looks at; a collection asks
+`find`. A property test keeps the two answers equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ctxgc.core.recent import is_instruction, is_message, message_key
+from ctxgc.core.segment import ContextSegment
+
+if TYPE_CHECKING:
+    from ctxgc.core.heap import Heap
+
+
+class RootKnobs(msgspec.Struct, frozen=True, kw_only=True):
+    """How far the root rules reach. Zero switches a rule with a number off."""
+
+    recent_messages: int = 10
+    recent_user_messages: int = 3
+    decision_window_seconds: float = 3600.0
+    recent_files: int = 5
+    unresolved_errors: int = 5
+    original_request: bool = True
+
+
+class GCState(msgspec.Struct, frozen=True, kw_only=True):
+    """What the host knows beside the heap: the time, the task, the open file, its own roots.
+
+    `held` names further segments to keep, each with a reason; it serves session invariants and hosts
+    that compute roots of their own.
+    """
+
+    heap: Heap
+    now: datetime
+    current_task_id: str | None = None
+    task_dependencies: frozenset[str] = frozenset()
+    active_file: str | None = None
+    active_range: tuple[int, int] | None = None
+    held: Mapping[str, str] = {}
+    knobs: RootKnobs = RootKnobs()
+
+
+class RootSet(frozenset[str]):
+    """The ids of the roots, with the reasons for each."""
+
+    reasons: Mapping[str, tuple[str, ...]]
+
+    @classmethod
+    def of(cls, reasons: Mapping[str, tuple[str, ...]]) -> RootSet:
+        """Return the root set of these reasons."""
+        roots = cls(reasons)
+        roots.reasons = reasons
+        return roots
+
+    def why(self, segment_id: str) -> tuple[str, ...]:
+        """Return the reasons for a root; empty for anything else."""
+        return self.reasons.get(segment_id, ())
+
+
+class RootRule(msgspec.Struct, frozen=True):
+    """One named reason to keep segments."""
+
+    reason: str
+    find: Callable[[GCState], Iterable[str]]
+    holds: Callable[[GCState, ContextSegment], bool]
+
+
+def compute_roots(state: GCState) -> RootSet:
+    """Return all roots of a heap with their reasons; the work is that of naming them."""
+    reasons: dict[str, tuple[str, ...]] = {}
+    for rule in ROOT_RULES:
+        reason = rule.reason
+        for segment_id in rule.find(state):
+            known = reasons.get(segment_id)
+            if known is None:
+                reasons[segment_id] = (reason,)
+            elif known[-1] != reason:
+                reasons[segment_id] = (*known, reason)
+    for segment_id, why in state.held.items():
+        if _is_working(state.heap, segment_id):
+            reasons[segment_id] = (*reasons.get(segment_id, ()), why)
+    return RootSet.of(reasons)
+
+
+def root_reasons(state: GCState, segment: ContextSegment) -> tuple[str, ...]:
+    """Return the reasons that make one segment a root, without looking at the others."""
+    reasons = tuple(rule.reason for rule in ROOT_RULES if rule.holds(state, segment))
+    why = state.held.get(segment.segment_id)
+    return reasons if why is None else (*reasons, why)
+
+
+def _is_working(heap: Heap, segment_id: str) -> bool:
+    segment = heap.peek(segment_id)
+    return segment is not None and segment.tier == "working"
+
+
+def _in_task(state: GCState, segment: ContextSegment) -> bool:
+    return state.current_task_id is not None and segment.task_id == state.current_task_id
+
+
+def _active_file(state: GCState) -> Iterable[str]:
+    if state.active_file is None:
+        return ()
+    return [s for s in state.heap.keys.holders_of_path(state.active_file) if _active(state, s)]
+
+
+def _active(state: GCState, segment_id: str) -> bool:
+    return _in_active_file(state, state.heap.get(segment_id))
+
+
+def _in_active_file(state: GCState, segment: ContextSegment) -> bool:
+    if state.active_file is None or segment.file_path != state.active_file:
+        return False
+    if segment.superseded_by is not None:
+        return False
+    mine, wanted = segment.line_range, state.active_range
+    return mine is None or wanted is None or (mine[0] <= wanted[1] and wanted[0] <= mine[1])
+
+
+def _latest_files(state: GCState) -> list[str]:
+    """The files opened by the host first, then those the agent read or edited, newest first."""
+    recent = state.heap.recent
+    newest = [*reversed(recent.opened), *reversed(recent.files)]
+    return list(dict.fromkeys(newest))[: state.knobs.recent_files]
+
+
+def _recent_file_segments(state: GCState) -> Iterable[str]:
+    heap = state.heap
+    for path in _latest_files(state):
+        for segment_id in heap.keys.holders_of_path(path):
+            if heap.get(segment_id).superseded_by is None:
+                yield segment_id
+
+
+def _in_recent_file(state: GCState, segment: ContextSegment) -> bool:
+    if segment.file_path is None or segment.superseded_by is not None:
+        return False
+    return segment.file_path in _latest_files(state)
+
+
+def _fresh_decision(state: GCState, segment: ContextSegment) -> bool:
+    window = timedelta(seconds=state.knobs.decision_window_seconds)
+    return segment.type == "decision" and state.now - segment.created_at <= window
+
+
+def _fresh_decisions(state: GCState) -> Iterable[str]:
+    heap = state.heap
+    return [d for d in heap.recent.decisions if _fresh_decision(state, heap.get(d))]
+
+
+def _is_request_of(keys: Iterable[str], state: GCState, segment: ContextSegment) -> bool:
+    key = message_key(segment)
+    return key in keys and segment.segment_id in state.heap.recent.messages.get(key, ())
+
+
+def _first_request(state: GCState) -> Iterable[str]:
+    recent = state.heap.recent
+    if not state.knobs.original_request or recent.first_request is None:
+        return ()
+    return tuple(recent.messages.get(recent.first_request, ()))
+
+
+def _last_errors(state: GCState) -> list[str]:
+    errors = state.heap.recent.errors
+    return [error for _, error in zip(range(state.knobs.unresolved_errors), reversed(errors))]  # noqa: B905
+
+
+def _protected(state: GCState, segment: ContextSegment) -> bool:
+    return segment.protected_until > state.heap.step
+
+
+def _protected_segments(state: GCState) -> Iterable[str]:
+    heap = state.heap
+    return [s for s in heap.recent.protected if _protected(state, heap.get(s))]
+
+
+ROOT_RULES: tuple[RootRule, ...] = (
+    RootRule("pinned", lambda st: st.heap.recent.pinned, lambda _, s: s.pinned),
+    RootRule(
+        "current task",
+        lambda st: st.heap.recent.tasks.get(st.current_task_id or "", ()),
+        _in_task,
+    ),
+    RootRule("active file", _active_file, _in_active_file),
+    RootRule("recent file", _recent_file_segments, _in_recent_file),
+    RootRule(
+        "recent message",
+        lambda st: st.heap.recent.last_messages(st.knobs.recent_messages),
+        lambda st, s: (
+            is_message(s)
+            and s.segment_id in set(st.heap.recent.last_messages(st.knobs.recent_messages))
+        ),
+    ),
+    RootRule(
+        "recent request",
+        lambda st: st.heap.recent.last_requests(st.knobs.recent_user_messages),
+        lambda st, s: (
+            s.segment_id in set(st.heap.recent.last_requests(st.knobs.recent_user_messages))
+        ),
+    ),
+    RootRule("recent decision", _fresh_decisions, _fresh_decision),
+    RootRule(
+        "instructions", lambda st: st.heap.recent.instructions, lambda _, s: is_instruction(s)
+    ),
+    RootRule(
+        "original request",
+        _first_request,
+        lambda st, s: s.segment_id in _first_request(st),
+    ),
+    RootRule("unresolved error", _last_errors, lambda st, s: s.segment_id in _last_errors(st)),
+    RootRule(
+        "open tool call",
+        lambda st: st.heap.bonds.open_calls(),
+        lambda st, s: st.heap.bonds.is_open(s),
+    ),
+    RootRule(
+        "session invariant",
+        lambda st: st.heap.recent.invariants,
+        lambda st, s: s.segment_id in st.heap.recent.invariants,
+    ),
+    RootRule("recalled", _protected_segments, _protected),
+)

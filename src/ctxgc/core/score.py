@@ -1,0 +1,201 @@
+"""keep_score: how much a segment is worth keeping. Higher stays longer, in every profile.
+
+A profile is a function from a segment to named terms; the score is their sum. `prune_score` is S1's
+rising score as S1 writes it, and profile `s1` is its mirror. A pinned segment scores infinity.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from difflib import get_close_matches
+from typing import NamedTuple
+
+import msgspec
+
+from ctxgc.core.segment import ContextSegment
+from ctxgc.errors import ConfigError
+
+Weights = Mapping[str, float]
+Terms = tuple[tuple[str, float], ...]
+Values = tuple[float, ...]
+
+
+class ScoreContext(msgspec.Struct, frozen=True, kw_only=True):
+    """What a score depends on beside the segment itself."""
+
+    now: datetime
+    step: int = 0
+    current_task_id: str | None = None
+    task_dependencies: frozenset[str] = frozenset()
+    soft: Mapping[str, float] = {}
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    """A score and the terms it is the sum of."""
+
+    profile: str
+    score: float
+    terms: Terms
+
+
+S0_IMPORTANCE: Weights = {
+    "decision": 1.0, "note": 0.8, "summary": 0.7, "code": 0.6, "message": 0.5, "log": 0.2,
+}  # fmt: skip
+S1_TYPE: Weights = {
+    "log": 1.0, "note": 0.8, "code": 0.5, "message": 0.3, "decision": 0.1, "summary": 0.2,
+}  # fmt: skip
+POINTS_TYPE: Weights = {
+    "system_prompt": 20, "current_task": 20, "acceptance_criteria": 18, "active_code": 15,
+    "recent_feedback": 12, "task_history": 8, "examples": 5,
+}  # fmt: skip
+
+DEFAULT_WEIGHTS: dict[str, Weights] = {
+    "s0": {"recency": 0.4, "importance": 0.3, "references": 0.2, "generation": 0.1},
+    "s1": {"recency": 0.4, "type": 0.3, "references": 0.2, "generation": 0.1},
+    "points": {"recency": 1.0, "relevance": 1.0, "type": 1.0, "references": 1.0},
+    "default": {
+        "recency": 0.30, "half_life_steps": 40.0, "type": 0.25, "references": 0.15,
+        "touches": 0.10, "soft": 0.10, "tenure": 0.05, "refetch": 0.05,
+    },
+}  # fmt: skip
+
+# What it costs to get a segment's content again, between 0 (read the file) and 1 (nobody can).
+REFETCH_COST: Mapping[str | None, float] = {"read": 0.1, "run": 0.4, "edit": 0.8, None: 1.0}
+
+
+def s0_values(segment: ContextSegment, context: ScoreContext, weights: Weights) -> Values:
+    """S0 5.2: recency, importance by type, references up to five, a bonus for the young."""
+    seconds = max(0.0, (context.now - segment.last_touched_at).total_seconds())
+    return (
+        weights["recency"] / (1.0 + seconds),
+        weights["importance"] * S0_IMPORTANCE.get(segment.type, 0.4),
+        weights["references"] * min(segment.refcount / 5.0, 1.0),
+        weights["generation"] * (0.1 if segment.generation == "young" else 0.0),
+    )
+
+
+def prune_score(
+    segment: ContextSegment, now: datetime, weights: Weights = DEFAULT_WEIGHTS["s1"]
+) -> float:
+    """S1's score as S1 writes it: higher means pruned sooner; recency grows without bound."""
+    return sum(_prune_values(segment, now, weights))
+
+
+def _prune_values(segment: ContextSegment, now: datetime, weights: Weights) -> Values:
+    age_hours = (now - segment.last_touched_at).total_seconds() / 3600
+    return (
+        weights["recency"] * (age_hours / 24.0),
+        weights["type"] * S1_TYPE.get(segment.type, 0.5),
+        weights["references"] * (1.0 / (segment.refcount + 1)),
+        weights["generation"] * (1.0 if segment.generation == "old" else 0.3),
+    )
+
+
+def s1_values(segment: ContextSegment, context: ScoreContext, weights: Weights) -> Values:
+    """The mirror of `prune_score`: one minus it, so that the order is reversed."""
+    return (1.0, *(-value for value in _prune_values(segment, context.now, weights)))
+
+
+def points_values(segment: ContextSegment, context: ScoreContext, weights: Weights) -> Values:
+    """S4's points, 0 to 100: recency 30, relevance to the task 40, kind of content 20, references 10."""
+    kind = max((POINTS_TYPE.get(name, 0) for name in _kinds(segment)), default=0)
+    return (
+        weights["recency"] * _recency_points(segment, context.now),
+        weights["relevance"] * _relevance_points(segment, context),
+        weights["type"] * kind,
+        weights["references"] * min(10, segment.refcount * 2),
+    )
+
+
+def _recency_points(segment: ContextSegment, now: datetime) -> int:
+    minutes = (now - segment.last_touched_at).total_seconds() / 60
+    for limit, points in ((5, 30), (30, 20), (120, 10)):
+        if minutes < limit:
+            return points
+    return 0
+
+
+def _relevance_points(segment: ContextSegment, context: ScoreContext) -> int:
+    if segment.task_id is None:
+        return 0
+    if segment.task_id == context.current_task_id:
+        return 40
+    return 25 if segment.task_id in context.task_dependencies else 0
+
+
+def _kinds(segment: ContextSegment) -> tuple[str, ...]:
+    """S4's kinds of content, taken from the tags and, for system text, from the role."""
+    if segment.role == "system" or segment.source == "system":
+        return ("system_prompt", *segment.tags)
+    return segment.tags
+
+
+def default_values(segment: ContextSegment, context: ScoreContext, weights: Weights) -> Values:
+    """Bounded recency in steps, type, references, touches, soft links, tenure, cost of fetching again."""
+    idle = context.step - segment.last_touched_step
+    recency = 0.5 ** (idle / weights["half_life_steps"]) if idle > 0 else 1.0
+    refcount, touches = segment.refcount, segment.touches
+    return (
+        weights["recency"] * recency,
+        weights["type"] * S0_IMPORTANCE[segment.type],
+        weights["references"] * (refcount / 5.0 if refcount < 5 else 1.0),
+        weights["touches"] * (touches / 5.0 if touches < 5 else 1.0),
+        weights["soft"] * context.soft.get(segment.segment_id, 0.0),
+        weights["tenure"] if segment.generation == "old" else 0.0,
+        weights["refetch"] * REFETCH_COST[segment.access],
+    )
+
+
+class _Profile(NamedTuple):
+    names: tuple[str, ...]
+    values: Callable[[ContextSegment, ScoreContext, Weights], Values]
+
+
+_PROFILES: dict[str, _Profile] = {
+    "s0": _Profile(("recency", "importance", "references", "generation"), s0_values),
+    "s1": _Profile(("whole", "recency", "type", "references", "generation"), s1_values),
+    "points": _Profile(("recency", "relevance", "type", "references"), points_values),
+    "default": _Profile(
+        ("recency", "type", "references", "touches", "soft", "tenure", "refetch"), default_values
+    ),
+}
+PROFILE_NAMES: tuple[str, ...] = tuple(_PROFILES)
+
+
+class KeepScore:
+    """A scoring profile by name, with its coefficients.
+
+    Raises:
+        ConfigError: the profile or a coefficient is not known.
+    """
+
+    def __init__(self, profile: str = "default", weights: Weights | None = None) -> None:
+        if profile not in _PROFILES:
+            raise _unknown("score_profile", profile, PROFILE_NAMES)
+        known = DEFAULT_WEIGHTS[profile]
+        for name in weights or {}:
+            if name not in known:
+                raise _unknown("score_weights", name, tuple(known))
+        self.profile = profile
+        self.weights: Weights = {**known, **(weights or {})}
+        self._names, self._values = _PROFILES[profile]
+
+    def __call__(self, segment: ContextSegment, context: ScoreContext) -> float:
+        """Return the keep_score of a segment; infinity when it is pinned."""
+        if segment.pinned:
+            return math.inf
+        return sum(self._values(segment, context, self.weights))
+
+    def explain(self, segment: ContextSegment, context: ScoreContext) -> Explanation:
+        """Return the score of a segment with the terms that make it up."""
+        terms = tuple(zip(self._names, self._values(segment, context, self.weights), strict=True))
+        pinned: Terms = (("pinned", math.inf),) if segment.pinned else ()
+        return Explanation(self.profile, self(segment, context), (*pinned, *terms))
+
+
+def _unknown(field: str, value: str, known: tuple[str, ...]) -> ConfigError:
+    near = get_close_matches(value, known, n=1)
+    hint = f"did you mean '{near[0]}'?" if near else f"use one of: {', '.join(known)}"
+    return ConfigError(f"{field}: '{value}' is not known", hint=hint, field=field, known=known)
