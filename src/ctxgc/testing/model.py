@@ -1,0 +1,138 @@
+"""A model that says what it was told to say, turn by turn, and remembers what it was asked."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from ctxgc.errors import InputError
+from ctxgc.testing.breach import Breach, Format, Json
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call in a scripted turn; the server gives it an id when the script does not."""
+
+    name: str
+    arguments: Mapping[str, Any] | str = field(default_factory=dict)
+    id: str | None = None
+
+    def arguments_text(self) -> str:
+        """Return the arguments as JSON text, as OpenAI sends them."""
+        if isinstance(self.arguments, str):
+            return self.arguments
+        return json.dumps(dict(self.arguments), ensure_ascii=False)
+
+    def arguments_object(self) -> dict[str, Any]:
+        """Return the arguments as an object, as Anthropic sends them."""
+        value = json.loads(self.arguments) if isinstance(self.arguments, str) else self.arguments
+        return dict(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What the model answers once: thinking, then text, then tool calls; any may be empty.
+
+    `stop` replaces the reason to stop that follows from the content, in the provider's words.
+    """
+
+    text: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    thinking: str = ""
+    stop: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRequest:
+    """One request as it arrived. `raw` holds the exact bytes; keys are not recorded."""
+
+    format: Format
+    path: str
+    body: Json
+    raw: bytes
+    headers: Mapping[str, str]
+    tokens: int = 0
+
+    @property
+    def messages(self) -> list[Any]:
+        """The history that was sent; an input text counts as one user message."""
+        history = self.body.get("input" if self.format == "responses" else "messages", [])
+        return [{"role": "user", "content": history}] if isinstance(history, str) else history
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A request that was refused, with all that was wrong with it."""
+
+    request: RecordedRequest
+    breaches: tuple[Breach, ...]
+
+
+TurnLike: TypeAlias = Turn | str | ToolCall | Iterable[ToolCall]
+Scripted: TypeAlias = TurnLike | Callable[[RecordedRequest], TurnLike]
+
+
+class ScriptedModel:
+    """A list of turns, served in order, to whoever asks.
+
+    A turn is a text, a call, several calls, a `Turn`, or a function of the request that returns
+    one of these. After the last turn comes `then` again and again, or a typed error without it.
+    """
+
+    def __init__(self, turns: Iterable[Scripted] = (), *, then: Scripted | None = None) -> None:
+        self._turns = list(turns)
+        self._then = then
+        self._served = 0
+        self._lock = threading.Lock()
+        self.requests: list[RecordedRequest] = []
+
+    @property
+    def turns_left(self) -> int:
+        """How many turns of the list were not asked for yet."""
+        return max(0, len(self._turns) - self._served)
+
+    def extend(self, turns: Iterable[Scripted]) -> None:
+        """Add turns to the end of the script."""
+        with self._lock:
+            self._turns.extend(turns)
+
+    def answer(self, request: RecordedRequest) -> Turn:
+        """Return the next turn, and record the request that it answers."""
+        with self._lock:
+            self.requests.append(request)
+            scripted = self._next()
+        return as_turn(scripted(request) if callable(scripted) else scripted)
+
+    def _next(self) -> Scripted:
+        place = self._served
+        self._served += 1
+        if place < len(self._turns):
+            return self._turns[place]
+        if self._then is None:
+            raise InputError(
+                f"turns: request {place + 1} came, but the script has {len(self._turns)} turns",
+                hint="add turns, or set `then` to what follows the last one",
+                field="turns",
+            )
+        return self._then
+
+
+def as_turn(value: TurnLike) -> Turn:
+    """Return the turn that a text, a call or several calls stand for."""
+    if isinstance(value, Turn):
+        return value
+    if isinstance(value, str):
+        return Turn(text=value)
+    if isinstance(value, ToolCall):
+        return Turn(tool_calls=(value,))
+    calls = tuple(value)
+    if not calls or not all(isinstance(call, ToolCall) for call in calls):
+        raise InputError(
+            f"turns: {value!r} is no turn",
+            hint="use a text, a ToolCall or several, a Turn, or a function of the request",
+            field="turns",
+        )
+    return Turn(tool_calls=calls)

@@ -1,0 +1,1 @@
+"""The parts of the strict server: what it reads, what it refuses, how it answers."""

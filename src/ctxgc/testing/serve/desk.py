@@ -1,0 +1,157 @@
+"""The strict provider without its network: bytes come in, an answer in the provider's shape goes out."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ctxgc.testing import checker_anthropic, checker_openai, checker_responses
+from ctxgc.testing.breach import Breach, Format, Json
+from ctxgc.testing.item_book import ItemBook
+from ctxgc.testing.model import RecordedRequest, Refusal, ScriptedModel, Turn
+from ctxgc.testing.serve import speak_anthropic, speak_openai, speak_responses
+from ctxgc.testing.serve.admit import SECRET_HEADERS, check_key, check_request, read_body
+from ctxgc.testing.serve.cache import CacheUse, PrefixCache
+from ctxgc.testing.serve.faults import Fault
+from ctxgc.testing.serve.prompt import Count, Unit, units_of
+from ctxgc.testing.serve.refuse import RefusedError, error_body, from_fault, too_long
+from ctxgc.testing.serve.reply import Ids, Reply, reply_to
+from ctxgc.testing.serve.settings import Settings
+from ctxgc.testing.signatures import SignatureBook, drops_blocks
+
+_CALL_STARTS: dict[Format, str] = {"openai": "call_", "responses": "call_", "anthropic": "toolu_"}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What goes back: a body, or the events of a stream when there are any."""
+
+    status: int
+    body: Json
+    events: tuple[bytes, ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Desk:
+    """Takes requests, refuses what the provider would refuse, and lets the model answer the rest."""
+
+    def __init__(self, model: ScriptedModel, settings: Settings, count: Count) -> None:
+        self.model = model
+        self.settings = settings
+        self.count: Count = functools.lru_cache(maxsize=1 << 16)(count)
+        self.cache = PrefixCache(settings.min_cache_tokens)
+        self.refusals: list[Refusal] = []
+        self.script_errors: list[Exception] = []
+        self._ids = Ids()
+        self._items = ItemBook()
+        self._signatures = SignatureBook(
+            bind=settings.bind_thinking, accept_foreign=settings.accept_foreign_thinking
+        )
+
+    def handle(
+        self, form: Format, path: str, raw: bytes, headers: Mapping[str, str], fault: Fault | None
+    ) -> Answer:
+        """Return the answer to one request, whatever it is."""
+        seen = RecordedRequest(form, path, {}, raw, _public(headers))
+        try:
+            if fault is not None and fault.status is not None:
+                raise from_fault(fault)
+            if self.settings.require_key:
+                check_key(form, headers)
+            body = read_body(form, raw, self.settings)
+            seen = RecordedRequest(form, path, body, raw, seen.headers)
+            check_request(form, body, headers, self.settings, path)
+            return self._serve(seen, self._conversation(form, body))
+        except RefusedError as refused:
+            self.refusals.append(Refusal(seen, refused.breaches or (refused.breach,)))
+            body = error_body(form, refused.breach)
+            return Answer(refused.breach.status, body, headers=refused.headers)
+
+    def _conversation(self, form: Format, body: dict[str, Any]) -> dict[str, Any]:
+        """Return the body with everything in it that the provider adds from its memory."""
+        if form != "responses":
+            return body
+        sent = body.get("input") or []
+        items = [{"role": "user", "content": sent}] if isinstance(sent, str) else sent
+        previous = body.get("previous_response_id")
+        known = self._items.history(previous) if previous is not None else []
+        if known is None:
+            text = f"Previous response with id '{previous}' not found."
+            code = "previous_response_not_found"
+            raise RefusedError(Breach("unknown_item", text, "previous_response_id", code))
+        return {**body, "input": [*known, *(self._resolved(item) for item in items)]}
+
+    def _resolved(self, item: Any) -> Any:
+        if isinstance(item, Mapping) and item.get("type") == "item_reference":
+            return self._items.stored(item.get("id")) or item
+        return item
+
+    def _serve(self, seen: RecordedRequest, body: dict[str, Any]) -> Answer:
+        form = seen.format
+        if self.settings.validate:
+            self._check_history(form, body)
+        units = units_of(body, form, self.count)
+        tokens = sum(unit.tokens for unit in units)
+        seen = RecordedRequest(form, seen.path, seen.body, seen.raw, seen.headers, tokens)
+        if seen.path.endswith("/count_tokens"):
+            return Answer(200, {"input_tokens": tokens})
+        self._check_length(form, body, tokens)
+        turn = self._turn(seen)
+        use = self._cache_use(form, body, units)
+        reply = reply_to(turn, use, self._ids, _CALL_STARTS[form], self.count)
+        return self._speak(form, body, reply)
+
+    def _check_history(self, form: Format, body: dict[str, Any]) -> None:
+        if form == "openai":
+            breaches = checker_openai.check(body)
+        elif form == "responses":
+            breaches = checker_responses.check(body, book=self._items)
+        else:
+            breaches = checker_anthropic.check(body, book=self._signatures)
+        if breaches:
+            raise RefusedError(breaches[0], tuple(breaches))
+
+    def _check_length(self, form: Format, body: Json, tokens: int) -> None:
+        limit = self.settings.context_limit
+        if limit is None:
+            return
+        asked = body.get("max_completion_tokens") or body.get("max_tokens") or 0
+        breach = too_long(form, tokens, asked if self.settings.count_output else 0, limit)
+        if breach is not None:
+            raise RefusedError(breach)
+
+    def _turn(self, request: RecordedRequest) -> Turn:
+        try:
+            return self.model.answer(request)
+        except Exception as error:
+            self.script_errors.append(error)
+            text = f"the scripted model failed: {error}"
+            breach = Breach("script", text, status=500)
+            raise RefusedError(breach, headers={"x-should-retry": "false"}) from error
+
+    def _cache_use(self, form: Format, body: Json, units: list[Unit]) -> CacheUse:
+        key = (form, body["model"], body.get("prompt_cache_key"))
+        account = self.cache.anthropic if form == "anthropic" else self.cache.openai
+        return account(key, units)
+
+    def _speak(self, form: Format, body: dict[str, Any], reply: Reply) -> Answer:
+        events: Iterable[bytes]
+        if form == "openai":
+            answer = speak_openai.completion(reply, body, self._ids)
+            events = speak_openai.stream(answer, body)
+        elif form == "responses":
+            answer = speak_responses.response(reply, body, self._ids)
+            stored = body.get("store") is not False
+            self._items.remember(answer["id"], body["input"], answer["output"], stored=stored)
+            events = speak_responses.stream(answer)
+        else:
+            dropped = self._signatures.dropped(body) if drops_blocks(body) else ()
+            answer = speak_anthropic.message(reply, body, self._ids, self._signatures, dropped)
+            events = speak_anthropic.stream(answer)
+        return Answer(200, answer, tuple(events) if body.get("stream") else ())
+
+
+def _public(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if name not in SECRET_HEADERS}
