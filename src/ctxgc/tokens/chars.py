@@ -16,8 +16,8 @@ _LONG_WORD = re.compile(r"[A-Za-z]{17,}")
 class CharCounter:
     """Bounds a count in OpenAI's encodings from above; for a vocabulary that cannot be loaded.
 
-    On 3,750 pieces of agent runs that its weights were not fitted to it was over by 52% on the whole, and
-    under by more than 2% on one. Made-up words (`xqzk_prvb`) can cost more than it says.
+    On 10,976 pieces of agent runs it was over by 83% on the whole and under by more than 2% on none. Made-up
+    words (`xqzkprvb`) can cost more than it says.
     """
 
     name = "characters"
@@ -40,13 +40,14 @@ def _weigh(text: str) -> float:
     symbols = ascii_chars - letters - blanks - sorts.digits - sorts.breaks - sorts.controls
     return (
         2
-        + 1.5 * len(words)
+        + 1.3 * len(words)
+        + 0.1 * letters
         + 0.9 * sum(map(len, _LONG_WORD.findall(text)))
         + 0.8 * sorts.capitals
-        + 0.7 * symbols
-        + 0.05 * blanks
+        + 0.1 * blanks
         + 1.25 * sorts.cjk
         + 2.4 * sorts.script
+        + symbols
         + sorts.digits
         + sorts.breaks
         + sorts.controls

@@ -27,7 +27,7 @@ class UpperBoundCounter:
 
     def __init__(self, profile: str = "unknown", *, base: TokenCounter | None = None) -> None:
         self._profile = _profile(profile)
-        self._base = base or ExactCounter("o200k_base")
+        self._base = ExactCounter("o200k_base") if base is None else base
         self.name = f"{profile} estimate over {self._base.name}"
 
     def count(self, text: str) -> int:
@@ -45,6 +45,7 @@ class UpperBoundCounter:
 class EstimatedCounter:
     """An upper bound at first; closer to the truth once `calibrate` has seen what the provider reports.
 
+    `bound` is the counter to scale; without one it is the upper bound of `profile`, remembered.
     A text that was counted before a calibration is not counted again behind its owner's back: ask again,
     which costs a look-up, when the `scale` has changed.
     """
@@ -58,8 +59,9 @@ class EstimatedCounter:
         bound: TokenCounter | None = None,
         calibration: Calibration | None = None,
     ) -> None:
-        self._bound = bound or CountingCache(UpperBoundCounter(profile))
-        self.calibration = calibration or Calibration()
+        # Not `bound or ...`: a cache that holds nothing yet is false.
+        self._bound = CountingCache(UpperBoundCounter(profile)) if bound is None else bound
+        self.calibration = Calibration() if calibration is None else calibration
         self.name = self._bound.name
 
     def __repr__(self) -> str:

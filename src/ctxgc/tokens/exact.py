@@ -11,7 +11,8 @@ class ExactCounter:
     """Counts in `o200k_base` or `cl100k_base`, with no network and no cache directory.
 
     The vocabulary is loaded by the first count in the process. Text that looks like a special token
-    (`<|endoftext|>`) counts as the ordinary text that it is; a lone surrogate counts as U+FFFD.
+    (`<|endoftext|>`) counts as the ordinary text that it is; a lone surrogate counts as U+FFFD. A run of more
+    than 8,192 characters without a break can count a token or so too many (see `ctxgc.tokens.pieces`).
     """
 
     exact = True

@@ -46,7 +46,7 @@ def counter_for(model: str | None = None) -> TokenCounter:
     target = _target(model)
     if target in VOCABULARIES:
         return _exact(target)
-    return EstimatedCounter(target, bound=_bound(target))
+    return EstimatedCounter(bound=_bound(target))
 
 
 def _target(model: str | None) -> str:

@@ -2,8 +2,8 @@
 
 tiktoken panics on about a million blanks, and its releases up to 0.12 take quadratic time over one unbroken
 run. A text is therefore counted piece by piece. A cut stands after a line break or before a single blank,
-where both of OpenAI's patterns end a token anyway; only a run without any break is cut by length alone, which
-can add a token per cut.
+where both of OpenAI's patterns end a token anyway; only a run without any break is cut by length alone,
+counted from its start, which can add a token per cut.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Iterator
 PIECE_CHARS = 65_536
 """No piece is longer."""
 
-BLOCK_CHARS = 4096
-"""A run that fills a whole block of this size is cut at the edges of the block."""
+BLOCK_CHARS = 8192
+"""A run that fills a whole block of this size is cut into parts of this size."""
 
 # Read backwards, because the last place is wanted: a line break before something that is neither white
 # space nor a slash (o200k lets symbols swallow line breaks and slashes), or one blank between two words.
@@ -50,17 +50,31 @@ def _cut(chunk: str) -> int:
 
 
 def _without_long_runs(piece: str) -> Iterator[str]:
-    start = 0
-    for block in range(0, len(piece) - BLOCK_CHARS + 1, BLOCK_CHARS):
-        end = block + BLOCK_CHARS
-        if _is_unbroken(piece, block, end):
-            if start < block:
-                yield piece[start:block]
-            yield piece[block:end]
-            start = end
+    start = at = 0
+    while at + BLOCK_CHARS <= len(piece):
+        edge = _run_start(piece, start, at)
+        at += BLOCK_CHARS
+        if edge is not None:
+            if start < edge:
+                yield piece[start:edge]
+            start = at = edge + BLOCK_CHARS
+            yield piece[edge:start]
     if start < len(piece):
         yield piece[start:]
 
 
-def _is_unbroken(piece: str, start: int, end: int) -> bool:
-    return not _PAUSE.search(piece, start, end) or not _SOLID.search(piece, start, end)
+def _run_start(piece: str, start: int, at: int) -> int | None:
+    """Return where the run begins that fills the block at `at`, not before `start`; None if none does."""
+    end = at + BLOCK_CHARS
+    if not _SOLID.search(piece, at, end):
+        return _after_last(_SOLID, piece, start, at)
+    if not _PAUSE.search(piece, at, end):
+        edge = _after_last(_PAUSE, piece, start, at)
+        # The blank before a word is part of its first token.
+        return edge - 1 if edge > start and piece[edge - 1] == " " else edge
+    return None
+
+
+def _after_last(wanted: re.Pattern[str], piece: str, start: int, end: int) -> int:
+    found = wanted.search(piece[start:end][::-1])
+    return end - found.start() if found else start
