@@ -1,0 +1,142 @@
+"""SavingsLedger: what was really paid, beside what would really have been paid without collecting.
+
+It never flatters: the counterfactual is capped at the context window and enjoys a cache that always
+hits while it is warm; an extra request that only recalls something has no counterfactual; each fault
+is charged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ctxgc.economics.formulas import fault_cost
+from ctxgc.economics.prices import PriceSheet, price_sheet
+from ctxgc.errors import InputError
+
+
+class Savings(msgspec.Struct, frozen=True, kw_only=True):
+    """Sums over all requests; bills are in units of one plain input token."""
+
+    requests: int = 0
+    faults: int = 0
+    sent_tokens: int = 0
+    counterfactual_tokens: int = 0
+    bill: float = 0.0
+    counterfactual_bill: float = 0.0
+
+    @property
+    def saved(self) -> float:
+        """The difference of the bills; negative when collecting cost more than it won."""
+        return self.counterfactual_bill - self.bill
+
+    @property
+    def saved_percent(self) -> float:
+        """The same as a share of the counterfactual bill."""
+        if self.counterfactual_bill == 0:
+            return 0.0
+        return 100.0 * self.saved / self.counterfactual_bill
+
+
+class SavingsLedger:
+    """Books every request. `prices` is anything that `price_sheet` takes."""
+
+    def __init__(
+        self, prices: str | Mapping[str, Any] | PriceSheet, context_limit: int | None = None
+    ) -> None:
+        self.sheet = price_sheet(prices)
+        self.savings = Savings()
+        self._limit = context_limit
+        self._unpruned_before = 0
+
+    def record(
+        self, sent: int, cached: int, unpruned: int, *, warm: bool = True, extra: bool = False
+    ) -> Savings:
+        """Book a request of `sent` tokens, the first `cached` of which the provider had cached.
+
+        `unpruned` is the size of the same request had nothing been collected. `warm` is False when
+        the cache had lapsed; `extra` marks a request that only collecting made necessary.
+
+        Raises:
+            InputError: a count is negative, or more is cached than sent; nothing was booked.
+        """
+        _check(sent=sent, cached=cached, unpruned=unpruned)
+        if cached > sent:
+            raise InputError(f"cached ({cached}) is above sent ({sent})", field="cached")
+        imagined = 0 if extra else self._cap(unpruned)
+        hit = min(imagined, self._unpruned_before) if warm else 0
+        self._unpruned_before = self._unpruned_before if extra else imagined
+        return self._book(
+            requests=1,
+            sent_tokens=sent,
+            counterfactual_tokens=imagined,
+            bill=self._input_bill(sent, cached),
+            counterfactual_bill=self._input_bill(imagined, hit),
+        )
+
+    def fault(self, recalled: int, context: int, call: int = 0) -> Savings:
+        """Charge the need of `recalled` tokens that had left a view of `context` tokens.
+
+        Raises:
+            InputError: a count is negative; nothing was booked.
+        """
+        _check(recalled=recalled, context=context, call=call)
+        return self._book(faults=1, bill=fault_cost(recalled, context, call, self.sheet))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the ledger as JSON-ready data, its sums and what they come to included."""
+        return {
+            "prices": msgspec.to_builtins(self.sheet),
+            "context_limit": self._limit,
+            "unpruned_before": self._unpruned_before,
+            "savings": msgspec.to_builtins(self.savings),
+            "saved": self.savings.saved,
+            "saved_percent": self.savings.saved_percent,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> SavingsLedger:
+        """Return the ledger that `to_dict` described.
+
+        Raises:
+            InputError: a field is missing or wrong.
+        """
+        try:
+            ledger = cls(data["prices"], data["context_limit"])
+            ledger.savings = msgspec.convert(data["savings"], Savings)
+            ledger._unpruned_before = msgspec.convert(data["unpruned_before"], int)
+        except (KeyError, msgspec.ValidationError) as error:
+            raise InputError(f"savings ledger: {error}", hint="pass what to_dict() gave") from None
+        return ledger
+
+    def _cap(self, tokens: int) -> int:
+        return tokens if self._limit is None else min(tokens, self._limit)
+
+    def _input_bill(self, sent: int, cached: int) -> float:
+        return self.sheet.read * cached + self.sheet.write * (sent - cached)
+
+    def _book(self, **amounts: float) -> Savings:
+        sums = {key: getattr(self.savings, key) + amount for key, amount in amounts.items()}
+        self.savings = msgspec.structs.replace(self.savings, **sums)
+        return self.savings
+
+
+def shared_prefix(before: Sequence[tuple[str, int]], now: Sequence[tuple[str, int]]) -> int:
+    """Return the tokens of the messages that both requests begin with.
+
+    Each message is a (digest, tokens) pair: equal digests mean equal bytes.
+    """
+    tokens = 0
+    for (old, _), (new, size) in zip(before, now, strict=False):
+        if old != new:
+            break
+        tokens += size
+    return tokens
+
+
+def _check(**counts: int) -> None:
+    for field, value in counts.items():
+        if value < 0:
+            raise InputError(f"{field} is {value}", hint="pass a count from 0 up", field=field)
