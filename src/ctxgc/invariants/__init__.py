@@ -15,9 +15,11 @@ from ctxgc.invariants.first import UserSpeaksFirst
 from ctxgc.invariants.follow import ThinkingIsFollowed
 from ctxgc.invariants.groups import anchors, groups
 from ctxgc.invariants.pair import CallsAndResultsPair
+from ctxgc.invariants.server import ServerToolsPair
 from ctxgc.invariants.single import OneResultPerCall
+from ctxgc.invariants.unique import ItemsAreUnique
 from ctxgc.invariants.verbatim import ThinkingIsWhole
-from ctxgc.invariants.violation import Invariant, Violation
+from ctxgc.invariants.violation import Invariant, Violation, positions_outside
 
 __all__ = [
     "ALL_INVARIANTS",
@@ -34,11 +36,13 @@ ALL_INVARIANTS: tuple[Invariant, ...] = (
     CallsAndResultsPair(),
     OneResultPerCall(),
     ResultsFollowTheirBatch(),
+    ServerToolsPair(),
     ArgumentsAreJson(),
     ThinkingIsWhole(),
     ThinkingIsFollowed(),
     UserSpeaksFirst(),
     ContentIsPresent(),
+    ItemsAreUnique(),
 )
 
 
@@ -60,8 +64,9 @@ def check(messages: Sequence[Message], *, complete: bool = True) -> list[Violati
 
 
 def cuts(messages: Sequence[Message]) -> list[int]:
-    """Return the positions at which a history may be cut by every promise of its format."""
-    free = frozenset(range(len(messages) + 1))
+    """Return the positions at which a history may be cut: no promise broken, no group parted."""
+    spans = [(group[0], group[-1]) for group in groups(messages)]
+    free = positions_outside(spans, len(messages))
     if messages:
         for invariant in for_format(messages[0].format):
             free &= invariant.cuts(messages)

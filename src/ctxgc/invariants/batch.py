@@ -17,9 +17,11 @@ _ERRORS = {
 
 
 class ResultsFollowTheirBatch(Invariant):
-    """All results of a batch follow at once; Anthropic wants them first in the next user message.
+    """All results of a batch follow at once.
 
-    The Responses format pairs by id alone: its results may come later.
+    Anthropic wants them in front of all else that the user says next; it reads consecutive
+    messages of one role as one, and system entries between them as none. The Responses format
+    pairs by id alone: its results may come later.
     """
 
     id = "P1.batch"
@@ -45,36 +47,43 @@ class ResultsFollowTheirBatch(Invariant):
 
 def misplaced(messages: Sequence[Message], pairing: Pairing) -> list[tuple[Ref, Ref]]:
     """Return the calls whose result stands where its provider refuses it, with the result."""
-    homes = homes_of_results(messages)
+    if not messages or messages[0].format == "responses":
+        return []
+    layout = _anthropic_turns if messages[0].format == "anthropic" else _openai_turns
+    turns, homes = layout(messages)
     wrong = [
         (call, result)
         for call, result in pairing.pairs()
-        if messages[result.message].format != "responses"
-        and (homes[result.message] != call.message or _behind_other_parts(messages, result))
+        if homes[result.message] != turns[call.message] or _is_behind(messages, result)
     ]
     return sorted(wrong, key=lambda refs: refs[1])
 
 
-def homes_of_results(messages: Sequence[Message]) -> list[int]:
-    """Return for each message the message whose calls it may answer.
-
-    In the OpenAI format that is the message before the run of `tool` messages it stands in; in the
-    Anthropic format the message before it. System entries between Anthropic messages do not count.
-    """
+def _openai_turns(messages: Sequence[Message]) -> tuple[list[int], list[int]]:
+    """Return each message's own number, and that of the message whose calls it may answer."""
     homes, before = [], -1
     for index, message in enumerate(messages):
         homes.append(before)
-        if not _is_passed_over(message):
+        if message.role != "tool":
             before = index
-    return homes
+    return list(range(len(messages))), homes
 
 
-def _is_passed_over(message: Message) -> bool:
-    return message.role == ("system" if message.format == "anthropic" else "tool")
+def _anthropic_turns(messages: Sequence[Message]) -> tuple[list[int], list[int]]:
+    """Return the turn of each message, and the turn whose calls it may answer (else -1)."""
+    turns, homes = [], []
+    turn, role, only_results = 0, "", True
+    for message in messages:
+        if message.role not in (role, "system"):
+            turn, role, only_results = turn + 1, message.role, True
+        turns.append(turn)
+        homes.append(turn - 1 if only_results and message.role == "user" else -1)
+        if message.role != "system":
+            only_results &= all(part.kind == "tool_result" for part in message.parts)
+    return turns, homes
 
 
-def _behind_other_parts(messages: Sequence[Message], result: Ref) -> bool:
-    message = messages[result.message]
-    if message.format != "anthropic":
-        return False
-    return any(part.kind != "tool_result" for part in message.parts[: result.part])
+def _is_behind(messages: Sequence[Message], result: Ref) -> bool:
+    """Tell whether a result stands behind something else within its message."""
+    before = messages[result.message].parts[: result.part]
+    return any(part.kind != "tool_result" for part in before)

@@ -27,41 +27,46 @@ class ThinkingIsFollowed(Invariant):
 
     def breaches(self, messages: Sequence[Message]) -> list[Violation]:
         """Return the thinking that leads nowhere."""
-        last = len(messages) - 1
         return [
             Violation(
                 promise=self.id,
                 index=index,
-                message_id=message.message_id,
+                message_id=messages[index].message_id,
                 text="the thinking is not followed by what it led to",
-                provider_error=_ERRORS[message.format].format(id=message.data.get("id", "")),
+                provider_error=_ERRORS[messages[index].format].format(
+                    id=messages[index].data.get("id", "")
+                ),
                 fix="take the thinking out of the view",
-                pending=index == last,
+                pending=after is None,
             )
-            for index, message in enumerate(messages)
-            if leads_nowhere(messages, index)
+            for index, after in followers(messages)
+            if after is None or messages[after].role != "assistant"
         ]
 
     def cuts(self, messages: Sequence[Message]) -> frozenset[int]:
         """Return the positions that do not part thinking from what follows it."""
-        last = len(messages) - 1
-        spans = [
-            (index, index + 1)
-            for index, message in enumerate(messages)
-            if index < last and ends_in_thinking(message)
-        ]
+        spans = [(index, after) for index, after in followers(messages) if after is not None]
         return positions_outside(spans, len(messages))
 
 
-def leads_nowhere(messages: Sequence[Message], index: int) -> bool:
-    """Tell whether a message ends in thinking that no assistant message continues."""
-    if not ends_in_thinking(messages[index]):
-        return False
-    return index + 1 == len(messages) or messages[index + 1].role != "assistant"
+def followers(messages: Sequence[Message]) -> list[tuple[int, int | None]]:
+    """Return each message that ends in thinking with the message that comes next, if any.
+
+    System entries between Anthropic messages do not count.
+    """
+    found: list[tuple[int, int | None]] = []
+    after: int | None = None
+    for index in range(len(messages) - 1, -1, -1):
+        message = messages[index]
+        if message.role == "system" and message.format == "anthropic":
+            continue
+        if _ends_in_thinking(message):
+            found.append((index, after))
+        after = index
+    return found[::-1]
 
 
-def ends_in_thinking(message: Message) -> bool:
-    """Tell whether a message needs the one after it because its last part is thinking."""
+def _ends_in_thinking(message: Message) -> bool:
     if message.role != "assistant" or not message.parts:
         return False
     if message.format == "responses":

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 
 from ctxgc.core.message import Message
 from ctxgc.invariants.first import first_spoken
-from ctxgc.invariants.follow import ends_in_thinking
+from ctxgc.invariants.follow import followers
 from ctxgc.invariants.pairs import answers, is_thinking, pair
+from ctxgc.invariants.server import server_pairs
 
 
 def groups(messages: Sequence[Message]) -> list[tuple[int, ...]]:
@@ -38,16 +38,32 @@ def anchors(messages: Sequence[Message]) -> frozenset[int]:
 def _bonds(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:
     pairing = pair(messages)
     for batch in pairing.batches:
-        members = [batch.first, *(call.message for call in batch.calls)]
-        yield from pairwise(members)
-        yield from ((batch.first, result.message) for result in batch.answers.values())
+        first = batch.calls[0].message
+        yield from ((first, call.message) for call in batch.calls)
+        yield from ((first, result.message) for result in batch.answers.values())
     yield from ((index, result.message) for index, result in pairing.referenced)
     for first, last in answers(messages):
         if is_thinking(messages[first]):
-            yield from pairwise(range(first, last + 1))
-    for index in range(len(messages) - 1):
-        if ends_in_thinking(messages[index]):
-            yield index, index + 1
+            yield from (
+                (first, index)
+                for index in range(first, last + 1)
+                if messages[index].role == "assistant"
+            )
+    yield from ((index, after) for index, after in followers(messages) if after is not None)
+    yield from ((call.message, result.message) for call, result in server_pairs(messages).pairs)
+    yield from _program_calls(messages)
+
+
+def _program_calls(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:
+    """Yield each program of the Responses format with the calls that it made and their results."""
+    programs: dict[str | None, int] = {}
+    for index, message in enumerate(messages):
+        if message.data.get("type") == "program":
+            programs[message.parts[0].call_id] = index
+        caller = message.data.get("caller")
+        owner = caller.get("caller_id") if isinstance(caller, dict) else None
+        if isinstance(owner, str) and owner in programs:
+            yield programs[owner], index
 
 
 def _leader(leaders: list[int], index: int) -> int:

@@ -52,7 +52,7 @@ class CallsAndResultsPair(Invariant):
 def trailing_results(messages: Sequence[Message]) -> int:
     """Return the index from which on there is nothing but tool results."""
     tail = len(messages)
-    while tail and messages[tail - 1].parts and _only_results(messages[tail - 1]):
+    while tail and _only_results(messages[tail - 1]):
         tail -= 1
     return tail
 
@@ -63,7 +63,11 @@ def is_pending(batch: Batch, tail: int) -> bool:
 
 
 def _only_results(message: Message) -> bool:
-    return all(part.kind == "tool_result" and not part.server_side for part in message.parts)
+    if message.role == "system":
+        return message.format == "anthropic"
+    return bool(message.parts) and all(
+        part.kind == "tool_result" and not part.server_side for part in message.parts
+    )
 
 
 def _whole_span(batch: Batch, length: int) -> tuple[int, int]:

@@ -7,7 +7,7 @@ of its id that is still open.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ctxgc.core.message import Message
 
@@ -26,13 +26,13 @@ class Batch:
     `first` and `last` are the messages of the model's answer that holds the calls.
     """
 
-    __slots__ = ("answers", "calls", "first", "ids", "last")
+    __slots__ = ("answers", "calls", "first", "keys", "last")
 
     def __init__(self, first: int, last: int) -> None:
         self.first = first
         self.last = last
         self.calls: list[Ref] = []
-        self.ids: set[str | None] = set()
+        self.keys: set[tuple[str, str | None]] = set()
         self.answers: dict[Ref, Ref] = {}
 
     def open_calls(self) -> list[Ref]:
@@ -65,25 +65,28 @@ class Pairing:
 def answers(messages: Sequence[Message]) -> list[tuple[int, int]]:
     """Return the model's answers as spans of first and last message.
 
-    Chat formats hold one answer in one message. The Responses format spreads it over items: a new
-    answer begins behind anything that the model did not write, and at a reasoning item that
-    follows another kind of item.
+    An OpenAI message is one answer. Anthropic reads consecutive assistant messages as one. The
+    Responses format spreads an answer over items: a new one begins behind anything that the model
+    did not write, and at a reasoning item that follows another kind of item.
     """
     spans: list[tuple[int, int]] = []
+    before: Message | None = None
     for index, message in enumerate(messages):
-        if message.role != "assistant":
+        if message.role == "system" and message.format == "anthropic":
             continue
-        if spans and spans[-1][1] == index - 1 and _continues(messages[index - 1], message):
-            spans[-1] = (spans[-1][0], index)
-        else:
-            spans.append((index, index))
+        if message.role == "assistant":
+            if before is not None and _continues(before, message):
+                spans[-1] = (spans[-1][0], index)
+            else:
+                spans.append((index, index))
+        before = message
     return spans
 
 
 def _continues(before: Message, message: Message) -> bool:
-    if message.format != "responses":
+    if before.role != "assistant" or message.format == "openai":
         return False
-    return not is_thinking(message) or is_thinking(before)
+    return message.format == "anthropic" or not is_thinking(message) or is_thinking(before)
 
 
 def is_thinking(message: Message) -> bool:
@@ -95,7 +98,7 @@ def pair(messages: Sequence[Message]) -> Pairing:
     """Match the calls and results of a history in one pass."""
     pairing = Pairing()
     spans = {index: span for span in answers(messages) for index in range(span[0], span[1] + 1)}
-    waiting: dict[str | None, list[tuple[Batch, Ref]]] = {}
+    waiting: _Waiting = {}
     reference: int | None = None
     for index, message in enumerate(messages):
         if message.data.get("type") == "item_reference":
@@ -103,38 +106,45 @@ def pair(messages: Sequence[Message]) -> Pairing:
         for place, part in enumerate(message.parts):
             if part.server_side:
                 continue
-            ref = Ref(index, place, part.call_id)
+            ref, key = Ref(index, place, part.call_id), (tool_channel(message), part.call_id)
             if part.kind == "tool_call" and index in spans:
-                _open(pairing, waiting, ref, spans[index])
+                _open(pairing, waiting, ref, key, spans[index])
             elif part.kind == "tool_result":
-                _answer(pairing, waiting, ref, reference)
+                _answer(pairing, waiting, ref, key, reference)
     return pairing
 
 
-def _open(
-    pairing: Pairing,
-    waiting: dict[str | None, list[tuple[Batch, Ref]]],
-    ref: Ref,
-    span: tuple[int, int],
-) -> None:
+_Key: TypeAlias = tuple[str, str | None]
+_Waiting: TypeAlias = dict[_Key, list[tuple[Batch, Ref]]]
+
+
+def tool_channel(message: Message) -> str:
+    """Return the kind of tool: Responses wants a function's result for a function's call.
+
+    Local shells are answered in either way.
+    """
+    if message.format != "responses":
+        return ""
+    kind = str(message.data.get("type")).removesuffix("_output").removesuffix("_call")
+    return "function" if kind == "local_shell" else kind
+
+
+def _open(pairing: Pairing, waiting: _Waiting, ref: Ref, key: _Key, span: tuple[int, int]) -> None:
     if not pairing.batches or pairing.batches[-1].first != span[0]:
         pairing.batches.append(Batch(*span))
     batch = pairing.batches[-1]
-    if ref.call_id in batch.ids:
+    if key in batch.keys:
         pairing.repeats.append(ref)
         return
-    batch.ids.add(ref.call_id)
+    batch.keys.add(key)
     batch.calls.append(ref)
-    waiting.setdefault(ref.call_id, []).append((batch, ref))
+    waiting.setdefault(key, []).append((batch, ref))
 
 
 def _answer(
-    pairing: Pairing,
-    waiting: dict[str | None, list[tuple[Batch, Ref]]],
-    ref: Ref,
-    reference: int | None,
+    pairing: Pairing, waiting: _Waiting, ref: Ref, key: _Key, reference: int | None
 ) -> None:
-    open_calls = waiting.get(ref.call_id)
+    open_calls = waiting.get(key)
     if open_calls:
         batch, call = open_calls.pop()
         batch.answers[call] = ref

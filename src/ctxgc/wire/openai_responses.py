@@ -1,8 +1,8 @@
 """OpenAI Responses: every input item is a message of its own.
 
 A call and its result are known by the ending of their type (`_call`, `_output`) and a `call_id`, so
-that tools which the provider adds later pair as well. Items that the provider runs itself have no
-`call_id`.
+that tools which the provider adds later pair as well. Calls without a `call_id` and programs run on
+the provider's side.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ctxgc.core.message import Part, Role
 from ctxgc.errors import MessageError
 from ctxgc.wire.fields import Json, blocks_field, text_field, unknown_role
 from ctxgc.wire.json_text import dump
-from ctxgc.wire.media import media_part
+from ctxgc.wire.media import describe, media_part
 from ctxgc.wire.results import merge_text, payload_of, result_text
 
 ROLES: dict[str, Role] = {
@@ -41,8 +41,9 @@ def read(data: Json) -> tuple[Role, tuple[Part, ...]]:
     if kind == "mcp_approval_response":
         return "tool", (_approval(data),)
     if kind.endswith("_output"):
-        return "tool", (_output(data),)
-    return "assistant", (_action(kind, data),)
+        part = _output(kind, data)
+        return "assistant" if part.server_side else "tool", (part,)
+    return ROLES.get(str(data.get("role")), "assistant"), (_action(kind, data),)
 
 
 def _message(data: Json) -> tuple[Role, tuple[Part, ...]]:
@@ -87,15 +88,17 @@ def _approval(data: Json) -> Part:
         kind="tool_result",
         text=dump(data.get("approve")),
         call_id=text_field(data, "approval_request_id"),
+        server_side=True,
     )
 
 
-def _output(data: Json) -> Part:
-    call_id = data.get("call_id", data.get("id"))
-    if call_id is None:
-        return Part(kind="tool_result", text=dump(data), server_side=True)
-    if not isinstance(call_id, str):
-        raise MessageError("`call_id` must be a string", hint="name the call", field="call_id")
+def _output(kind: str, data: Json) -> Part:
+    if kind == "program_output" or (kind == "tool_search_output" and data.get("call_id") is None):
+        return Part(
+            kind="tool_result", text=dump(data), call_id=_id(data, "call_id"), server_side=True
+        )
+    # A local shell names the call in `id`, all others in `call_id`.
+    call_id = text_field(data, "call_id" if data.get("call_id") is not None else "id")
     text, tokens = result_text(_flat(data.get("output")), "output")
     return Part(kind="tool_result", text=text, call_id=call_id, media_tokens=tokens)
 
@@ -111,29 +114,38 @@ def _flat(output: Any) -> Any:
 def _action(kind: str, data: Json) -> Part:
     name = data.get("name")
     name = name if isinstance(name, str) else kind
-    if kind == "mcp_approval_request":
-        return Part(kind="tool_call", text=dump(data), call_id=text_field(data, "id"), name=name)
     if kind in ("function_call", "custom_tool_call"):
         field = "arguments" if kind == "function_call" else "input"
         text, call_id = text_field(data, field), text_field(data, "call_id")
         return Part(kind="tool_call", text=text, call_id=call_id, name=name)
-    if not kind.endswith("_call"):
-        signed = isinstance(data.get("encrypted_content"), str)
-        return Part(kind="other", text=dump(data), name=kind, signed=signed)
-    return _other_call(data, name)
+    if kind in ("program", "mcp_approval_request") or kind.endswith("_call"):
+        return _other_call(kind, data, name)
+    signed = isinstance(data.get("encrypted_content"), str)
+    return Part(kind="other", text=dump(data), name=kind, signed=signed)
 
 
-def _other_call(data: Json, name: str) -> Part:
-    call_id, item_id = data.get("call_id"), data.get("id")
-    if isinstance(call_id, str):
+def _other_call(kind: str, data: Json, name: str) -> Part:
+    call_id = _id(data, "call_id")
+    if call_id is not None and kind != "program":
         return Part(kind="tool_call", text=dump(data), call_id=call_id, name=name)
+    if kind not in ("program", "tool_search_call"):
+        call_id = _id(data, "id")
+    text, tokens = dump(data), 0
+    if kind == "image_generation_call" and isinstance(data.get("result"), str):
+        text, tokens = describe("image", data["result"])
     return Part(
         kind="tool_call",
-        text=dump(data),
-        call_id=item_id if isinstance(item_id, str) else None,
+        text=text,
+        call_id=call_id,
         name=name,
+        media_tokens=tokens,
         server_side=True,
     )
+
+
+def _id(data: Json, key: str) -> str | None:
+    value = data.get(key)
+    return value if isinstance(value, str) else None
 
 
 def set_text(data: Json, part: Part, text: str, *, keep_media: bool) -> Json:
