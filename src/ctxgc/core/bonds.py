@@ -6,6 +6,7 @@ the call it signs. Whoever moves one of them moves all.
 
 from __future__ import annotations
 
+from ctxgc.core.compact import NO_IDS, Ids, with_id, without_id
 from ctxgc.core.segment import ContextSegment
 
 
@@ -15,7 +16,7 @@ class Bonds:
     __slots__ = ("_groups", "_open")
 
     def __init__(self) -> None:
-        self._groups: dict[str, dict[str, None]] = {}
+        self._groups: dict[str, Ids] = {}
         self._open: dict[tuple[str, str], str] = {}
 
     def add(self, segment: ContextSegment) -> None:
@@ -23,7 +24,7 @@ class Bonds:
         bond = bond_of(segment)
         if bond is None:
             return
-        self._groups.setdefault(bond, {})[segment.segment_id] = None
+        self._groups[bond] = with_id(self._groups.get(bond, NO_IDS), segment.segment_id)
         if segment.call_id is not None:
             self._follow(segment, (bond, segment.call_id))
 
@@ -33,8 +34,10 @@ class Bonds:
         group = self._groups.get(bond) if bond is not None else None
         if bond is None or group is None:
             return
-        group.pop(segment.segment_id, None)
-        if not group:
+        rest = without_id(group, segment.segment_id)
+        if rest:
+            self._groups[bond] = rest
+        else:
             del self._groups[bond]
         if segment.part == "tool_call" and segment.call_id is not None:
             self._open.pop((bond, segment.call_id), None)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Literal
 
+from ctxgc.core.compact import NO_IDS, Ids, with_id, without_id
 from ctxgc.core.segment import REF_TAG, ContextSegment
 
 KeyKind = Literal["path", "tag", "topic"]
@@ -30,8 +31,21 @@ class Members:
     __slots__ = ("old", "young")
 
     def __init__(self) -> None:
-        self.young: dict[str, None] = {}
-        self.old: dict[str, None] = {}
+        self.young: Ids = NO_IDS
+        self.old: Ids = NO_IDS
+
+    def enter(self, segment: ContextSegment) -> None:
+        """Enter a segment on the side of its generation, and there only."""
+        self.leave(segment)
+        if segment.generation == "old":
+            self.old = with_id(self.old, segment.segment_id)
+        else:
+            self.young = with_id(self.young, segment.segment_id)
+
+    def leave(self, segment: ContextSegment) -> None:
+        """Take a segment out on either side."""
+        self.old = without_id(self.old, segment.segment_id)
+        self.young = without_id(self.young, segment.segment_id)
 
     def __iter__(self) -> Iterator[str]:
         return chain(self.old, self.young)
@@ -74,8 +88,7 @@ class KeyIndex:
             members = self._members.get(key)
             if members is None:
                 members = self._open(key)
-            side = members.old if segment.generation == "old" else members.young
-            side[segment.segment_id] = None
+            members.enter(segment)
 
     def discard(self, segment: ContextSegment) -> None:
         """Take a segment out from under all its keys."""
@@ -83,17 +96,14 @@ class KeyIndex:
             members = self._members.get(key)
             if members is None:
                 continue
-            members.old.pop(segment.segment_id, None)
-            members.young.pop(segment.segment_id, None)
+            members.leave(segment)
             if not members:
                 self._close(key)
 
     def promote(self, segment: ContextSegment) -> None:
         """Move a segment from the young to the old side of its keys."""
         for key in keys_of(segment):
-            members = self._members[key]
-            members.young.pop(segment.segment_id, None)
-            members.old[segment.segment_id] = None
+            self._members[key].enter(segment)
 
     def members(self, key: Key) -> Members:
         """Return who holds a key; empty when nobody does."""

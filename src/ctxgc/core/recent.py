@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ctxgc.core.compact import NO_IDS, Ids, with_id, without_id
 from ctxgc.core.segment import ContextSegment
 
 
@@ -20,7 +21,7 @@ class Recent:
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.messages: dict[str, dict[str, None]] = {}
+        self.messages: dict[str, Ids] = {}
         self.requests: dict[str, None] = {}
         self.first_request: str | None = None
         self.pinned: dict[str, None] = {}
@@ -29,7 +30,7 @@ class Recent:
         self.invariants: dict[str, None] = {}
         self.decisions: dict[str, None] = {}
         self.errors: dict[str, None] = {}
-        self.tasks: dict[str, dict[str, None]] = {}
+        self.tasks: dict[str, Ids] = {}
         self.files: dict[str, None] = {}
         self.opened: dict[str, None] = {}
 
@@ -45,7 +46,7 @@ class Recent:
         if segment.failed and segment.superseded_by is None:
             self.errors[segment_id] = None
         if segment.task_id is not None:
-            self.tasks.setdefault(segment.task_id, {})[segment_id] = None
+            _enter(self.tasks, segment.task_id, segment_id)
         if segment.file_path is not None and segment.access is not None:
             self.files.pop(segment.file_path, None)
             self.files[segment.file_path] = None
@@ -97,7 +98,7 @@ class Recent:
 
     def _add_message(self, segment: ContextSegment) -> None:
         key = message_key(segment)
-        self.messages.setdefault(key, {})[segment.segment_id] = None
+        _enter(self.messages, key, segment.segment_id)
         if is_request(segment):
             self.requests.setdefault(key)
             if self.first_request is None:
@@ -127,9 +128,15 @@ def message_key(segment: ContextSegment) -> str:
     return segment.message_id or segment.segment_id
 
 
-def _drop(groups: dict[str, dict[str, None]], key: str | None, segment_id: str) -> None:
+def _enter(groups: dict[str, Ids], key: str, segment_id: str) -> None:
+    groups[key] = with_id(groups.get(key, NO_IDS), segment_id)
+
+
+def _drop(groups: dict[str, Ids], key: str | None, segment_id: str) -> None:
     group = groups.get(key) if key is not None else None
     if group is not None and key is not None:
-        group.pop(segment_id, None)
-        if not group:
+        rest = without_id(group, segment_id)
+        if rest:
+            groups[key] = rest
+        else:
             del groups[key]
