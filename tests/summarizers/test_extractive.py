@@ -47,8 +47,16 @@ def test_what_matters_stays_and_chatter_goes() -> None:
 
 
 def test_the_user_comes_first_when_little_fits() -> None:
-    summary = ExtractiveSummarizer(max_tokens=17, counter=Words())(CONVERSATION)
+    summary = ExtractiveSummarizer(max_tokens=30, counter=Words())(CONVERSATION)
     assert summary.startswith("user: Please fix the login page")
+
+
+def test_one_long_paste_does_not_take_it_all() -> None:
+    paste = "\n".join(f"pasted line number {number}" for number in range(500))
+    conversation = f"user: look\n{paste}\nassistant: I decided to wait.\nE   KeyError: 'x'"
+    summary = ExtractiveSummarizer(max_tokens=100, counter=Words())(conversation)
+    assert summary.endswith("assistant: I decided to wait.\nE   KeyError: 'x'")
+    assert Words().count(summary) > 60
 
 
 lines = st.lists(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -55,7 +55,7 @@ class GCConfig(
     auto_trigger: Annotated[bool, says("Collect without being asked.")] = True
     check_before_send: Annotated[bool, says("Check before each request is sent.")] = True
     preserve_recent_turns: Annotated[Count, says("Newest turns that always stay.")] = 5
-    pinned_turn_indices: Annotated[tuple[Count, ...], says("Turns that never leave.")] = ()
+    pinned_turn_indices: Annotated[Sequence[Count], says("Turns that never leave.")] = ()
     plugin_config: Annotated[
         Mapping[str, Any], says("Options handed to the plugin's initialize().")
     ] = msgspec.field(default_factory=FrozenDict)
@@ -119,6 +119,8 @@ class GCConfig(
     ] = 5
 
     def __post_init__(self) -> None:
+        pins = tuple(self.pinned_turn_indices)
+        msgspec.structs.force_setattr(self, "pinned_turn_indices", pins)
         for key in ("plugin_config", "score_weights"):
             msgspec.structs.force_setattr(self, key, freeze(getattr(self, key)))
 

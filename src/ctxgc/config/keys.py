@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from ctxgc.config.secrets import shown
 from ctxgc.errors import ConfigError
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -50,7 +51,7 @@ def wrong_value(complaint: str, values: Mapping[str, Any]) -> ConfigError:
     key = place[place.find("$") :].strip("`").removeprefix("$.").split("[")[0].split(".")[0]
     value = values.get(key)
     is_plain = value is None or isinstance(value, (bool, int, float, str))
-    got = f" (it is {value!r})" if is_plain else ""
+    got = f" (it is {shown(value, key)!r})" if is_plain else ""
     return ConfigError(
         f"{key}: {said[:1].lower()}{said[1:]}{got}", hint=f'correct "{key}"', key=key
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from itertools import groupby
 
 from ctxgc.errors import ConfigError
 from ctxgc.summarizers.base import TextCounter
@@ -12,8 +13,9 @@ from ctxgc.summarizers.lines import REST, Line, worthy_lines
 class ExtractiveSummarizer:
     """Picks lines of the conversation, in order and unchanged, up to a number of tokens.
 
-    User requests come first, then decisions, errors, commands, paths, identifiers and numbers. The
-    limit is `max_tokens`, else `ratio` of what comes in. The same text gives the same summary.
+    User requests come first, then decisions, errors, commands, paths, identifiers and numbers, each
+    kind with half of what those before it left; what then remains goes in the same order. The limit
+    is `max_tokens`, else `ratio` of what comes in. The same text gives the same summary.
 
     Raises:
         ConfigError: `max_tokens` is below 1, or `ratio` is not between 0 and 1.
@@ -46,16 +48,33 @@ class ExtractiveSummarizer:
         ranked = sorted(lines, key=lambda line: (-line.worth, line.index))
         # Chatter fills no gap: it stays only where there is nothing else.
         telling = [line for line in ranked if line.worth > REST] or ranked
-        chosen, used = [], 0
-        for line in telling:
-            cost = self._count(line.text) + 1  # with the line break that joins it to the next
-            if used + cost <= limit:
-                used += cost
-                chosen.append(line)
-        return chosen
+        basket = _Basket(self._count)
+        for _, kind in groupby(telling, key=lambda line: line.worth):
+            # Half of what is left for each kind, so that one long paste does not take it all.
+            basket.fill(kind, basket.used + (limit - basket.used) // 2)
+        basket.fill(telling, limit)
+        return list(basket.lines.values())
 
     def __repr__(self) -> str:
         return f"ExtractiveSummarizer(max_tokens={self._max_tokens}, ratio={self._ratio})"
+
+
+class _Basket:
+    """Lines that were taken, and the tokens that they cost."""
+
+    def __init__(self, count: Callable[[str], int]) -> None:
+        self.lines: dict[int, Line] = {}
+        self.used = 0
+        self._count = count
+
+    def fill(self, lines: Iterable[Line], limit: int) -> None:
+        for line in lines:
+            if line.index in self.lines:
+                continue
+            cost = self._count(line.text) + 1  # with the line break that joins it to the next
+            if self.used + cost <= limit:
+                self.used += cost
+                self.lines[line.index] = line
 
 
 def _estimate(text: str) -> int:
