@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import socket
 import threading
 from collections.abc import Iterable
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from ctxgc.errors import CtxgcError
@@ -17,8 +18,6 @@ from ctxgc.testing.serve.prompt import Count
 from ctxgc.testing.serve.settings import make_settings
 
 if TYPE_CHECKING:
-    import uvicorn
-
     from ctxgc.testing.serve.app import App
 
 PATIENCE_SECONDS = 10.0
@@ -46,7 +45,6 @@ class StrictServer:
         self._started = threading.Event()
         self._socket: socket.socket | None = None
         self._app: App | None = None
-        self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
 
     def __enter__(self) -> Self:
@@ -115,19 +113,14 @@ class StrictServer:
         """Bind a free port on 127.0.0.1 and serve from a thread; returns when requests are taken."""
         if self._thread is not None:
             raise CtxgcError("the server is running already", hint="make another StrictServer")
-        uvicorn, app_type = _web()
+        app = _web()
+        self._started.clear()
         self._socket = socket.create_server(("127.0.0.1", 0))
-        self._app = app_type(self._desk, self._faults, self._started.set)
-        config = uvicorn.Config(
-            self._app.build(),
-            log_config=None,
-            access_log=False,
-            ws="none",
-            lifespan="on",
-            timeout_graceful_shutdown=1,
+        self._app = app.App(self._desk, self._faults, self._started.set)
+        server = app.AppServer(self._app)
+        self._thread = threading.Thread(
+            target=server.run, args=([self._socket],), name="ctxgc-strict-server", daemon=True
         )
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._run, name="ctxgc-strict-server", daemon=True)
         self._thread.start()
         if not self._started.wait(PATIENCE_SECONDS):
             self.close()
@@ -136,29 +129,21 @@ class StrictServer:
 
     def close(self) -> None:
         """Stop serving; waiting requests are answered first. Closing twice is fine."""
-        if self._server is None or self._thread is None or self._app is None:
+        if self._thread is None or self._app is None or self._socket is None:
             return
         self._app.close()
-        self._server.should_exit = True
         self._thread.join(PATIENCE_SECONDS)
-        if self._socket is not None:
-            self._socket.close()
-
-    def _run(self) -> None:
-        if self._server is not None and self._socket is not None:
-            self._server.run(sockets=[self._socket])
+        self._socket.close()
+        self._thread = self._app = self._socket = None
 
 
-def _web() -> tuple[Any, type[App]]:
-    """Import what only a running server needs."""
+def _web() -> ModuleType:
+    """Return the module that only a running server needs."""
     try:
-        import uvicorn  # noqa: PLC0415  only a server that starts needs it
-
-        from ctxgc.testing.serve.app import App  # noqa: PLC0415
+        return importlib.import_module("ctxgc.testing.serve.app")
     except ImportError as error:
         raise CtxgcError(
             f"the strict server needs {error.name}",
             hint="pip install 'ctxgc[serve]'",
             package=error.name,
         ) from error
-    return uvicorn, App

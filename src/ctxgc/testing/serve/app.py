@@ -1,4 +1,4 @@
-"""The routes of the strict server. Only this module needs starlette."""
+"""The routes of the strict server and its loop. Only this module needs starlette and uvicorn."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -44,9 +45,13 @@ class App:
         return Starlette(routes=routes, lifespan=self._lifespan)
 
     def close(self) -> None:
-        """Wake the requests that wait on a delay; callable from any thread."""
+        """End the service, and wake the requests that wait on a delay; callable from any thread."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._closing.set)
+
+    async def closed(self) -> None:
+        """Wait until somebody calls `close`."""
+        await self._closing.wait()
 
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
@@ -78,6 +83,27 @@ class App:
             for name in names
         ]
         return JSONResponse({"object": "list", "data": models})
+
+
+class AppServer(uvicorn.Server):
+    """Serves an app until the app is closed, and then stops at once."""
+
+    def __init__(self, app: App) -> None:
+        config = uvicorn.Config(
+            app.build(),
+            log_config=None,
+            access_log=False,
+            ws="none",
+            lifespan="on",
+            timeout_graceful_shutdown=1,
+        )
+        super().__init__(config)
+        self._app = app
+
+    async def main_loop(self) -> None:
+        """Wait for the end; uvicorn itself looks for it ten times a second."""
+        await self.on_tick(0)
+        await self._app.closed()
 
 
 class _Parts(Response):

@@ -1,0 +1,41 @@
+"""Clients of the official SDKs for a strict server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import anthropic
+import openai
+import pytest
+
+from ctxgc.testing import ScriptedModel, StrictServer
+
+PATIENCE = 10.0
+
+
+@pytest.fixture
+def model() -> ScriptedModel:
+    """A model without a script; tests extend it."""
+    return ScriptedModel()
+
+
+@pytest.fixture
+def server(model: ScriptedModel) -> Iterator[StrictServer]:
+    with StrictServer(model, min_cache_tokens=64) as running:
+        yield running
+
+
+@pytest.fixture
+def chat(server: StrictServer) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(
+        base_url=server.openai_base_url, api_key="any", max_retries=0, timeout=PATIENCE
+    ) as client:
+        yield client
+
+
+@pytest.fixture
+def claude(server: StrictServer) -> Iterator[anthropic.Anthropic]:
+    with anthropic.Anthropic(
+        base_url=server.base_url, api_key="any", max_retries=0, timeout=PATIENCE
+    ) as client:
+        yield client
