@@ -24,6 +24,11 @@ def user(text: Any = "hello") -> Message:
     return {"role": "user", "content": text}
 
 
+def asked(text: Any = "hello") -> Any:
+    """Return a history of one user message, of no type so that every SDK takes it."""
+    return [user(text)]
+
+
 def assistant(text: Any = "hi") -> Message:
     return {"role": "assistant", "content": text}
 
