@@ -1,0 +1,114 @@
+"""gc_budget: what leaves is decided by the policies in the budget (S2).
+
+Enrichment goes in bulk, then ephemeral entries, then partial ones, oldest first; preservable ones
+only under pressure; locked ones never. Messages leave in whole groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource, SourceEntry
+from ctxgc.strategies.base import Constraints, GCRemovalItem
+from ctxgc.strategies.builtin import BuiltinStrategy
+from ctxgc.strategies.truncate import drop_turns
+from ctxgc.strategies.workbench import Workbench
+
+_STRICTNESS = (
+    GCPolicy.EPHEMERAL, GCPolicy.CONDITIONAL, GCPolicy.PARTIAL, GCPolicy.PRESERVABLE, GCPolicy.LOCKED,
+)  # fmt: skip
+_PHASES: tuple[tuple[str, frozenset[GCPolicy]], ...] = (
+    ("ephemeral", frozenset((GCPolicy.EPHEMERAL, GCPolicy.CONDITIONAL))),
+    ("partial_turn", frozenset((GCPolicy.PARTIAL,))),
+    ("preservable_under_pressure", frozenset((GCPolicy.PRESERVABLE,))),
+)
+
+Group = tuple[int, ...]
+
+
+class BudgetStrategy(BuiltinStrategy):
+    """Policy-aware collection. Without a budget it truncates."""
+
+    name: ClassVar[str] = "gc_budget"
+    constraints: ClassVar[Constraints] = Constraints()
+
+    def shrink(self, bench: Workbench) -> None:
+        """Run the phases in order, each only while the target is unmet."""
+        if bench.budget is None:
+            drop_turns(bench, bench.turns, "truncated")
+            return
+        self._clear_enrichment(bench, bench.budget)
+        for reason, policies in _PHASES:
+            if reason == "preservable_under_pressure" and not bench.under_pressure:
+                continue
+            self._remove(bench, bench.budget, policies, reason)
+        if bench.excess_turns:
+            drop_turns(bench, bench.turns, "partial_turn")
+        self._tell(bench)
+
+    def _clear_enrichment(self, bench: Workbench, budget: InstructionBudget) -> None:
+        entry = budget.get_entry(InstructionSource.ENRICHMENT)
+        tokens = entry.total_tokens() if entry is not None else 0
+        if entry is None or not tokens:
+            return
+        ids = tuple(i for part in entry.walk() for i in part.message_ids)
+        held = [i for i in ids if i in bench.protected]
+        if held:
+            return
+        bench.draft.clear(
+            GCRemovalItem(InstructionSource.ENRICHMENT, None, tokens, "enrichment_bulk_clear", ids)
+        )
+
+    def _remove(
+        self,
+        bench: Workbench,
+        budget: InstructionBudget,
+        policies: frozenset[GCPolicy],
+        reason: str,
+    ) -> None:
+        groups = [g for g in bench.groups if _policy(bench, budget, g) in policies]
+        for group in sorted(groups, key=lambda g: _age_then_size(bench, budget, g)):
+            if bench.excess <= 0:
+                return
+            free = bench.free_ids(group)
+            if len(free) == len(group):
+                bench.draft.remove_all(free, reason)
+
+    def _tell(self, bench: Workbench) -> None:
+        """Count what each phase removed, under the names that S2 gives."""
+        reasons = [item.reason for item in bench.draft.items()]
+        bench.details["enrichment_cleared"] = "enrichment_bulk_clear" in reasons
+        bench.details["ephemeral_removed"] = reasons.count("ephemeral")
+        bench.details["partial_removed"] = reasons.count("partial_turn")
+        bench.details["preservable_removed"] = reasons.count("preservable_under_pressure")
+
+
+def _policy(bench: Workbench, budget: InstructionBudget, group: Group) -> GCPolicy:
+    """The strictest policy among a group's messages; a message without entry is partial."""
+    policies = [entry.gc_policy for entry in _entries(bench, budget, group)]
+    if len(policies) < len(group):
+        policies.append(GCPolicy.PARTIAL)
+    return max(policies, key=_STRICTNESS.index)
+
+
+def _entries(bench: Workbench, budget: InstructionBudget, group: Group) -> Iterator[SourceEntry]:
+    for message_id in bench.ids(group):
+        for source, key in budget.children_of_message(message_id):
+            entry = budget.get_child(source, key)
+            if entry is not None:
+                yield entry
+
+
+def _age_then_size(
+    bench: Workbench, budget: InstructionBudget, group: Group
+) -> tuple[float, int, int]:
+    """Oldest first; among equals the largest, since it frees most with least."""
+    born = [entry.created_at or 0.0 for entry in _entries(bench, budget, group)]
+    size = sum(bench.draft.size(message_id) for message_id in bench.ids(group))
+    return (min(born, default=0.0), -size, group[0])
+
+
+def create_plugin() -> BudgetStrategy:
+    """Return the plugin."""
+    return BudgetStrategy()

@@ -1,0 +1,149 @@
+"""What the built-in strategies share: options, triggers, and the frame of a collection."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import msgspec
+
+from ctxgc.budget import InstructionBudget
+from ctxgc.config import GCConfig, check_template, render_notice, unknown_key
+from ctxgc.core.message import Message
+from ctxgc.errors import ConfigError
+from ctxgc.strategies.base import Constraints, GCResult, GCTriggerReason
+from ctxgc.strategies.host import Host, LooseHost
+from ctxgc.strategies.workbench import Workbench
+from ctxgc.wire import text_message
+
+DEFAULT_NOTICE = (
+    "[ctxgc: {items_collected} older messages were moved out of the context, {tokens_freed} tokens]"
+)
+
+
+class StrategyOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options that a plugin takes in `initialize`; None leaves the choice to GCConfig."""
+
+    preserve_recent_turns: int | None = None
+    notify_on_gc: bool | None = None
+    notification_template: str | None = None
+    summarizer: Any = None
+    summarize_middle_turns: int | None = None
+
+
+class BuiltinStrategy(ABC):
+    """A strategy of the house. Subclasses say how to shrink a workbench."""
+
+    name: ClassVar[str]
+    constraints: ClassVar[Constraints] = Constraints()
+
+    def __init__(self) -> None:
+        self._options = StrategyOptions()
+        self._host: Host = LooseHost()
+
+    def initialize(self, config: dict[str, Any] | None = None) -> None:
+        """Take options; what is not given comes from GCConfig.
+
+        Raises:
+            ConfigError: an option is unknown or of the wrong kind.
+        """
+        given = dict(config or {})
+        for key in given:
+            if key not in StrategyOptions.__struct_fields__:
+                raise unknown_key(key, StrategyOptions.__struct_fields__, f"option of {self.name}")
+        try:
+            self._options = msgspec.convert(given, StrategyOptions)
+        except msgspec.ValidationError as error:
+            raise ConfigError(f"options of {self.name}: {error}", field="plugin_config") from None
+        if self._options.notification_template is not None:
+            check_template(self._options.notification_template)
+
+    def shutdown(self) -> None:
+        """Let go of the session."""
+        self._host = LooseHost()
+
+    def bind(self, host: Host) -> None:
+        """Work with the services of a session."""
+        self._host = host
+
+    def should_collect(
+        self, context_usage: Mapping[str, Any], config: GCConfig
+    ) -> tuple[bool, GCTriggerReason | None]:
+        """Tell whether the threshold or the limit of turns is reached."""
+        if config.max_turns is not None and context_usage.get("turns", 0) > config.max_turns:
+            return True, GCTriggerReason.TURN_LIMIT
+        percent = context_usage.get("percent_used", 0.0)
+        above_target = config.continuous and percent > config.target_percent
+        due = above_target or (not config.continuous and percent >= config.threshold_percent)
+        return due, GCTriggerReason.THRESHOLD if due else None
+
+    def collect(
+        self,
+        history: list[Message],
+        context_usage: Mapping[str, Any],
+        config: GCConfig,
+        reason: GCTriggerReason,
+        budget: InstructionBudget | None = None,
+    ) -> tuple[list[Message], GCResult]:
+        """Return the new history and what was done; `history` itself is not changed."""
+        bench = Workbench(
+            history,
+            usage=context_usage,
+            config=config,
+            reason=reason,
+            budget=budget,
+            host=self._host,
+            preserve=self._preserved(config),
+        )
+        before = bench.draft.tokens
+        if bench.is_due():
+            self.shrink(bench)
+        return self._finish(bench, before)
+
+    @abstractmethod
+    def shrink(self, bench: Workbench) -> None:
+        """Take messages out of the draft, or make them smaller, until the target is met."""
+
+    def _preserved(self, config: GCConfig) -> int:
+        own = self._options.preserve_recent_turns
+        return config.preserve_recent_turns if own is None else own
+
+    def _finish(self, bench: Workbench, before: int) -> tuple[list[Message], GCResult]:
+        draft = bench.draft
+        items = draft.items()
+        result = GCResult(
+            success=True,
+            items_collected=len(items),
+            tokens_before=before,
+            tokens_after=draft.tokens,
+            plugin_name=self.name,
+            trigger_reason=bench.reason,
+            details=bench.details,
+            removal_list=items,
+        )
+        if draft.removed():
+            self._notify(bench, result)
+        result.tokens_after = draft.tokens
+        result.shortfall = max(0, draft.tokens - bench.target) if bench.is_due_by_size else 0
+        return draft.history(), result
+
+    def _notify(self, bench: Workbench, result: GCResult) -> None:
+        """Leave a note where the first message left, unless the note costs what was won."""
+        template = self._options.notification_template or bench.config.notification_template
+        text = render_notice(
+            template or DEFAULT_NOTICE,
+            items_collected=len(bench.draft.removed()),
+            tokens_before=result.tokens_before,
+            tokens_after=result.tokens_after,
+            tokens_freed=result.tokens_freed,
+            plugin_name=self.name,
+            reason=bench.reason.value,
+        )
+        wanted = self._options.notify_on_gc
+        if not (bench.config.notify_on_gc if wanted is None else wanted):
+            return
+        result.notification = text
+        notice = text_message("user", text, bench.format, bench.notice_id(), "gc_notice")
+        if self._host.message_tokens(notice) < result.tokens_freed:
+            bench.draft.insert(notice, before=bench.draft.removed()[0].message_id)

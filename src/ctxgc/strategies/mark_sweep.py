@@ -1,0 +1,124 @@
+"""gc_mark_sweep: what no root reaches leaves first, and what leaves can be recalled (the default).
+
+Large tool results are evacuated: their live lines and a tombstone stay, so every call keeps its
+result. Whole groups leave only when that is not enough. Superseded and unreachable results go first,
+then reachable ones with the lowest keep_score; roots never.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ctxgc.core.analysis import Analysis, analyze
+from ctxgc.core.options import EngineOptions
+from ctxgc.core.segment import ContextSegment
+from ctxgc.economics import requests_to_pay_back
+from ctxgc.strategies.base import Constraints
+from ctxgc.strategies.builtin import BuiltinStrategy
+from ctxgc.strategies.stubs import Stubs
+from ctxgc.strategies.truncate import drop_turns
+from ctxgc.strategies.workbench import Workbench
+from ctxgc.wire import binds_thinking, drop_parts
+
+
+class MarkSweepStrategy(BuiltinStrategy):
+    """The engine at work on a history."""
+
+    name: ClassVar[str] = "gc_mark_sweep"
+    constraints: ClassVar[Constraints] = Constraints(lossy=False)
+
+    def shrink(self, bench: Workbench) -> None:
+        """Evacuate results, then bare their tombstones, then drop groups, while the target is unmet."""
+        analysis = self._analyze(bench)
+        stubs = Stubs(bench, analysis)
+        results = [s for s in analysis.order if stubs.can_shrink(s)]
+        for bare in (False, True):
+            for segment in results:
+                if bench.excess <= 0:
+                    break
+                stubs.shrink(segment, bare=bare)
+        self._drop_groups(bench, analysis)
+        if bench.excess_turns:
+            drop_turns(bench, bench.turns, "turn_limit")
+        self._strip_thinking(bench)
+        self._price(bench)
+
+    def _analyze(self, bench: Workbench) -> Analysis:
+        config = bench.config
+        state = self._host.gc_state(bench.history)
+        options = EngineOptions(
+            profile=config.score_profile, weights=dict(config.score_weights), knobs=state.knobs
+        )
+        return analyze(state, options)
+
+    def _drop_groups(self, bench: Workbench, analysis: Analysis) -> None:
+        """Drop whole groups, least worth first; those of the recent turns only when nothing else helps."""
+        ranked = sorted(
+            (_worth(bench, analysis, group), group)
+            for group in bench.groups
+            if not _has_root(bench, analysis, group)
+        )
+        for spare_recent in (True, False):
+            for (reachable, _, _), group in ranked:
+                ids = bench.ids(group)
+                if bench.excess <= 0:
+                    return
+                if spare_recent and any(message_id in bench.protected for message_id in ids):
+                    continue
+                bench.draft.remove_all(ids, "low_score" if reachable else "unreachable")
+
+    def _strip_thinking(self, bench: Workbench) -> None:
+        """Take thinking out behind the first edit, for models that bind it to what stands before."""
+        if bench.format != "anthropic" or not binds_thinking(self._host.model or ""):
+            return
+        edited = False
+        for old in bench.history:
+            now = bench.draft.get(old.message_id)
+            edited = edited or now is not old
+            places = [i for i, p in enumerate(old.parts) if p.kind == "thinking"]
+            if edited and now is not None and places:
+                stripped = drop_parts(now, places)
+                if stripped is not None:
+                    bench.draft.replace(stripped, "bound_thinking")
+
+    def _price(self, bench: Workbench) -> None:
+        """Say what the collection wins, what it re-writes, and when it has paid for itself."""
+        moved = [item.child_key for item in bench.draft.items()]
+        if not moved:
+            return
+        ids = [message.message_id for message in bench.history]
+        first = ids.index(moved[0]) if moved[0] in ids else 0
+        won = sum(item.tokens_freed for item in bench.draft.items())
+        rewritten = sum(bench.draft.size(message_id) for message_id in ids[first:])
+        details: dict[str, Any] = {
+            "tokens_won": won,
+            "tokens_rewritten": rewritten,
+            "requests_to_pay_back": requests_to_pay_back(won, rewritten, self._host.prices),
+        }
+        bench.details.update(details)
+
+
+def _has_root(bench: Workbench, analysis: Analysis, group: tuple[int, ...]) -> bool:
+    return any(
+        message_id in bench.roots
+        or any(s in analysis.roots for s in bench.host.segment_ids(message_id))
+        for message_id in bench.ids(group)
+    )
+
+
+def _worth(bench: Workbench, analysis: Analysis, group: tuple[int, ...]) -> tuple[bool, float, int]:
+    """Reachable groups after unreachable ones; then by the score of their most valuable part."""
+    segments: list[ContextSegment] = []
+    for message_id in bench.ids(group):
+        for segment_id in bench.host.segment_ids(message_id):
+            segment = analysis.state.heap.peek(segment_id)
+            if segment is not None:
+                segments.append(segment)
+    reachable = any(analysis.is_reachable(s.segment_id) for s in segments)
+    score = max((analysis.scores.get(s.segment_id, 0.0) for s in segments), default=0.0)
+    return (reachable, score, group[0])
+
+
+def create_plugin() -> MarkSweepStrategy:
+    """Return the plugin."""
+    return MarkSweepStrategy()

@@ -1,0 +1,36 @@
+"""gc_none: the collector that never collects, the baseline of every comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from ctxgc.config import GCConfig
+from ctxgc.strategies.base import Constraints, GCTriggerReason
+from ctxgc.strategies.builtin import BuiltinStrategy
+from ctxgc.strategies.workbench import Workbench
+
+
+class NoneStrategy(BuiltinStrategy):
+    """Keeps everything; a collection that is asked for reports its shortfall."""
+
+    name: ClassVar[str] = "gc_none"
+    constraints: ClassVar[Constraints] = Constraints(
+        monotone=True, rewrites_prefix=False, lossy=False
+    )
+
+    def should_collect(
+        self,
+        context_usage: Mapping[str, Any],  # noqa: ARG002 - it never asks
+        config: GCConfig,  # noqa: ARG002
+    ) -> tuple[bool, GCTriggerReason | None]:
+        """Never."""
+        return False, None
+
+    def shrink(self, bench: Workbench) -> None:
+        """Do nothing."""
+
+
+def create_plugin() -> NoneStrategy:
+    """Return the plugin."""
+    return NoneStrategy()

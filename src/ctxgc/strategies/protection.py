@@ -1,0 +1,104 @@
+"""Protection: the messages that no strategy may take out, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ctxgc.budget import GCPolicy, InstructionBudget
+from ctxgc.config import GCConfig
+from ctxgc.core.message import Message
+from ctxgc.invariants import groups
+from ctxgc.strategies.turns import Turn, opens_turn
+
+
+class Protection:
+    """Which messages must stay. A group with one of them stays whole."""
+
+    def __init__(self, history: Sequence[Message], groups_: Sequence[tuple[int, ...]]) -> None:
+        self._history = history
+        self._groups = groups_
+        self._reasons: dict[str, str] = {}
+
+    def hold(self, message_ids: Iterable[str], reason: str) -> None:
+        """Protect messages for a reason; the first reason counts."""
+        for message_id in message_ids:
+            self._reasons.setdefault(message_id, reason)
+
+    def seal(self) -> None:
+        """Extend the protection of each message to its whole group."""
+        for group in self._groups:
+            ids = [self._history[place].message_id for place in group]
+            reason = next((self._reasons[i] for i in ids if i in self._reasons), None)
+            if reason is not None:
+                self.hold(ids, reason)
+
+    def __contains__(self, message_id: object) -> bool:
+        return message_id in self._reasons
+
+    def reason(self, message_id: str) -> str | None:
+        """Return why a message must stay, or None."""
+        return self._reasons.get(message_id)
+
+
+def protect_roots(
+    history: Sequence[Message],
+    usage: Mapping[str, Any],
+    budget: InstructionBudget | None,
+    groups_: Sequence[tuple[int, ...]],
+) -> Protection:
+    """Protect what every strategy keeps.
+
+    Instructions, locked entries, pins, the user's first and last word, calls without their result.
+    """
+    keep = Protection(history, groups_)
+    keep.hold((m.message_id for m in history if m.role == "system"), "instructions")
+    keep.hold(usage.get("pinned_message_ids", ()), "pinned")
+    if budget is not None:
+        keep.hold(
+            (m.message_id for m in history if _policy(budget, m) is GCPolicy.LOCKED), "locked"
+        )
+    requests = [m.message_id for m in history if opens_turn(m)]
+    keep.hold(requests[:1], "original request")
+    keep.hold(requests[-1:], "last request")
+    keep.hold(_unanswered(history), "open tool call")
+    return keep
+
+
+def protect_turns(
+    keep: Protection,
+    history: Sequence[Message],
+    turns: Sequence[Turn],
+    recent: int,
+    config: GCConfig,
+) -> None:
+    """Protect the newest turns and those pinned by their number."""
+    for turn in turns[len(turns) - recent :] if recent else ():
+        keep.hold((history[i].message_id for i in turn.places()), "recent turn")
+    for turn in turns:
+        if turn.index in config.pinned_turn_indices:
+            keep.hold((history[i].message_id for i in turn.places()), "pinned")
+
+
+def _policy(budget: InstructionBudget, message: Message) -> GCPolicy | None:
+    for source, key in budget.children_of_message(message.message_id):
+        entry = budget.get_child(source, key)
+        if entry is not None:
+            return entry.gc_policy
+    return None
+
+
+def _unanswered(history: Sequence[Message]) -> list[str]:
+    """The messages with calls of the last batch, while answers are missing."""
+    waiting: dict[str, str] = {}
+    for message in history:
+        for call in message.calls():
+            waiting[call] = message.message_id
+        for call in message.results():
+            waiting.pop(call, None)
+    return list(waiting.values())
+
+
+def group_ids(history: Sequence[Message]) -> list[tuple[int, ...]]:
+    """Return the groups of a history, oldest first."""
+    return sorted(groups(history))

@@ -1,0 +1,134 @@
+"""From messages to segments: one part, one segment, with what its tool call says about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from ctxgc.core.heap import Heap
+from ctxgc.core.message import Message, Part
+from ctxgc.core.segment import ContextSegment, Policy, SegmentType, Trust
+from ctxgc.tokens import TokenCounter
+from ctxgc.tokens.messages import part_tokens
+from ctxgc.wire.tools import ToolUse, understand
+
+_TRUST: dict[str, Trust] = {
+    "system": "system",
+    "user": "user",
+    "assistant": "agent",
+    "tool": "tool",
+}
+_EPHEMERAL_KINDS = ("tool_call", "tool_result", "thinking")
+
+
+def utc_now() -> datetime:
+    """Return the present time."""
+    return datetime.now(UTC)
+
+
+class Segmenter:
+    """Takes messages in order and keeps their segments in a heap.
+
+    A tool result is bound to its call: the nearest earlier call with its id that has no answer yet,
+    since some providers use an id again in a later turn.
+    """
+
+    def __init__(
+        self,
+        counter: TokenCounter,
+        heap: Heap | None = None,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> None:
+        self.heap = heap if heap is not None else Heap(counter.count)
+        self._counter = counter
+        self._clock = clock
+        self._open: dict[str, tuple[str, ToolUse]] = {}
+        self._by_message: dict[str, tuple[str, ...]] = {}
+        self._taken = 0
+
+    @property
+    def now(self) -> datetime:
+        """The present time by this segmenter's clock."""
+        return self._clock()
+
+    def segment_ids(self, message_id: str) -> tuple[str, ...]:
+        """Return the segments of a message, one for each of its parts."""
+        return self._by_message.get(message_id, ())
+
+    def take(self, message: Message) -> tuple[str, ...]:
+        """Put a message's parts into the heap and return their segment ids."""
+        now = self._clock()
+        segments = [self._segment(message, part, now) for part in message.parts]
+        ids = tuple(self.heap.add_all(segments))
+        self._by_message[message.message_id] = ids
+        return ids
+
+    def forget(self, message_id: str) -> None:
+        """Drop the connection between a message that left and its segments."""
+        self._by_message.pop(message_id, None)
+
+    def adopt(self, message_id: str, segment_ids: tuple[str, ...]) -> None:
+        """Connect a message with segments that the heap holds already."""
+        self._by_message[message_id] = segment_ids
+
+    def remember_number(self, taken: int) -> None:
+        """Go on numbering after this one."""
+        self._taken = max(self._taken, taken)
+
+    @property
+    def numbered(self) -> int:
+        """How many segments were numbered so far."""
+        return self._taken
+
+    def _segment(self, message: Message, part: Part, now: datetime) -> ContextSegment:
+        self._taken += 1
+        bond, use = self._bond(message, part)
+        return ContextSegment(
+            segment_id=f"s-{self._taken}",
+            text=part.text,
+            type=_type_of(message, part, use),
+            role=message.role,
+            created_at=now,
+            tokens=part_tokens(part, self._counter),
+            message_id=message.message_id,
+            part=part.kind,
+            call_id=part.call_id if bond is not None else None,
+            bond_id=bond,
+            trust=_TRUST[message.role] if part.kind != "tool_result" else "tool",
+            source="system" if message.role == "system" else "conversation",
+            policy=_policy_of(message, part),
+            failed=part.is_error or use.failed(part.text) if part.kind == "tool_result" else False,
+            file_path=use.path,
+            line_range=use.line_range,
+            access=use.access if part.kind == "tool_result" else None,
+            command=use.command if part.kind == "tool_result" else None,
+            name=part.name,
+        )
+
+    def _bond(self, message: Message, part: Part) -> tuple[str | None, ToolUse]:
+        """Return the bond of a part and what its tool call is about."""
+        if part.call_id is None or part.server_side:
+            return None, ToolUse()
+        if part.kind == "tool_call":
+            use = understand(part.name or "", part.text)
+            self._open[part.call_id] = (message.message_id, use)
+            return message.message_id, use
+        if part.kind == "tool_result":
+            return self._open.pop(part.call_id, (None, ToolUse()))
+        return None, ToolUse()
+
+
+def _type_of(message: Message, part: Part, use: ToolUse) -> SegmentType:
+    if message.origin == "gc_summary":
+        return "summary"
+    if part.kind != "tool_result":
+        return "message"
+    return "code" if use.access == "read" else "log"
+
+
+def _policy_of(message: Message, part: Part) -> Policy:
+    if message.role == "system":
+        return "locked"
+    if message.origin == "gc_summary":
+        return "preservable"
+    return "ephemeral" if part.kind in _EPHEMERAL_KINDS else "partial"

@@ -1,0 +1,94 @@
+"""Stubs in a history: the text that stays of a tool result."""
+
+from __future__ import annotations
+
+from ctxgc.core.analysis import Analysis
+from ctxgc.core.evacuate import Evacuation, evacuate
+from ctxgc.core.message import Message
+from ctxgc.core.segment import ContextSegment
+from ctxgc.core.tombstone import is_tombstone, tombstone
+from ctxgc.errors import MessageError
+from ctxgc.strategies.workbench import Workbench
+from ctxgc.wire import replace_text
+
+MIN_SAVING = 0.30
+
+
+class Stubs:
+    """Makes tool results smaller, one after the other, in the order in which they may leave."""
+
+    def __init__(self, bench: Workbench, analysis: Analysis) -> None:
+        self._bench = bench
+        self._analysis = analysis
+        self._leaving: set[str] = set()
+        self._places = {
+            segment_id: (message.message_id, place)
+            for message in bench.history
+            for place, segment_id in enumerate(bench.host.segment_ids(message.message_id))
+        }
+        self._pinned = frozenset(bench.usage.get("pinned_message_ids", ()))
+
+    def can_shrink(self, segment: ContextSegment) -> bool:
+        """Tell whether a segment is a tool result worth a tombstone that may be touched."""
+        return (
+            segment.part == "tool_result"
+            and (segment.tokens or 0) >= self._bench.config.evacuate_min_tokens
+            and segment.segment_id in self._places
+            and self._places[segment.segment_id][0] not in self._pinned
+            and not is_tombstone(segment.text)
+        )
+
+    def shrink(self, segment: ContextSegment, *, bare: bool) -> None:
+        """Put a tombstone in a result's place, with its live lines unless it is to be bare."""
+        message_id, place = self._places[segment.segment_id]
+        message = self._bench.draft.get(message_id)
+        if message is None:
+            return
+        reachable = self._analysis.is_reachable(segment.segment_id)
+        if bare and not reachable:
+            return
+        edited = self._edited(message, place, segment, bare=bare or not reachable)
+        saving = self._bench.draft.size(message_id) - self._size(edited)
+        if saving >= (1 if bare else MIN_SAVING * (segment.tokens or 0)):
+            self._leaving.add(segment.segment_id)
+            self._bench.draft.replace(edited, "evacuated" if reachable else "stashed")
+
+    def _edited(
+        self, message: Message, place: int, segment: ContextSegment, *, bare: bool
+    ) -> Message:
+        host = self._bench.host
+        handle = host.handle(segment.segment_id) if host.recall_call else ""
+        found = self._evacuation(segment, bare=bare)
+        text = tombstone(
+            segment,
+            self._why(segment),
+            handle=handle,
+            recall=host.recall_call or "",
+            names=found.names,
+            kept=found.kept,
+        )
+        try:
+            return replace_text(message, place, text, keep_media=False)
+        except MessageError:
+            return message
+
+    def _evacuation(self, segment: ContextSegment, *, bare: bool) -> Evacuation:
+        config = self._bench.config
+        mentions = self._analysis.state.heap.mentions
+        gone = self._leaving | {segment.segment_id}
+        return evacuate(
+            segment.text,
+            lambda name: bool(mentions.holders(name)) and gone.issuperset(mentions.holders(name)),
+            line_share=0.0 if bare else config.evacuate_keep_percent / 100,
+            name_share=config.tombstone_names_percent / 100,
+        )
+
+    def _why(self, segment: ContextSegment) -> str:
+        if segment.superseded_by is not None:
+            return f"superseded, {segment.superseded_how}"
+        if self._analysis.is_reachable(segment.segment_id):
+            return "its live lines stay"
+        return "nothing refers to it"
+
+    def _size(self, message: Message) -> int:
+        return self._bench.host.message_tokens(message)

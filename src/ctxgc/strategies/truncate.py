@@ -1,0 +1,37 @@
+"""gc_truncate: the oldest turns go, until the target is met."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ctxgc.strategies.base import Constraints
+from ctxgc.strategies.builtin import BuiltinStrategy
+from ctxgc.strategies.turns import Turn
+from ctxgc.strategies.workbench import Workbench
+
+
+class TruncateStrategy(BuiltinStrategy):
+    """The simplest and fastest: removes the oldest turns entirely."""
+
+    name: ClassVar[str] = "gc_truncate"
+    constraints: ClassVar[Constraints] = Constraints(monotone=True)
+
+    def shrink(self, bench: Workbench) -> None:
+        """Remove turns, oldest first."""
+        drop_turns(bench, bench.turns, "truncated")
+
+
+def drop_turns(bench: Workbench, turns: list[Turn], reason: str) -> None:
+    """Remove turns, oldest first, until size and number are within their limits."""
+    gone = 0
+    for turn in turns:
+        if bench.excess <= 0 and gone >= bench.excess_turns:
+            return
+        free = bench.free_ids(turn.places())
+        bench.draft.remove_all(free, reason)
+        gone += bool(free)
+
+
+def create_plugin() -> TruncateStrategy:
+    """Return the plugin."""
+    return TruncateStrategy()

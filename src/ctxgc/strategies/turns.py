@@ -1,0 +1,39 @@
+"""Turns: a user message that is not a tool result, and everything up to the next one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from ctxgc.core.message import Message
+from ctxgc.invariants import cuts
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """One turn: its number and the places of its messages in the history."""
+
+    index: int
+    start: int
+    stop: int
+
+    def places(self) -> range:
+        """Return where its messages stand."""
+        return range(self.start, self.stop)
+
+
+def opens_turn(message: Message) -> bool:
+    """Tell whether the user says something here; a summary or notice of ours is no turn."""
+    return message.origin == "conversation" and message.opens_turn()
+
+
+def turns_of(history: Sequence[Message]) -> list[Turn]:
+    """Return the turns of a history; what stands before the first belongs to none.
+
+    A turn starts only where the history may be cut: a message that also answers a tool call stays
+    with the turn of that call.
+    """
+    legal = set(cuts(history))
+    starts = [i for i, message in enumerate(history) if opens_turn(message) and i in legal]
+    stops = [*starts[1:], len(history)] if starts else []
+    return [Turn(n, start, stop) for n, (start, stop) in enumerate(zip(starts, stops, strict=True))]

@@ -1,0 +1,137 @@
+"""The workbench: everything one collection works with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any
+
+from ctxgc.budget import InstructionBudget
+from ctxgc.config import GCConfig
+from ctxgc.core.message import Format, Message
+from ctxgc.strategies.base import GCTriggerReason
+from ctxgc.strategies.draft import Draft
+from ctxgc.strategies.host import Host
+from ctxgc.strategies.protection import Protection, group_ids, protect_roots, protect_turns
+from ctxgc.strategies.turns import Turn, turns_of
+
+
+class Workbench:
+    """One collection: the draft, its target, its turns and groups, and what must stay.
+
+    Notices of earlier collections are taken out first: there is never more than one.
+    """
+
+    def __init__(
+        self,
+        history: list[Message],
+        *,
+        usage: Mapping[str, Any],
+        config: GCConfig,
+        reason: GCTriggerReason,
+        budget: InstructionBudget | None,
+        host: Host,
+        preserve: int,
+    ) -> None:
+        self.history = list(history)
+        self.usage = usage
+        self.config = config
+        self.reason = reason
+        self.budget = budget
+        self.host = host
+        self.preserve = preserve
+        self.details: dict[str, Any] = {}
+        sizes = sum(host.message_tokens(message) for message in history)
+        self.draft = Draft(history, usage.get("total_tokens", sizes), host.message_tokens)
+        self.target: int = usage.get("target_tokens", self._target_of(config))
+        self.is_due_by_size = self.draft.tokens > self.target
+
+    @property
+    def format(self) -> Format:
+        """The wire format of the history."""
+        return self.history[0].format if self.history else "openai"
+
+    @property
+    def excess(self) -> int:
+        """The tokens that are still above the target; zero or less when it is met."""
+        return self.draft.tokens - self.target
+
+    @property
+    def excess_turns(self) -> int:
+        """How many turns are above the limit of turns."""
+        limit = self.config.max_turns
+        return 0 if limit is None else max(0, len(self.turns) - limit)
+
+    @property
+    def under_pressure(self) -> bool:
+        """Whether even preservable content may go."""
+        pressure = self.config.pressure_percent
+        if self.reason is GCTriggerReason.CONTEXT_LIMIT:
+            return not self.config.continuous
+        return bool(pressure) and self.usage.get("percent_used", 0.0) >= (pressure or 0.0)
+
+    @cached_property
+    def turns(self) -> list[Turn]:
+        """The turns of the history."""
+        return turns_of(self.history)
+
+    @cached_property
+    def groups(self) -> list[tuple[int, ...]]:
+        """The places of the messages that live and die together, oldest first."""
+        return group_ids(self.history)
+
+    @cached_property
+    def roots(self) -> Protection:
+        """What every strategy keeps."""
+        keep = protect_roots(self.history, self.usage, self.budget, self.groups)
+        keep.seal()
+        return keep
+
+    @cached_property
+    def protected(self) -> Protection:
+        """What a strategy of turns keeps: the roots, recent and pinned turns, earlier summaries."""
+        keep = protect_roots(self.history, self.usage, self.budget, self.groups)
+        protect_turns(keep, self.history, self.turns, self.preserve, self.config)
+        if not self.under_pressure:
+            ours = (m.message_id for m in self.history if m.origin == "gc_summary")
+            keep.hold(ours, "summary")
+        keep.seal()
+        return keep
+
+    def is_due(self) -> bool:
+        """Tell whether there is anything to do at all."""
+        if not self.history:
+            return False
+        due = self.is_due_by_size or (
+            self.reason is GCTriggerReason.TURN_LIMIT and self.excess_turns > 0
+        )
+        if due:
+            self._drop_old_notices()
+        return due
+
+    def ids(self, places: range | tuple[int, ...]) -> list[str]:
+        """Return the ids of the messages at these places."""
+        return [self.history[place].message_id for place in places]
+
+    def free_ids(self, places: range | tuple[int, ...]) -> list[str]:
+        """Return the ids at these places that are neither protected nor gone."""
+        return [
+            message_id
+            for message_id in self.ids(places)
+            if message_id not in self.protected and self.draft.get(message_id) is not None
+        ]
+
+    def notice_id(self) -> str:
+        """Return an id for the notice of this collection: the same for the same work."""
+        seed = "\n".join(message.message_id for message in self.draft.removed())
+        return f"gc_notice_{blake2b(seed.encode(), digest_size=6).hexdigest()}"
+
+    def _drop_old_notices(self) -> None:
+        for message in self.history:
+            if message.origin == "gc_notice":
+                self.draft.remove(message.message_id, "old_notice")
+
+    def _target_of(self, config: GCConfig) -> int:
+        limit = self.usage.get("context_limit") or (self.budget.context_limit if self.budget else 0)
+        return int(limit * config.target_percent / 100)
