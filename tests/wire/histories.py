@@ -38,7 +38,8 @@ def random_history(rng: Random, format: Format, *, pending: bool = False) -> lis
     for _ in range(1 + int(rng.random() * 4)):
         maker.turn()
     if pending:
-        maker.calls(answered=int(rng.random() * 3))
+        # Anthropic wants all results of a batch in one message, so some alone are never seen.
+        maker.calls(answered=0 if format == "anthropic" else int(rng.random() * 3))
     return maker.messages
 
 
@@ -52,7 +53,7 @@ def histories(draw: st.DrawFn, format: Format, *, pending: bool = False) -> list
 def broken_histories(draw: st.DrawFn, format: Format) -> list[Json]:  # noqa: A002
     """Return histories that one to six careless edits went through."""
     rng = draw(st.randoms(use_true_random=False))
-    history = random_history(rng, format, pending=rng.random() < 0.3)
+    history = random_history(rng, format, pending=rng.random() > 0.7)
     for _ in range(draw(st.integers(1, 6))):
         history = break_history(rng, history, format)
     return history
@@ -64,24 +65,28 @@ class _Maker:
     def __init__(self, rng: Random) -> None:
         self.random = rng.random
         self.messages: list[Json] = []
-        self.reuses_ids = rng.random() < 0.3
-        self.thinks = rng.random() < 0.4
+        self.reuses_ids = rng.random() > 0.7
+        self.thinks = rng.random() > 0.6
         self.count = 0
+
+    def lucky(self, chance: float) -> bool:
+        """Return false for the smallest numbers, so that Hypothesis shrinks to short histories."""
+        return self.random() > 1 - chance
 
     def turn(self) -> None:
         self.user()
-        while self.random() < 0.6:
+        while self.lucky(0.6):
             self.calls()
-            if self.random() < 0.15:
+            if self.lucky(0.15):
                 self.user()
-        if self.random() < 0.85:
+        if self.lucky(0.85):
             self.answer()
 
     def calls(self, answered: int | None = None) -> None:
         ids = self.ids(1 + int(self.random() ** 3 * 4))
         self.call(ids)
         shown = ids if answered is None else ids[: min(answered, len(ids) - 1)]
-        if len(shown) > 1 and self.random() < 0.5:
+        if len(shown) > 1 and self.lucky(0.5):
             shown = shown[::-1]
         if shown:
             self.results(shown)
@@ -114,13 +119,13 @@ class _Maker:
 class _OpenAI(_Maker):
     def __init__(self, rng: Random) -> None:
         super().__init__(rng)
-        if rng.random() < 0.7:
-            role = "system" if rng.random() < 0.7 else "developer"
+        if rng.random() > 0.3:
+            role = "system" if rng.random() > 0.3 else "developer"
             self.messages.append({"role": role, "content": self.text()})
 
     def user(self) -> None:
         content: Any = self.text()
-        if self.random() < 0.15:
+        if self.lucky(0.15):
             image = {"url": f"data:image/png;base64,{PIXEL}", "detail": "low"}
             content = [{"type": "text", "text": content}, {"type": "image_url", "image_url": image}]
         self.messages.append({"role": "user", "content": content})
@@ -140,7 +145,7 @@ class _OpenAI(_Maker):
             }
             for call_id in ids
         ]
-        content = None if self.random() < 0.5 else self.text()
+        content = None if self.lucky(0.5) else self.text()
         message: Json = {"role": "assistant", "content": content, "tool_calls": calls}
         if self.thinks:
             message["reasoning_content"] = self.text()
@@ -148,35 +153,35 @@ class _OpenAI(_Maker):
 
     def results(self, ids: list[str]) -> None:
         for call_id in ids:
-            content: Any = "" if self.random() < 0.1 else self.text()
-            if self.random() < 0.1:
+            content: Any = "" if self.lucky(0.1) else self.text()
+            if self.lucky(0.1):
                 content = [{"type": "text", "text": content, "x_unknown": [1]}]
             self.messages.append({"role": "tool", "tool_call_id": call_id, "content": content})
 
 
 class _Anthropic(_Maker):
     def user(self) -> None:
-        if self.random() < 0.5:
+        if self.lucky(0.5):
             self.messages.append({"role": "user", "content": self.text()})
             return
         blocks: list[Json] = [{"type": "text", "text": self.text()}]
-        if self.random() < 0.3:
+        if self.lucky(0.3):
             source = {"type": "base64", "media_type": "image/png", "data": PIXEL}
             blocks.append({"type": "image", "source": source})
         self.messages.append({"role": "user", "content": blocks})
-        if self.random() < 0.1:
+        if self.lucky(0.1):
             self.messages.append({"role": "system", "content": "<reminder>be brief</reminder>"})
 
     def thinking(self) -> list[Json]:
         if not self.thinks:
             return []
-        if self.random() < 0.2:
+        if self.lucky(0.2):
             return [{"type": "redacted_thinking", "data": "RW5j"}]
         return [{"type": "thinking", "thinking": self.text(), "signature": "c2ln"}]
 
     def answer(self) -> None:
         blocks = self.thinking()
-        if self.random() < 0.15:
+        if self.lucky(0.15):
             self.count += 1
             server = f"srvtoolu_{self.count}"
             found = [{"type": "web_search_result", "url": "u", "encrypted_content": "Eqg"}]
@@ -194,7 +199,7 @@ class _Anthropic(_Maker):
 
     def call(self, ids: list[str]) -> None:
         blocks = self.thinking()
-        if self.random() < 0.4:
+        if self.lucky(0.4):
             blocks.append({"type": "text", "text": self.text()})
         blocks += [
             {
@@ -209,39 +214,39 @@ class _Anthropic(_Maker):
 
     def results(self, ids: list[str]) -> None:
         blocks = [self.result(call_id) for call_id in ids]
-        if self.random() < 0.1:
+        if self.lucky(0.1):
             blocks.append({"type": "text", "text": self.text()})
         self.messages.append({"role": "user", "content": blocks})
 
     def result(self, call_id: str) -> Json:
         block: Json = {"type": "tool_result", "tool_use_id": call_id, "content": self.text()}
         chance = self.random()
-        if chance < 0.05:
+        if chance > 0.95:
             del block["content"]
-        elif chance < 0.15:
+        elif chance > 0.85:
             source = {"type": "base64", "media_type": "image/png", "data": PIXEL}
             block["content"] = [
                 {"type": "text", "text": "see"}, {"type": "image", "source": source},
             ]  # fmt: skip
-        elif chance < 0.25:
+        elif chance > 0.75:
             block["is_error"] = True
         return block
 
 
 class _Responses(_Maker):
     def user(self) -> None:
-        if self.random() < 0.3:
+        if self.lucky(0.3):
             self.messages.append({"role": "user", "content": self.text()})
             return
         content: list[Json] = [{"type": "input_text", "text": self.text()}]
-        if self.random() < 0.2:
+        if self.lucky(0.2):
             content.append({"type": "input_image", "image_url": f"data:image/png;base64,{PIXEL}"})
         self.messages.append({"type": "message", "role": "user", "content": content})
 
     def reason(self) -> None:
-        if self.thinks and self.random() < 0.8:
+        if self.thinks and self.lucky(0.8):
             item: Json = {"type": "reasoning", "id": self.item("rs"), "summary": []}
-            if self.random() < 0.5:
+            if self.lucky(0.5):
                 item["encrypted_content"] = "gAAA"
             self.messages.append(item)
 
@@ -251,7 +256,7 @@ class _Responses(_Maker):
 
     def answer(self) -> None:
         self.reason()
-        if self.random() < 0.1:
+        if self.lucky(0.1):
             self.messages.append(
                 {"type": "web_search_call", "id": self.item("ws"), "status": "completed"}
             )
@@ -263,7 +268,7 @@ class _Responses(_Maker):
 
     def call(self, ids: list[str]) -> None:
         self.reason()
-        self.custom = self.random() < 0.15
+        self.custom = self.lucky(0.15)
         for call_id in ids:
             item: Json = {"call_id": call_id, "name": self.pick(TOOLS)}
             if self.custom:
@@ -277,7 +282,7 @@ class _Responses(_Maker):
         kind = "custom_tool_call_output" if self.custom else "function_call_output"
         for call_id in ids:
             output: Any = self.text()
-            if self.random() < 0.1:
+            if self.lucky(0.1):
                 output = [{"type": "input_text", "text": output}]
             self.messages.append({"type": kind, "call_id": call_id, "output": output})
 
