@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise
 
 import msgspec
@@ -83,30 +82,44 @@ def analyze(state: GCState, options: EngineOptions, scope: Scope = "major") -> A
         soft=state.heap.mentions.soft_weights(roots),
     )
     segments = [s for s in in_scope(state.heap, scope) if s.segment_id not in roots]
-    scores = {s.segment_id: scorer(s, context) for s in segments}
+    scores = scorer.all(segments, context)
     _level_bonds(state, segments, scores)
-    order = list(_by_leaving(segments, scores, marks, scope))
+    order = _by_leaving(segments, scores, marks, scope)
     return Analysis(state, scope, roots, marks, scores, order, scorer, context)
 
 
 def _level_bonds(state: GCState, segments: list[ContextSegment], scores: dict[str, float]) -> None:
     """Give every member of a bond the score of its most valuable one: they leave together."""
+    members_of, levelled = state.heap.bonds.members, set[str]()
     for segment in segments:
-        if bond_of(segment) is not None:
-            group = state.heap.bonds.group(segment)
-            scores[segment.segment_id] = max(scores.get(member, 0.0) for member in group)
+        bond = bond_of(segment)
+        if bond is None or bond in levelled:
+            continue
+        levelled.add(bond)
+        known = [member for member in members_of(bond) if member in scores]
+        if len(known) > 1:
+            best = max([scores[member] for member in known])
+            for member in known:
+                scores[member] = best
 
 
 def _by_leaving(
     segments: list[ContextSegment], scores: dict[str, float], marks: Marks, scope: Scope
-) -> Iterator[ContextSegment]:
+) -> list[ContextSegment]:
     """Superseded garbage, other garbage, then the reachable; lowest score first, then oldest."""
-    classes: tuple[list[ContextSegment], ...] = ([], [], [])
+    superseded: list[int] = []
+    garbage: list[int] = []
+    live: list[int] = []
     reached = marks.came_from
-    for segment in segments:
-        live = segment.segment_id in reached or (scope == "minor" and segment.generation == "old")
-        rank = 2 if live else 1 if segment.superseded_by is None else 0
-        classes[rank].append(segment)
-    for group in classes:
-        group.sort(key=lambda segment: scores[segment.segment_id])
-        yield from group
+    for place, segment in enumerate(segments):
+        if segment.segment_id in reached or (scope == "minor" and segment.generation == "old"):
+            live.append(place)
+        elif segment.superseded_by is None:
+            garbage.append(place)
+        else:
+            superseded.append(place)
+    # Scores stand in the order of the segments, so a place finds its score without hashing an id.
+    score_at = list(scores.values()).__getitem__
+    for places in (superseded, garbage, live):
+        places.sort(key=score_at)
+    return [segments[place] for place in (*superseded, *garbage, *live)]

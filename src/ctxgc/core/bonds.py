@@ -45,8 +45,12 @@ class Bonds:
     def group(self, segment: ContextSegment) -> tuple[str, ...]:
         """Return the ids that move together with a segment, itself included, in order of arrival."""
         bond = bond_of(segment)
-        group = self._groups.get(bond) if bond is not None else None
-        return tuple(group) if group else (segment.segment_id,)
+        group = self.members(bond) if bond is not None else ()
+        return group or (segment.segment_id,)
+
+    def members(self, bond: str) -> tuple[str, ...]:
+        """Return the ids of a bond by its name; empty when nobody holds it."""
+        return tuple(self._groups.get(bond, NO_IDS))
 
     def open_calls(self) -> tuple[str, ...]:
         """Return the segments that hold a tool call without a result."""

@@ -7,12 +7,11 @@ colon, dash between word characters), a digit among letters, a capital inside, o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from itertools import islice
 
 # Possessive runs keep the scan linear on hostile text (a megabyte of "a.a.a.a").
 _TOKEN = re.compile(r"[A-Za-z0-9_$~@][\w$@]*+(?:[./:\\#-]++[\w$@]++)*+")
-_PLAIN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d{1,3}")
-_HYPHENATED = re.compile(r"[A-Za-z]?[a-z]+(?:-[a-z]+)*")
+_ORDINARY = re.compile(r"[A-Za-z]?[a-z]+(?:-[a-z]+)*|[A-Z]+|\d{1,3}")
 
 MAX_LENGTH = 200
 MAX_PER_TEXT = 1024
@@ -23,7 +22,7 @@ def is_identifier(token: str) -> bool:
     """Tell whether a token carries a reference rather than being an ordinary word or small number."""
     if not 3 <= len(token) <= MAX_LENGTH:
         return False
-    return _PLAIN.fullmatch(token) is None and _HYPHENATED.fullmatch(token) is None
+    return _ORDINARY.fullmatch(token) is None
 
 
 def identifiers(text: str, limit: int = MAX_PER_TEXT) -> list[str]:
@@ -31,13 +30,8 @@ def identifiers(text: str, limit: int = MAX_PER_TEXT) -> list[str]:
 
     At most `limit` are returned and at most `SCAN_LIMIT` characters read, so the work is bounded.
     """
-    found: dict[str, None] = {}
-    for token in _tokens(text):
-        if token not in found and is_identifier(token):
-            found[token] = None
-            if len(found) >= limit:
-                break
-    return list(found)
+    distinct = dict.fromkeys(_TOKEN.findall(text, 0, SCAN_LIMIT))
+    return list(islice(filter(is_identifier, distinct), limit))
 
 
 def looks_like_path(token: str) -> bool:
@@ -46,8 +40,3 @@ def looks_like_path(token: str) -> bool:
         return not token.startswith("//")
     stem, dot, extension = token.rpartition(".")
     return bool(stem and dot) and extension.isalnum() and len(extension) <= 5 and not stem.isdigit()
-
-
-def _tokens(text: str) -> Iterator[str]:
-    for match in _TOKEN.finditer(text, 0, SCAN_LIMIT):
-        yield match.group()

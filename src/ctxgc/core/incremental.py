@@ -57,13 +57,14 @@ def sample(heap: Heap, batch: int) -> list[ContextSegment]:
 
 def _candidate(state: GCState, segment: ContextSegment, scorer: KeepScore) -> PruningCandidate:
     score = scorer(segment, ScoreContext(now=state.now, step=state.heap.step))
+    age = (state.now - segment.created_at).total_seconds()
     return PruningCandidate(
         segment_id=segment.segment_id,
         score=score,
         tokens=segment.tokens or 0,
-        reason=reason_for(segment, state.now, reachable=False, score=score),
+        reason=reason_for(segment, age, reachable=False, score=score),
         type=segment.type,
-        age=(state.now - segment.created_at).total_seconds(),
+        age=age,
         superseded=segment.superseded_by is not None,
         bond=state.heap.bonds.group(segment),
     )

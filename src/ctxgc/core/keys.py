@@ -54,14 +54,18 @@ class Members:
         return len(self.old) + len(self.young)
 
 
+_NOBODY = Members()
+
+
 def keys_of(segment: ContextSegment) -> list[Key]:
     """Return the keys that a segment holds."""
     keys: list[Key] = []
     if segment.topic_id is not None:
         keys.append(("topic", segment.topic_id, WHOLE))
-    keys.extend(("tag", tag, WHOLE) for tag in segment.tags if not tag.startswith(REF_TAG))
+    if segment.tags:
+        keys += [("tag", tag, WHOLE) for tag in segment.tags if not tag.startswith(REF_TAG)]
     if (path := segment.file_path) is not None:
-        keys.extend(("path", path, card) for card in cards(segment.line_range))
+        keys += [("path", path, card) for card in cards(segment.line_range)]
     return keys
 
 
@@ -107,7 +111,7 @@ class KeyIndex:
 
     def members(self, key: Key) -> Members:
         """Return who holds a key; empty when nobody does."""
-        return self._members.get(key) or Members()
+        return self._members.get(key, _NOBODY)
 
     def reaches(self, key: Key) -> Iterable[Key]:
         """Return the keys whose members a holder of this key is linked to."""
@@ -116,7 +120,8 @@ class KeyIndex:
             return (key,)
         if card == WHOLE:
             return self._cards.get(value, ())
-        return (key, ("path", value, WHOLE))
+        whole: Key = ("path", value, WHOLE)
+        return (key, whole) if whole in self._members else (key,)
 
     def holders_of_path(self, path: str) -> Iterator[str]:
         """Yield the segments of a file, those of the whole file and those of any of its cards."""

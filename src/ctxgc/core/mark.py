@@ -131,12 +131,15 @@ class _Walk:
     def _open(self, key: Key, origin: str) -> None:
         """Reach the members of every key that this one leads to, each of them once."""
         self.opened.add(key)
-        index = self.heap.keys
+        index, swept = self.heap.keys, self.swept
         for linked in index.reaches(key):
-            if linked not in self.swept:
-                self.swept.add(linked)
+            if linked not in swept:
+                swept.add(linked)
                 members = index.members(linked)
-                self._reach(members.young if self.young_only else members, origin, shared=True)
+                if members.old and not self.young_only:
+                    self._reach(members.old, origin, shared=True)
+                if members.young:
+                    self._reach(members.young, origin, shared=True)
 
     def _reach(self, ids: Iterable[str], origin: str | None, *, shared: bool = False) -> None:
         came_from, peek, push = self.came_from, self.heap.peek, self.stack.append

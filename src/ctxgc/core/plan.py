@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Literal, get_args
 
 import msgspec
@@ -140,17 +139,16 @@ def _summary(
     return "; ".join(parts)
 
 
-def reason_for(segment: ContextSegment, now: datetime, *, reachable: bool, score: float) -> str:
-    """Return why a segment may leave, in words that a person understands."""
-    parts = [f"reachable, but its score is low ({score:.2f})" if reachable else "unreachable"]
+def reason_for(segment: ContextSegment, age: float, *, reachable: bool, score: float) -> str:
+    """Return why a segment of this age may leave, in words that a person understands."""
+    verdict = f"reachable, but its score is low ({score:.2f})" if reachable else "unreachable"
     refs = segment.refcount
     seen = "never referenced" if not refs else f"referenced {refs} time{'s' if refs > 1 else ''}"
-    facts = [segment.type, f"{age_text((now - segment.created_at).total_seconds())} old", seen]
-    if segment.superseded_by is not None:
-        how = _HOW.get(segment.superseded_how or "", "superseded")
-        facts.append(f"{how} by {segment.superseded_by}")
-    parts.append(", ".join(facts))
-    return "; ".join(parts)
+    facts = f"{verdict}; {segment.type}, {age_text(age)} old, {seen}"
+    if segment.superseded_by is None:
+        return facts
+    how = _HOW.get(segment.superseded_how or "", "superseded")
+    return f"{facts}, {how} by {segment.superseded_by}"
 
 
 _HOW = {

@@ -22,9 +22,10 @@ class Planner:
         self._analysis = analysis
         self._options = options
         self._heap = analysis.state.heap
-        self._in_scope = analysis.scores.keys()
+        self._reached = analysis.marks.came_from
         self._leaving: set[str] = set()
         self._stubs: dict[str, str] = {}
+        self._bonded_garbage: dict[str, PruningCandidate] = {}
 
     def candidates(self) -> Iterator[PruningCandidate]:
         """Yield everything that may leave, first to go first."""
@@ -55,7 +56,7 @@ class Planner:
             yield candidate
 
     def _find(self, segment_id: str) -> PruningCandidate | None:
-        if segment_id not in self._in_scope:
+        if segment_id not in self._analysis.scores:
             return None
         # A partner is asked for because its bond leaves whole, so it cannot stay behind as a stub.
         return self._candidate(self._heap.get(segment_id), whole=True)
@@ -65,36 +66,44 @@ class Planner:
         return None if found is None or found.reachable else found
 
     def _candidate(self, segment: ContextSegment, *, whole: bool = False) -> PruningCandidate:
-        segment_id, tokens = segment.segment_id, segment.tokens or 0
+        # Garbage in a bond is asked for by itself and again by each partner: it is made once.
+        known = self._bonded_garbage.get(segment.segment_id)
+        if known is not None:
+            return known
+        self._leaving.add(segment.segment_id)
         live = self._is_live(segment)
-        score = self._analysis.scores[segment_id]
-        action, freed = (
-            self._kindest(segment) if live and not whole else (self._gone(segment), tokens)
-        )
-        if live and action == "delete":
-            action = "stash"
-        now = self._analysis.state.now
-        self._leaving.add(segment_id)
+        if live and not whole:
+            return self._make(segment, *self._kindest(segment), live=True)
+        action: Action = "stash" if live else self._gone(segment)
+        made = self._make(segment, action, segment.tokens or 0, live=live)
+        if not live and len(made.bond) > 1:
+            self._bonded_garbage[segment.segment_id] = made
+        return made
+
+    def _make(
+        self, segment: ContextSegment, action: Action, freed: int, *, live: bool
+    ) -> PruningCandidate:
+        age = (self._analysis.state.now - segment.created_at).total_seconds()
+        score = self._analysis.scores[segment.segment_id]
+        moves = action in ("stash", "delete")
         return PruningCandidate(
-            segment_id=segment_id,
+            segment_id=segment.segment_id,
             score=score,
-            tokens=tokens,
-            reason=reason_for(segment, now, reachable=live, score=score),
+            tokens=segment.tokens or 0,
+            reason=reason_for(segment, age, reachable=live, score=score),
             type=segment.type,
-            age=(now - segment.created_at).total_seconds(),
+            age=age,
             action=action,
             reachable=live,
             superseded=segment.superseded_by is not None,
             freed=freed,
-            bond=self._heap.bonds.group(segment)
-            if action in ("stash", "delete")
-            else (segment_id,),
+            bond=self._heap.bonds.group(segment) if moves else (segment.segment_id,),
         )
 
     def _is_live(self, segment: ContextSegment) -> bool:
         if self._analysis.scope == "minor" and segment.generation == "old":
             return True
-        return segment.segment_id in self._analysis.marks
+        return segment.segment_id in self._reached
 
     def _gone(self, segment: ContextSegment) -> Action:
         return "delete" if segment.policy in self._options.delete_policies else "stash"
@@ -134,13 +143,17 @@ class Planner:
 
     def _proposals(self, chosen: set[str]) -> list[PruningCandidate]:
         """Reachable, long and cold: cold but important, so worth a summary."""
-        found = []
-        for segment in self._analysis.order:
-            if segment.segment_id in chosen or not self._is_cold(segment):
-                continue
-            if self._is_live(segment) and segment.superseded_by is None:
-                found.append(self._proposal(segment))
-        return found
+        verbose = self._options.verbose_tokens
+        return [
+            self._proposal(segment)
+            for segment in self._analysis.order
+            if (segment.tokens or 0) >= verbose and self._is_worth_a_summary(segment, chosen)
+        ]
+
+    def _is_worth_a_summary(self, segment: ContextSegment, chosen: set[str]) -> bool:
+        if segment.segment_id in chosen or segment.superseded_by is not None:
+            return False
+        return self._is_cold(segment) and self._is_live(segment)
 
     def _proposal(self, segment: ContextSegment) -> PruningCandidate:
         tokens = segment.tokens or 0

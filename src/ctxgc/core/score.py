@@ -1,13 +1,16 @@
 """keep_score: how much a segment is worth keeping. Higher stays longer, in every profile.
 
-A profile is a function from a segment to named terms; the score is their sum. `prune_score` is S1's
-rising score as S1 writes it, and profile `s1` is its mirror. A pinned segment scores infinity.
+A profile gives each segment named terms; the score is their sum. `prune_score` is S1's rising score as
+S1 writes it, and profile `s1` is its mirror. A pinned segment scores infinity.
+
+Each profile is a function that takes the context and the coefficients once and returns the function
+from a segment to its terms, so that scoring a million segments looks a coefficient up once.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from difflib import get_close_matches
 from typing import NamedTuple
@@ -20,6 +23,7 @@ from ctxgc.errors import ConfigError
 Weights = Mapping[str, float]
 Terms = tuple[tuple[str, float], ...]
 Values = tuple[float, ...]
+ValuesOf = Callable[[ContextSegment], Values]
 
 
 class ScoreContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,15 +69,19 @@ DEFAULT_WEIGHTS: dict[str, Weights] = {
 REFETCH_COST: Mapping[str | None, float] = {"read": 0.1, "run": 0.4, "edit": 0.8, None: 1.0}
 
 
-def s0_values(segment: ContextSegment, context: ScoreContext, weights: Weights) -> Values:
+def s0_values(context: ScoreContext, weights: Weights) -> ValuesOf:
     """S0 5.2: recency, importance by type, references up to five, a bonus for the young."""
-    seconds = max(0.0, (context.now - segment.last_touched_at).total_seconds())
-    return (
-        weights["recency"] / (1.0 + seconds),
-        weights["importance"] * S0_IMPORTANCE.get(segment.type, 0.4),
-        weights["references"] * min(segment.refcount / 5.0, 1.0),
-        weights["generation"] * (0.1 if segment.generation == "young" else 0.0),
-    )
+
+    def values(segment: ContextSegment) -> Values:
+        seconds = max(0.0, (context.now - segment.last_touched_at).total_seconds())
+        return (
+            weights["recency"] / (1.0 + seconds),
+            weights["importance"] * S0_IMPORTANCE.get(segment.type, 0.4),
+            weights["references"] * min(segment.refcount / 5.0, 1.0),
+            weights["generation"] * (0.1 if segment.generation == "young" else 0.0),
+        )
+
+    return values
 
 
 def prune_score(
@@ -93,20 +101,28 @@ def _prune_values(segment: ContextSegment, now: datetime, weights: Weights) -> V
     )
 
 
-def s1_values(segment: ContextSegment, context: ScoreContext, weights: Weights) -> Values:
+def s1_values(context: ScoreContext, weights: Weights) -> ValuesOf:
     """The mirror of `prune_score`: one minus it, so that the order is reversed."""
-    return (1.0, *(-value for value in _prune_values(segment, context.now, weights)))
+
+    def values(segment: ContextSegment) -> Values:
+        return (1.0, *(-value for value in _prune_values(segment, context.now, weights)))
+
+    return values
 
 
-def points_values(segment: ContextSegment, context: ScoreContext, weights: Weights) -> Values:
+def points_values(context: ScoreContext, weights: Weights) -> ValuesOf:
     """S4's points, 0 to 100: recency 30, relevance to the task 40, kind of content 20, references 10."""
-    kind = max((POINTS_TYPE.get(name, 0) for name in _kinds(segment)), default=0)
-    return (
-        weights["recency"] * _recency_points(segment, context.now),
-        weights["relevance"] * _relevance_points(segment, context),
-        weights["type"] * kind,
-        weights["references"] * min(10, segment.refcount * 2),
-    )
+
+    def values(segment: ContextSegment) -> Values:
+        kind = max((POINTS_TYPE.get(name, 0) for name in _kinds(segment)), default=0)
+        return (
+            weights["recency"] * _recency_points(segment, context.now),
+            weights["relevance"] * _relevance_points(segment, context),
+            weights["type"] * kind,
+            weights["references"] * min(10, segment.refcount * 2),
+        )
+
+    return values
 
 
 def _recency_points(segment: ContextSegment, now: datetime) -> int:
@@ -132,25 +148,33 @@ def _kinds(segment: ContextSegment) -> tuple[str, ...]:
     return segment.tags
 
 
-def default_values(segment: ContextSegment, context: ScoreContext, weights: Weights) -> Values:
+def default_values(context: ScoreContext, weights: Weights) -> ValuesOf:
     """Bounded recency in steps, type, references, touches, soft links, tenure, cost of fetching again."""
-    idle = context.step - segment.last_touched_step
-    recency = 0.5 ** (idle / weights["half_life_steps"]) if idle > 0 else 1.0
-    refcount, touches = segment.refcount, segment.touches
-    return (
-        weights["recency"] * recency,
-        weights["type"] * S0_IMPORTANCE[segment.type],
-        weights["references"] * (refcount / 5.0 if refcount < 5 else 1.0),
-        weights["touches"] * (touches / 5.0 if touches < 5 else 1.0),
-        weights["soft"] * context.soft.get(segment.segment_id, 0.0),
-        weights["tenure"] if segment.generation == "old" else 0.0,
-        weights["refetch"] * REFETCH_COST[segment.access],
-    )
+    step, soft = context.step, context.soft
+    recency, half_life, tenure = weights["recency"], weights["half_life_steps"], weights["tenure"]
+    references, touches, mentions = weights["references"], weights["touches"], weights["soft"]
+    by_type = {kind: weights["type"] * worth for kind, worth in S0_IMPORTANCE.items()}
+    by_access = {access: weights["refetch"] * cost for access, cost in REFETCH_COST.items()}
+
+    def values(segment: ContextSegment) -> Values:
+        idle = step - segment.last_touched_step
+        refs, touched = segment.refcount, segment.touches
+        return (
+            recency * 0.5 ** (idle / half_life) if idle > 0 else recency,
+            by_type[segment.type],
+            references * (refs / 5.0 if refs < 5 else 1.0),
+            touches * (touched / 5.0 if touched < 5 else 1.0),
+            mentions * soft.get(segment.segment_id, 0.0),
+            tenure if segment.generation == "old" else 0.0,
+            by_access[segment.access],
+        )
+
+    return values
 
 
 class _Profile(NamedTuple):
     names: tuple[str, ...]
-    values: Callable[[ContextSegment, ScoreContext, Weights], Values]
+    values: Callable[[ScoreContext, Weights], ValuesOf]
 
 
 _PROFILES: dict[str, _Profile] = {
@@ -184,15 +208,19 @@ class KeepScore:
 
     def __call__(self, segment: ContextSegment, context: ScoreContext) -> float:
         """Return the keep_score of a segment; infinity when it is pinned."""
-        if segment.pinned:
-            return math.inf
-        return sum(self._values(segment, context, self.weights))
+        return math.inf if segment.pinned else sum(self._values(context, self.weights)(segment))
+
+    def all(self, segments: Iterable[ContextSegment], context: ScoreContext) -> dict[str, float]:
+        """Return the keep_score of every segment by its id."""
+        values = self._values(context, self.weights)
+        return {s.segment_id: math.inf if s.pinned else sum(values(s)) for s in segments}
 
     def explain(self, segment: ContextSegment, context: ScoreContext) -> Explanation:
         """Return the score of a segment with the terms that make it up."""
-        terms = tuple(zip(self._names, self._values(segment, context, self.weights), strict=True))
+        values = self._values(context, self.weights)(segment)
         pinned: Terms = (("pinned", math.inf),) if segment.pinned else ()
-        return Explanation(self.profile, self(segment, context), (*pinned, *terms))
+        terms = (*pinned, *zip(self._names, values, strict=True))
+        return Explanation(self.profile, self(segment, context), terms)
 
 
 def _unknown(field: str, value: str, known: tuple[str, ...]) -> ConfigError:

@@ -8,6 +8,7 @@ most valuable first.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 
 from msgspec.structs import replace
 
@@ -16,7 +17,11 @@ from ctxgc.core.plan import PruningCandidate
 
 def order_of_leaving(candidates: Iterable[PruningCandidate]) -> list[PruningCandidate]:
     """Return candidates in the order in which they leave; equals keep their given order."""
-    return sorted(candidates, key=lambda c: (c.reachable, not c.superseded, c.score))
+    # One stable sort per key, the least important first: three of them cost less than tuples as keys.
+    ordered = sorted(candidates, key=attrgetter("score"))
+    ordered.sort(key=attrgetter("superseded"), reverse=True)
+    ordered.sort(key=attrgetter("reachable"))
+    return ordered
 
 
 Find = Callable[[str], PruningCandidate | None]
@@ -52,8 +57,13 @@ def whole_bond(candidate: PruningCandidate, find: Find) -> list[PruningCandidate
     """Return a candidate with its bond, or nothing when a part of the bond must stay."""
     if len(candidate.bond) < 2:
         return [candidate]
-    partners = [find(partner) for partner in candidate.bond]
-    return [] if None in partners else [partner for partner in partners if partner is not None]
+    whole: list[PruningCandidate] = []
+    for segment_id in candidate.bond:
+        partner = candidate if segment_id == candidate.segment_id else find(segment_id)
+        if partner is None:
+            return []
+        whole.append(partner)
+    return whole
 
 
 def _escalate(
@@ -72,7 +82,8 @@ def _escalate(
 
 def _give_back(chosen: list[PruningCandidate], surplus: int) -> list[PruningCandidate]:
     """Keep what the need does not ask for after all, the most valuable first."""
-    if surplus <= 0:
+    smallest = min((candidate.freed for candidate in chosen if candidate.freed), default=0)
+    if surplus < max(1, smallest):
         return chosen
     kept_after_all: set[str] = set()
     sizes = _bond_sizes(chosen)
