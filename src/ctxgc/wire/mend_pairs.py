@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from ctxgc.core.message import Message, Part
@@ -96,21 +96,27 @@ def _can_answer(message: Message) -> bool:
 def _carry_out(draft: Draft, pairing: Pairing, moves: list[_Move]) -> None:
     """Take the moving results out, then put each batch's results behind it."""
     batches = {call: batch for batch in pairing.batches for call in batch.calls}
-    moving = {move.source for move in moves if move.source is not None}
+    results = {move.call: move.source for move in moves}
     arrivals: dict[int, list[Message]] = {}
     for move in moves:
-        target = _target(draft.messages, batches[move.call], moving)
+        target = _target(draft.messages, batches[move.call], results)
         arrivals.setdefault(target, []).append(_result_message(draft, move))
-    left = _without(draft.messages, moving)
+    left = _without(draft.messages, [source for source in results.values() if source is not None])
     draft.messages = _joined(left, arrivals)
 
 
-def _target(messages: list[Message], batch: Batch, moving: set[Ref]) -> int:
-    """Return the message behind which the late results of a batch belong."""
-    if messages[batch.last].format == "anthropic":
-        return batch.last
-    placed = [ref.message for ref in batch.answers.values() if ref not in moving]
-    return max([batch.last, *placed])
+def _target(messages: list[Message], batch: Batch, results: Mapping[Ref, Ref | None]) -> int:
+    """Return the message behind which the late results of a batch belong.
+
+    That is its last call, so that an answer which followed stays behind the results. But results
+    in place, and calls that still wait, need the whole answer in front of all results.
+    """
+    placed = [ref.message for call, ref in batch.answers.items() if call not in results]
+    waits = any(call not in results for call in batch.open_calls())
+    last = batch.last if waits else batch.calls[-1].message
+    if messages[last].format == "anthropic":
+        return batch.last if placed else last
+    return max([last, *placed])
 
 
 def _result_message(draft: Draft, move: _Move) -> Message:

@@ -71,10 +71,10 @@ def _block(block: Json, index: int) -> Part:
 
 def _reasoning(data: Json) -> Part:
     texts = [
-        block["text"]
+        text_field(block, "text", f"{key}[{index}].")
         for key in ("summary", "content")
-        for block in data.get(key) or ()
-        if isinstance(block, dict) and isinstance(block.get("text"), str)
+        if data.get(key) is not None
+        for index, block in enumerate(blocks_field(data, key))
     ]
     return Part(
         kind="thinking",

@@ -36,7 +36,7 @@ _USED_AND_LIMIT = tuple(
     )
 )
 _LIMIT = re.compile(
-    rf"(?:maximum context length is|context window of|context size \(|exceeds limit \()\s*{_NUMBER}"
+    rf"(?:maximum context length is|context window of|context size \(|context size is)\s*{_NUMBER}"
 )
 _USED = re.compile(
     r"(?:resulted in|you requested(?: about)?|requested tokens|request has|contains(?: at least)?)"

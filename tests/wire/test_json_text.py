@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ctxgc.errors import MessageError
+from ctxgc.wire.json_text import MAX_DEPTH, MAX_NODES, copy, dump, encode, load, snapshot
+
+
+def _nested(levels: int) -> dict[str, Any]:
+    value: Any = 1
+    for _ in range(levels - 1):
+        value = [value]
+    return {"content": value}
+
+
+def test_a_snapshot_shares_no_container_with_its_owner() -> None:
+    data = {"role": "user", "content": [{"type": "text", "text": "hi"}]}
+    taken = snapshot(data)
+    data["content"][0]["text"] = "changed"
+    assert taken == {"role": "user", "content": [{"type": "text", "text": "hi"}]}
+
+
+def test_objects_of_an_sdk_become_the_data_they_stand_for() -> None:
+    class Block:
+        def model_dump(self, *, mode: str, exclude_unset: bool) -> dict[str, Any]:
+            return {"type": "text", "text": "hi", "mode": mode, "short": exclude_unset}
+
+    assert snapshot({"content": (Block(),)}) == {
+        "content": [{"type": "text", "text": "hi", "mode": "json", "short": True}]
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ([], "must be a JSON object, not list"),
+        (None, "must be a JSON object, not NoneType"),
+        ({"a": {1, 2}}, "cannot hold a set"),
+        ({1: "a"}, "key 1 of a message is not a string"),
+        ({"a": float("nan")}, "nan is not a JSON number"),
+        ({"a": [0] * (MAX_NODES + 1)}, "more than 500000 values"),
+    ],
+)
+def test_what_is_not_json_is_refused_by_name(value: Any, words: str) -> None:
+    with pytest.raises(MessageError, match=words):
+        snapshot(value)
+
+
+def test_the_depth_of_a_message_is_limited_for_data_and_for_text() -> None:
+    assert snapshot(_nested(MAX_DEPTH)) == _nested(MAX_DEPTH)
+    for hostile in (_nested(MAX_DEPTH + 1), _nested(5_000)):
+        with pytest.raises(MessageError, match="nested deeper than 64 levels"):
+            snapshot(hostile)
+    for text in (json.dumps(_nested(MAX_DEPTH + 1)), "[" * 200_000):
+        with pytest.raises(MessageError, match="nested deeper than 64 levels"):
+            load(text)
+
+
+@pytest.mark.parametrize("text", ["", "{", "nul", '{"a": NaN}', b"\xff\xfe", b'{"a": "\xff"}'])
+def test_text_that_is_not_json_is_refused(text: str | bytes) -> None:
+    with pytest.raises(MessageError, match="not valid JSON"):
+        load(text)
+
+
+def test_the_source_keeps_what_python_cannot() -> None:
+    text = b'{ "n": 1e2, "n": %s, "big": 1e999, "s": "\\ud83d" }' % (b"7" * 5_000)
+    data, source = load(text)
+    assert source == text
+    assert data == {"n": "7" * 5_000, "big": "1e999", "s": "\ud83d"}
+
+
+def test_a_text_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ctxgc.wire.json_text.MAX_BYTES", 10)
+    with pytest.raises(MessageError, match="more than 10"):
+        load('{"a": "long"}')
+
+
+def test_lone_surrogates_become_escapes_that_mean_the_same() -> None:
+    assert encode('{"s": "\ud83d"}') == b'{"s": "\\ud83d"}'
+    assert json.loads(dump({"s": "\ud83d☕"})) == {"s": "\ud83d☕"}
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters()),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)  # fmt: skip
+
+
+@given(st.dictionaries(st.text(), JSON, max_size=5))
+def test_any_json_comes_back_from_its_dump_its_snapshot_and_its_copy(data: dict[str, Any]) -> None:
+    assert snapshot(data) == copy(data) == data
+    assert load(dump(data).encode())[0] == data
+    assert list(snapshot(data)) == list(copy(data)) == list(data)
