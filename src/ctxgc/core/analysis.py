@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 
 import msgspec
@@ -82,29 +83,27 @@ def analyze(state: GCState, options: EngineOptions, scope: Scope = "major") -> A
         soft=state.heap.mentions.soft_weights(roots),
     )
     segments = [s for s in in_scope(state.heap, scope) if s.segment_id not in roots]
-    scores = scorer.all(segments, context)
-    _level_bonds(state, segments, scores)
-    order = _by_leaving(segments, scores, marks, scope)
+    values = scorer.all(segments, context)
+    _level_bonds(segments, values)
+    scores = dict(zip([s.segment_id for s in segments], values, strict=True))
+    order = _by_leaving(segments, values, marks, scope)
     return Analysis(state, scope, roots, marks, scores, order, scorer, context)
 
 
-def _level_bonds(state: GCState, segments: list[ContextSegment], scores: dict[str, float]) -> None:
+def _level_bonds(segments: list[ContextSegment], scores: list[float]) -> None:
     """Give every member of a bond the score of its most valuable one: they leave together."""
-    members_of, levelled = state.heap.bonds.members, set[str]()
-    for segment in segments:
-        bond = bond_of(segment)
-        if bond is None or bond in levelled:
-            continue
-        levelled.add(bond)
-        known = [member for member in members_of(bond) if member in scores]
-        if len(known) > 1:
-            best = max([scores[member] for member in known])
-            for member in known:
-                scores[member] = best
+    bonds = [bond_of(segment) for segment in segments]
+    best: dict[str, float] = {}
+    for bond, score in zip(bonds, scores, strict=True):
+        if bond is not None and score > best.get(bond, -math.inf):
+            best[bond] = score
+    for place, bond in enumerate(bonds):
+        if bond is not None:
+            scores[place] = best[bond]
 
 
 def _by_leaving(
-    segments: list[ContextSegment], scores: dict[str, float], marks: Marks, scope: Scope
+    segments: list[ContextSegment], scores: list[float], marks: Marks, scope: Scope
 ) -> list[ContextSegment]:
     """Superseded garbage, other garbage, then the reachable; lowest score first, then oldest."""
     superseded: list[int] = []
@@ -118,8 +117,6 @@ def _by_leaving(
             garbage.append(place)
         else:
             superseded.append(place)
-    # Scores stand in the order of the segments, so a place finds its score without hashing an id.
-    score_at = list(scores.values()).__getitem__
     for places in (superseded, garbage, live):
-        places.sort(key=score_at)
+        places.sort(key=scores.__getitem__)
     return [segments[place] for place in (*superseded, *garbage, *live)]

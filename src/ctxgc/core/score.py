@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ctxgc.core.segment import ContextSegment
+from ctxgc.core.segment import ContextSegment, checked_time
 from ctxgc.errors import ConfigError
 
 Weights = Mapping[str, float]
@@ -27,13 +27,19 @@ ValuesOf = Callable[[ContextSegment], Values]
 
 
 class ScoreContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What a score depends on beside the segment itself."""
+    """What a score depends on beside the segment itself.
+
+    Without a step, ages that count in steps are taken from the clock instead.
+    """
 
     now: datetime
-    step: int = 0
+    step: int | None = None
     current_task_id: str | None = None
     task_dependencies: frozenset[str] = frozenset()
     soft: Mapping[str, float] = {}
+
+    def __post_init__(self) -> None:
+        checked_time("now", self.now)
 
 
 class Explanation(msgspec.Struct, frozen=True):
@@ -60,7 +66,8 @@ DEFAULT_WEIGHTS: dict[str, Weights] = {
     "s1": {"recency": 0.4, "type": 0.3, "references": 0.2, "generation": 0.1},
     "points": {"recency": 1.0, "relevance": 1.0, "type": 1.0, "references": 1.0},
     "default": {
-        "recency": 0.30, "half_life_steps": 40.0, "type": 0.25, "references": 0.15,
+        "recency": 0.27, "age": 0.03, "half_life_steps": 40.0, "seconds_per_step": 30.0,
+        "type": 0.25, "references": 0.15,
         "touches": 0.10, "soft": 0.10, "tenure": 0.05, "refetch": 0.05,
     },
 }  # fmt: skip
@@ -149,18 +156,20 @@ def _kinds(segment: ContextSegment) -> tuple[str, ...]:
 
 
 def default_values(context: ScoreContext, weights: Weights) -> ValuesOf:
-    """Bounded recency in steps, type, references, touches, soft links, tenure, cost of fetching again."""
-    step, soft = context.step, context.soft
-    recency, half_life, tenure = weights["recency"], weights["half_life_steps"], weights["tenure"]
+    """Bounded recency and age in steps, type, references, touches, soft links, tenure, refetch cost."""
+    ages, soft = _ages(context, weights), context.soft
+    recency, age, half_life = weights["recency"], weights["age"], weights["half_life_steps"]
     references, touches, mentions = weights["references"], weights["touches"], weights["soft"]
+    tenure = weights["tenure"]
     by_type = {kind: weights["type"] * worth for kind, worth in S0_IMPORTANCE.items()}
     by_access = {access: weights["refetch"] * cost for access, cost in REFETCH_COST.items()}
 
     def values(segment: ContextSegment) -> Values:
-        idle = step - segment.last_touched_step
+        idle, since_creation = ages(segment)
         refs, touched = segment.refcount, segment.touches
         return (
             recency * 0.5 ** (idle / half_life) if idle > 0 else recency,
+            age * 0.5 ** (since_creation / half_life) if since_creation > 0 else age,
             by_type[segment.type],
             references * (refs / 5.0 if refs < 5 else 1.0),
             touches * (touched / 5.0 if touched < 5 else 1.0),
@@ -170,6 +179,19 @@ def default_values(context: ScoreContext, weights: Weights) -> ValuesOf:
         )
 
     return values
+
+
+def _ages(
+    context: ScoreContext, weights: Weights
+) -> Callable[[ContextSegment], tuple[float, float]]:
+    """Return what gives a segment's steps since its last touch and since its creation."""
+    step, now, pace = context.step, context.now, weights["seconds_per_step"]
+    if step is not None:
+        return lambda s: (step - s.last_touched_step, step - s.created_step)
+    return lambda s: (
+        (now - s.last_touched_at).total_seconds() / pace,
+        (now - s.created_at).total_seconds() / pace,
+    )
 
 
 class _Profile(NamedTuple):
@@ -182,7 +204,8 @@ _PROFILES: dict[str, _Profile] = {
     "s1": _Profile(("whole", "recency", "type", "references", "generation"), s1_values),
     "points": _Profile(("recency", "relevance", "type", "references"), points_values),
     "default": _Profile(
-        ("recency", "type", "references", "touches", "soft", "tenure", "refetch"), default_values
+        ("recency", "age", "type", "references", "touches", "soft", "tenure", "refetch"),
+        default_values,
     ),
 }
 PROFILE_NAMES: tuple[str, ...] = tuple(_PROFILES)
@@ -204,16 +227,17 @@ class KeepScore:
                 raise _unknown("score_weights", name, tuple(known))
         self.profile = profile
         self.weights: Weights = {**known, **(weights or {})}
+        _check_numbers(self.weights)
         self._names, self._values = _PROFILES[profile]
 
     def __call__(self, segment: ContextSegment, context: ScoreContext) -> float:
         """Return the keep_score of a segment; infinity when it is pinned."""
         return math.inf if segment.pinned else sum(self._values(context, self.weights)(segment))
 
-    def all(self, segments: Iterable[ContextSegment], context: ScoreContext) -> dict[str, float]:
-        """Return the keep_score of every segment by its id."""
+    def all(self, segments: Iterable[ContextSegment], context: ScoreContext) -> list[float]:
+        """Return the keep_score of every segment, in their order."""
         values = self._values(context, self.weights)
-        return {s.segment_id: math.inf if s.pinned else sum(values(s)) for s in segments}
+        return [math.inf if segment.pinned else sum(values(segment)) for segment in segments]
 
     def explain(self, segment: ContextSegment, context: ScoreContext) -> Explanation:
         """Return the score of a segment with the terms that make it up."""
@@ -221,6 +245,15 @@ class KeepScore:
         pinned: Terms = (("pinned", math.inf),) if segment.pinned else ()
         terms = (*pinned, *zip(self._names, values, strict=True))
         return Explanation(self.profile, self(segment, context), terms)
+
+
+def _check_numbers(weights: Weights) -> None:
+    for name, value in weights.items():
+        given: object = value
+        if not isinstance(given, (int, float)) or not math.isfinite(given):
+            raise ConfigError(f"score_weights: '{name}' cannot be {value!r}", field="score_weights")
+        if name in ("half_life_steps", "seconds_per_step") and given <= 0:
+            raise ConfigError(f"score_weights: '{name}' must be above zero", field="score_weights")
 
 
 def _unknown(field: str, value: str, known: tuple[str, ...]) -> ConfigError:
