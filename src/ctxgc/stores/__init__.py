@@ -12,9 +12,11 @@ from ctxgc.stores.base import (
     StoreReport,
     Write,
 )
+from ctxgc.stores.urls import DEFAULT_URL, open_store
 
 __all__ = [
     "COLLECTIONS",
+    "DEFAULT_URL",
     "Collection",
     "Drop",
     "Put",
@@ -24,4 +26,5 @@ __all__ = [
     "StoreHit",
     "StoreReport",
     "Write",
+    "open_store",
 ]

@@ -69,9 +69,13 @@ class StoreHit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoreReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Something a store noticed about its file when it opened it: what was lost, saved, set aside."""
+    """Something a store noticed about its file: what was saved, what was lost, what was set aside.
 
-    kind: Literal["damaged", "torn"]
+    `damaged`: documents were lost; the file was set aside whole. `edited`: the file is readable but
+    not as ctxgc wrote it. `torn`: a commit that never returned had been written in part.
+    """
+
+    kind: Literal["damaged", "edited", "torn"]
     message: str
     set_aside: str | None = None
     saved: int = 0

@@ -1,0 +1,118 @@
+"""Documents as JSON text, and the checks that every store makes before it writes.
+
+The text is always valid UTF-8: lone surrogates are escaped, as NUL always is, so that files,
+SQLite and Postgres can hold what any model or tool may say.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from ctxgc.errors import InputError, StoreDamagedError
+from ctxgc.stores.base import COLLECTIONS, Collection, Put, Write
+
+MOST_NAME_BYTES = 2_000
+
+
+class Prepared(msgspec.Struct, frozen=True):
+    """A checked write: `text` is the document, or None to drop it."""
+
+    collection: Collection
+    key: str
+    text: str | None
+    doc: dict[str, Any] | None
+
+
+def prepare(session_id: str, writes: Sequence[Write]) -> list[Prepared]:
+    """Return the writes with their documents as text.
+
+    Raises:
+        InputError: one of them cannot be stored.
+    """
+    check_name("session_id", session_id)
+    return [_prepare(write) for write in writes]
+
+
+def check_name(field: str, name: object) -> None:
+    """Raise InputError unless a session id or a key can be stored."""
+    if not isinstance(name, str) or not name:
+        raise InputError(f"{field} cannot be {name!r}", hint="give a non-empty string", field=field)
+    if len(escape(name)) > MOST_NAME_BYTES:
+        raise InputError(
+            f"{field} is too long: {name[:40]!r}...",
+            hint=f"use at most {MOST_NAME_BYTES} bytes",
+            field=field,
+        )
+
+
+def check_collection(collection: object) -> None:
+    """Raise InputError unless there is such a collection."""
+    if collection not in COLLECTIONS:
+        raise InputError(
+            f"there is no collection {collection!r}",
+            hint=f"use one of: {', '.join(COLLECTIONS)}",
+            field="collection",
+        )
+
+
+def escape(name: str) -> str:
+    """Return a name in ASCII without control characters; no two names give the same."""
+    return json.dumps(name)[1:-1]
+
+
+def unescape(text: str) -> str:
+    """Return the name that `escape` was given."""
+    return str(json.loads(f'"{text}"'))
+
+
+def encode(doc: dict[str, Any]) -> str:
+    """Return a document as JSON text on one line.
+
+    Raises:
+        InputError: it is no JSON object, or nests too deeply.
+    """
+    if not isinstance(doc, dict):
+        raise InputError(f"a document is a JSON object, not {type(doc).__name__}", field="doc")
+    try:
+        text = json.dumps(doc, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(
+            f"a document cannot be stored: {error}", hint="use JSON values only", field="doc"
+        ) from None
+    return text if is_utf8(text) else json.dumps(doc, separators=(",", ":"))
+
+
+def decode(text: str | bytes) -> dict[str, Any]:
+    """Return the document of a JSON text.
+
+    Raises:
+        StoreDamagedError: this is not what `encode` wrote.
+    """
+    try:
+        doc = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise StoreDamagedError(f"a stored document cannot be read: {error}") from None
+    if not isinstance(doc, dict):
+        raise StoreDamagedError(f"a stored document is no object but {type(doc).__name__}")
+    return doc
+
+
+def is_utf8(text: str) -> bool:
+    """Tell whether a text has no lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _prepare(write: Write) -> Prepared:
+    check_collection(write.collection)
+    check_name("key", write.key)
+    if isinstance(write, Put):
+        return Prepared(write.collection, write.key, encode(write.doc), write.doc)
+    return Prepared(write.collection, write.key, None, None)

@@ -1,0 +1,219 @@
+"""The one module that opens files for writing.
+
+What it writes is on the disk when the call returns, or is not there at all; files are 0600 and new
+directories 0700 whatever the umask says; links are not followed. Paths come from the configuration,
+never from ids or texts.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from ctxgc.errors import StoreBusyError, StoreError
+
+FILE_MODE = 0o600
+DIRECTORY_MODE = 0o700
+
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_HINTS = {
+    errno.ENOSPC: "the disk is full: free some space and call again",
+    errno.EDQUOT: "the quota is used up: free some space and call again",
+    errno.EFBIG: "the file would be larger than this process may write",
+    errno.EROFS: "the file system is read-only: mount it writable, or choose another path",
+    errno.EACCES: "this user may not write there: correct the permissions, or choose another path",
+    errno.EPERM: "this user may not write there: correct the permissions, or choose another path",
+    errno.EIO: "the disk failed: look at the system log before you go on",
+    errno.EMFILE: "too many files are open in this process",
+    errno.ENFILE: "too many files are open on this machine",
+    errno.ELOOP: "a symbolic link stands there: name the file itself",
+    errno.ENOTDIR: "a part of the path is no directory",
+    errno.EISDIR: "this is a directory: name a file",
+}
+
+
+@contextmanager
+def os_errors(path: Path, doing: str) -> Iterator[None]:
+    """Turn an error of the operating system into a StoreError that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        name = errno.errorcode.get(error.errno or 0, "unknown")
+        raise StoreError(
+            f"cannot {doing} {path}: {error.strerror or error}",
+            hint=_HINTS.get(error.errno or 0, ""),
+            path=str(path),
+            errno=name,
+        ) from error
+
+
+def ensure_directory(path: Path) -> None:
+    """Make a directory and its parents where they are missing, for this user only."""
+    with os_errors(path, "make the directory"):
+        missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+        for folder in reversed(missing):
+            with suppress(FileExistsError):
+                folder.mkdir(mode=DIRECTORY_MODE)
+                folder.chmod(DIRECTORY_MODE)
+            sync_directory(folder.parent)
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Replace a file by another in one step: after a crash it is the old one or the new one."""
+    ensure_directory(path.parent)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+    with os_errors(path, "write"):
+        try:
+            _write_new(temporary, data)
+            temporary.replace(path)
+        except BaseException:
+            with suppress(OSError):
+                temporary.unlink()
+            raise
+        sync_directory(path.parent)
+
+
+def create_private(path: Path) -> None:
+    """Make an empty file for this user only, unless there is one."""
+    ensure_directory(path.parent)
+    with os_errors(path, "make"), suppress(FileExistsError):
+        _write_new(path, b"")
+        sync_directory(path.parent)
+
+
+def replace(new: Path, path: Path) -> None:
+    """Put a finished file in the place of another, durably."""
+    with os_errors(path, "replace"):
+        new.replace(path)
+        sync_directory(path.parent)
+
+
+def append_durable(path: Path, data: bytes, size: int) -> None:
+    """Write data into a file after its first `size` bytes; what stood there beyond is cut off.
+
+    If that fails the file has its first `size` bytes and no more.
+    """
+    with os_errors(path, "append to"):
+        file = os.open(path, os.O_WRONLY | _NO_FOLLOW)
+        try:
+            if os.fstat(file).st_size != size:
+                os.ftruncate(file, size)
+            _write_all(file, data, size)
+            os.fsync(file)
+        except BaseException:
+            with suppress(OSError):
+                os.ftruncate(file, size)
+            raise
+        finally:
+            os.close(file)
+
+
+def remove(path: Path) -> None:
+    """Delete a file, durably; nothing happens if there is none."""
+    with os_errors(path, "remove"), suppress(FileNotFoundError):
+        path.unlink()
+        sync_directory(path.parent)
+
+
+def set_aside(path: Path) -> Path:
+    """Keep a damaged file under the first free `NAME.damaged-N` too, and return that name."""
+    with os_errors(path, "set aside"):
+        number = 1
+        while (aside := path.with_name(f"{path.name}.damaged-{number}")).exists():
+            number += 1
+        try:
+            aside.hardlink_to(path)
+        except OSError:  # not every file system has links
+            write_atomic(aside, path.read_bytes())
+        sync_directory(path.parent)
+    return aside
+
+
+def sync_directory(path: Path) -> None:
+    """Make the names in a directory durable."""
+    folder = os.open(path, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+class FileLock:
+    """A lock between processes on a file beside the data; also between threads of one process."""
+
+    def __init__(self, path: Path, timeout: float) -> None:
+        self.path = path
+        self.timeout = timeout
+        self._file = -1
+
+    def acquire(self, *, shared: bool = False) -> None:
+        """Take the lock.
+
+        Raises:
+            StoreBusyError: others held it until the timeout.
+        """
+        import fcntl  # noqa: PLC0415 (not on every system)
+
+        ensure_directory(self.path.parent)
+        with os_errors(self.path, "lock"):
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT | _NO_FOLLOW, FILE_MODE)
+        try:
+            self._wait(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except BaseException:
+            os.close(file)
+            raise
+        self._file = file
+
+    def release(self) -> None:
+        """Give the lock back."""
+        file, self._file = self._file, -1
+        if file >= 0:
+            os.close(file)
+
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def _wait(self, file: int, how: int) -> None:
+        import fcntl  # noqa: PLC0415
+
+        deadline = time.monotonic() + self.timeout
+        while True:
+            try:
+                with os_errors(self.path, "lock"):
+                    return fcntl.flock(file, how)
+            except StoreError as error:
+                if error.details["errno"] not in {"EAGAIN", "EWOULDBLOCK"}:
+                    raise
+            if time.monotonic() >= deadline:
+                raise StoreBusyError(
+                    f"another process holds {self.path}",
+                    hint=f"it was locked for {self.timeout:g} s: try again, or end that process",
+                    path=str(self.path),
+                )
+            time.sleep(0.002)
+
+
+def _write_new(path: Path, data: bytes) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW
+    file = os.open(path, flags, FILE_MODE)
+    try:
+        os.fchmod(file, FILE_MODE)
+        _write_all(file, data, 0)
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _write_all(file: int, data: bytes, offset: int) -> None:
+    view = memoryview(data)
+    while view:
+        written = os.pwrite(file, view, offset)
+        view, offset = view[written:], offset + written

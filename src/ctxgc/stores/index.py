@@ -1,0 +1,111 @@
+"""The search index of one session in memory, for the stores that hold their documents there.
+
+A segment gets a fresh slot whenever its words change; slots that were given up stay in the lists of
+the words until they outnumber the live ones, and are skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from ctxgc.stores.search import CANDIDATES, COMMON, Candidate, Entry, Query, entry, matches
+
+
+class _Slot(msgspec.Struct):
+    key: str
+    order: int
+    entry: Entry
+
+
+class SessionIndex:
+    """Finds the segments of one session by their words."""
+
+    def __init__(self, session_id: str) -> None:
+        self.session_id = session_id
+        self.length = 0
+        self._slots: dict[int, _Slot] = {}
+        self._by_key: dict[str, int] = {}
+        self._lists: dict[str, list[int]] = {}
+        self._next = 0
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def put(self, key: str, order: int, doc: dict[str, Any]) -> None:
+        """Index a segment, new or changed; `order` says how new it is."""
+        slot = self._by_key.get(key)
+        old = None if slot is None else self._slots[slot].entry
+        new = entry(doc, old)
+        if slot is not None and old is not None and new.digest == old.digest:
+            self._slots[slot] = _Slot(key, order, new)
+        else:
+            self.drop(key)
+            self._add(_Slot(key, order, new))
+
+    def drop(self, key: str) -> None:
+        """Forget a segment."""
+        slot = self._by_key.pop(key, None)
+        if slot is None:
+            return
+        self.length -= self._slots.pop(slot).entry.length
+        if self._next > 1_000 and self._next > 2 * len(self._slots):
+            self._compact()
+
+    def count(self, word: str) -> int:
+        """Return how many segments have a word."""
+        return sum(slot in self._slots for slot in self._lists.get(word, ()))
+
+    def having(self, asked: Query) -> list[tuple[int, Candidate]]:
+        """Return the segments with all words that pass the filters, each with its order."""
+        return [
+            (slot.order, Candidate(self.session_id, slot.key, slot.entry.length, slot.entry.words))
+            for slot in self._with_all(asked.words)
+            if matches(asked, slot.entry)
+        ]
+
+    def _with_all(self, words: tuple[str, ...]) -> Iterator[_Slot]:
+        lists = sorted((self._lists.get(word, []) for word in words), key=len)
+        common = set(lists[0]).intersection(*lists[1:])
+        return (self._slots[slot] for slot in common if slot in self._slots)
+
+    def _compact(self) -> None:
+        live = list(self._slots.values())
+        self._clear()
+        for slot in live:
+            self._add(slot)
+
+    def _add(self, slot: _Slot) -> None:
+        number, self._next = self._next, self._next + 1
+        self._by_key[slot.key] = number
+        self._slots[number] = slot
+        self.length += slot.entry.length
+        for word in set(slot.entry.words.split()):
+            self._lists.setdefault(word, []).append(number)
+
+    def _clear(self) -> None:
+        self.length = self._next = 0
+        self._slots, self._by_key, self._lists = {}, {}, {}
+
+
+class Indexes:
+    """The indexes of the sessions that a search goes over, as one source."""
+
+    def __init__(self, indexes: list[SessionIndex]) -> None:
+        self._indexes = indexes
+
+    def size(self) -> tuple[int, int]:
+        """Return how many segments there are, and how many words they have together."""
+        return sum(map(len, self._indexes)), sum(index.length for index in self._indexes)
+
+    def count(self, word: str) -> int:
+        """Return how many segments have a word, at most `COMMON`."""
+        return min(sum(index.count(word) for index in self._indexes), COMMON)
+
+    def newest(self, asked: Query) -> list[Candidate]:
+        """Return the newest candidates that have all words and pass the filters."""
+        found = [hit for index in self._indexes for hit in index.having(asked)]
+        found.sort(key=lambda hit: -hit[0])
+        return [candidate for _, candidate in found[:CANDIDATES]]

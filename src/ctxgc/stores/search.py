@@ -1,0 +1,229 @@
+"""Ranked search: one way to ask, one formula, one order of results for every store.
+
+A store only has to answer three questions (`Source`): how large is what is searched, how many
+segments have a word, and which are the newest that have these words. What comes out is the same
+wherever the segments lie, because nothing else goes into the score.
+
+The work is bounded: at most `CANDIDATES` segments are scored (of more, the newest), and a word is
+not counted beyond `COMMON` segments.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from math import log
+from typing import Any, NamedTuple, Protocol, TypeGuard
+
+import msgspec
+
+from ctxgc.errors import InputError
+from ctxgc.stores.base import SearchFilters
+from ctxgc.stores.words import words
+
+K1 = 1.2
+B = 0.75
+CANDIDATES = 5_000
+COMMON = 10_000
+MOST_QUERY_WORDS = 64
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SEARCHED = ("text", "name", "file_path", "topic_id")
+_MARKED = ("file_path", "task_id", "type", "tier")
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """What search knows of a segment: its words, how many, its marks, and when it was made.
+
+    In `words` each word has a blank on both sides, so that counting one is counting substrings.
+    """
+
+    words: str
+    length: int
+    marks: frozenset[str]
+    created: int | None
+    digest: bytes
+
+
+class Query(msgspec.Struct, frozen=True):
+    """What is asked for: words, and per filter the marks of which one is needed."""
+
+    words: tuple[str, ...]
+    marks: tuple[tuple[str, ...], ...] = ()
+    after: int | None = None
+    before: int | None = None
+
+
+class Candidate(NamedTuple):
+    """A segment to be scored."""
+
+    session_id: str
+    key: str
+    length: int
+    words: str
+
+
+class Source(Protocol):
+    """What a store answers about the segments that are searched: those of one session, or all."""
+
+    def size(self) -> tuple[int, int]:
+        """Return how many segments there are, and how many words they have together."""
+        ...
+
+    def count(self, word: str) -> int:
+        """Return how many segments have a word, at most `COMMON`."""
+        ...
+
+    def newest(self, query: Query) -> list[Candidate]:
+        """Return the newest `CANDIDATES` that have all words and one mark of each group."""
+        ...
+
+
+def entry(doc: Mapping[str, Any], old: Entry | None = None) -> Entry:
+    """Return what search has to know of a segment document.
+
+    The words of an old entry are taken over if the document still says the same.
+    """
+    tags = _tags(doc)
+    texts = [text for text in (*(doc.get(field) for field in _SEARCHED), *tags) if _is_text(text)]
+    digest = _digest(texts)
+    if old is not None and old.digest == digest:
+        padded, length = old.words, old.length
+    else:
+        found = [word for text in texts for word in words(text)]
+        padded, length = f" {'  '.join(found)} " if found else "", len(found)
+    marks = [mark(field, doc.get(field)) for field in _MARKED]
+    marks += [mark("tag", tag) for tag in tags]
+    return Entry(padded, length, frozenset(marks), _created(doc.get("created_at")), digest)
+
+
+def query(text: str, filters: SearchFilters | None = None) -> Query:
+    """Return the words and filters of a question as a store needs them.
+
+    Raises:
+        InputError: the question is no text, or a time of the filters has no zone.
+    """
+    if not isinstance(text, str):
+        raise InputError(f"a query is a text, not {type(text).__name__}", field="query")
+    asked = tuple(dict.fromkeys(words(text)))[:MOST_QUERY_WORDS]
+    filters = filters or SearchFilters()
+    wanted = {name: getattr(filters, name) for name in _MARKED}
+    marks = [(mark(name, value),) for name, value in wanted.items() if value is not None]
+    tags = tuple(mark("tag", tag) for tag in filters.tags)
+    after, before = (
+        _moment(name, getattr(filters, name)) for name in ("created_after", "created_before")
+    )
+    return Query(asked, (*marks, tags) if tags else tuple(marks), after, before)
+
+
+def find(source: Source, asked: Query, limit: int) -> list[tuple[float, str, str]]:
+    """Return score, session id and key of the best segments, best first.
+
+    Raises:
+        InputError: the limit is not a positive number.
+    """
+    if limit < 1:
+        raise InputError(f"limit cannot be {limit!r}", hint="give 1 or more", field="limit")
+    if not asked.words:
+        return []
+    counts = {word: source.count(word) for word in asked.words}
+    known = sorted((count, word) for word, count in counts.items() if count)
+    found = source.newest(asked) if len(known) == len(asked.words) else []
+    found = found or _any(source, asked, [word for _, word in known])
+    return _rank(found, known, source.size(), limit) if found else []
+
+
+def matches(asked: Query, candidate: Entry) -> bool:
+    """Tell whether a segment passes the filters; its words are not looked at."""
+    if not all(not candidate.marks.isdisjoint(group) for group in asked.marks):
+        return False
+    if asked.after is None and asked.before is None:
+        return True
+    made = candidate.created
+    return (
+        made is not None
+        and (asked.after is None or made >= asked.after)
+        and (asked.before is None or made <= asked.before)
+    )
+
+
+def mark(kind: str, value: object) -> str:
+    """Return the index term for a property of a segment; no word of a text is like it."""
+    name = f"{kind}\0{value}".encode("utf-8", "surrogatepass")
+    return "=" + hashlib.blake2b(name, digest_size=8).hexdigest()
+
+
+def _any(source: Source, asked: Query, known: Iterable[str]) -> list[Candidate]:
+    """Return segments with one of the words: those with the rarest first, until they are enough."""
+    found: dict[Candidate, None] = {}
+    for word in known:
+        found.update(dict.fromkeys(source.newest(msgspec.structs.replace(asked, words=(word,)))))
+        if len(found) >= CANDIDATES:
+            break
+    return list(found)
+
+
+def _rank(
+    found: Iterable[Candidate],
+    known: Sequence[tuple[int, str]],
+    size: tuple[int, int],
+    limit: int,
+) -> list[tuple[float, str, str]]:
+    """Score by BM25 and return the best; equals stand in the order of session id and key."""
+    segments, total = size
+    average = max(total, 1) / max(segments, 1)
+    weights = [
+        (f" {word} ", (K1 + 1) * log(1 + (segments - count + 0.5) / (count + 0.5)))
+        for count, word in known
+    ]
+    scored = []
+    for session_id, key, length, text in found:
+        norm = K1 * (1 - B + B * length / average)
+        score = 0.0
+        for word, weight in weights:
+            if times := text.count(word):
+                score += weight * times / (times + norm)
+        scored.append((-score, session_id, key))
+    scored.sort()
+    return [(-score, session_id, key) for score, session_id, key in scored[:limit]]
+
+
+def _is_text(value: object) -> TypeGuard[str]:
+    return isinstance(value, str)
+
+
+def _digest(texts: Iterable[str]) -> bytes:
+    digest = hashlib.blake2b(digest_size=16)
+    for text in texts:
+        digest.update(text.encode("utf-8", "surrogatepass") + b"\xff")
+    return digest.digest()
+
+
+def _tags(doc: Mapping[str, Any]) -> list[str]:
+    tags = doc.get("tags")
+    return [str(tag) for tag in tags] if isinstance(tags, (list, tuple)) else []
+
+
+def _created(value: object) -> int | None:
+    try:
+        made = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    if made is None:
+        return None
+    return _microseconds(made if made.tzinfo else made.replace(tzinfo=UTC))
+
+
+def _moment(field: str, value: datetime | None) -> int | None:
+    if value is None:
+        return None
+    if value.tzinfo is None:
+        raise InputError(
+            f"{field} cannot be {value!r}", hint="give a datetime with a time zone", field=field
+        )
+    return _microseconds(value)
+
+
+def _microseconds(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(microseconds=1)

@@ -1,0 +1,133 @@
+"""The file of a sqlite store: how it is made, opened, given up after an error, and saved when damaged.
+
+Every handle holds a shared lock on the file beside it. Only a handle that is alone may set a damaged
+database aside, for otherwise another process would go on writing into what was set aside.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from ctxgc.errors import StoreBusyError, StoreDamagedError
+from ctxgc.stores.base import StoreReport
+from ctxgc.stores.files import FileLock, create_private, remove, replace, set_aside
+from ctxgc.stores.sqlite_salvage import salvage
+from ctxgc.stores.sqlite_schema import migrate
+
+CACHE_KILOBYTES = 64_000
+
+
+class SqliteFile:
+    """One connection to a database file, made when it is needed."""
+
+    def __init__(self, path: Path, timeout: float) -> None:
+        self.path = path
+        self.reports: list[StoreReport] = []
+        self._timeout = timeout
+        self._marker = path.with_name(f"{path.name}.is-damaged")
+        self._lock = FileLock(path.with_name(f"{path.name}.lock"), timeout)
+        self._db: sqlite3.Connection | None = None
+
+    def open(self) -> sqlite3.Connection:
+        """Return the connection; a database that is known to be damaged is saved first."""
+        if self._db is None:
+            create_private(self.path)
+            if self._marker.exists():
+                self._save()
+            self._lock.acquire(shared=True)
+            try:
+                with self.watched():
+                    self._db = self._connect()
+            except BaseException:
+                self._lock.release()
+                raise
+        return self._db
+
+    def close(self) -> None:
+        """Close the connection."""
+        db, self._db = self._db, None
+        if db is not None:
+            with suppress(sqlite3.Error):
+                db.close()
+            self._lock.release()
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """After an error of the disk give the connection up; mark damage, for the next open."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            if code == sqlite3.SQLITE_CORRUPT:
+                create_private(self._marker)
+            if code not in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+                self.close()
+            raise
+
+    def _connect(self) -> sqlite3.Connection:
+        db = sqlite3.connect(
+            self.path, timeout=self._timeout, isolation_level=None, check_same_thread=False
+        )
+        try:
+            self._set_up(db)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _set_up(self, db: sqlite3.Connection) -> None:
+        deadline = time.monotonic() + self._timeout
+        while db.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+            try:
+                db.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.OperationalError as error:
+                # SQLite does not wait here by itself when two processes make a file at once.
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.005)
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute(f"PRAGMA cache_size = -{CACHE_KILOBYTES}")
+        migrate(db, self.path)
+
+    def _save(self) -> None:
+        """Put a database with all that can be read in the place of the damaged one."""
+        alone = FileLock(self._lock.path, 0)
+        try:
+            alone.acquire()
+        except StoreBusyError:
+            raise StoreDamagedError(
+                f"{self.path} is damaged, and other processes use it",
+                hint="close them, then open the store again: what can be read will be saved",
+                path=str(self.path),
+            ) from None
+        try:
+            self._replace_damaged()
+        finally:
+            alone.release()
+
+    def _replace_damaged(self) -> None:
+        fresh = self.path.with_name(f"{self.path.name}.salvaged")
+        remove(fresh)
+        create_private(fresh)
+        saved, lost = salvage(self.path, fresh)
+        log, shared = (self.path.with_name(self.path.name + end) for end in ("-wal", "-shm"))
+        asides = [set_aside(path) for path in (self.path, log) if path.exists()]
+        for path in (log, shared):
+            remove(path)
+        replace(fresh, self.path)
+        remove(self._marker)
+        message = f"{self.path} is damaged: {saved} documents saved, {lost} lost"
+        names = ", ".join(aside.name for aside in asides)
+        self.reports.append(
+            StoreReport(
+                kind="damaged",
+                message=f"{message}; set aside as {names}",
+                set_aside=str(asides[0]),
+                saved=saved,
+                lost=lost,
+            )
+        )

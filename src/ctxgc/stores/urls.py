@@ -1,0 +1,49 @@
+"""One address for every store, the same at every door."""
+
+from __future__ import annotations
+
+from ctxgc.config.keys import unknown_key
+from ctxgc.errors import ConfigError
+from ctxgc.stores.base import Store
+from ctxgc.stores.json_store import DEFAULT_PATH, JsonStore
+from ctxgc.stores.memory import MemoryStore
+
+DEFAULT_URL = f"json:{DEFAULT_PATH}"
+SCHEMES = ("memory", "json", "sqlite")
+
+
+def open_store(url: str | Store = DEFAULT_URL) -> Store:
+    """Return the store of a URL; a store that is open already is returned as it is.
+
+    `memory:`, `json:PATH`, `sqlite:PATH`.
+
+    Raises:
+        ConfigError: the URL names no store that there is.
+        StoreError: the store cannot be opened.
+    """
+    if not isinstance(url, str):
+        return url
+    scheme, colon, rest = url.partition(":")
+    if not colon:
+        hint = f"did you mean 'json:{url}' or 'sqlite:{url}'?"
+        raise ConfigError(f"a store URL has a scheme, {url!r} has none", hint=hint, key="store")
+    if scheme not in SCHEMES:
+        raise unknown_key(scheme, SCHEMES, "store")
+    if scheme == "memory":
+        return MemoryStore()
+    if scheme == "json":
+        return JsonStore(_path(rest) or DEFAULT_PATH)
+    return _open_sqlite(_path(rest))
+
+
+def _open_sqlite(path: str) -> Store:
+    from ctxgc.stores.sqlite_store import SqliteStore  # noqa: PLC0415 (loads a C library)
+
+    if not path:
+        raise ConfigError("the URL 'sqlite:' names no file", hint="sqlite:PATH", key="store")
+    return SqliteStore(path)
+
+
+def _path(rest: str) -> str:
+    """Return the path of `json:PATH`; `json:///absolute/path` is understood as well."""
+    return rest.removeprefix("//")

@@ -1,0 +1,43 @@
+"""The words of a text, as search sees them.
+
+An identifier counts as its parts and as a whole, however it is written: `parse_config`,
+`parseConfig` and `ParseConfig` all give parse, config, parseconfig. A path gives the words of its
+names. Scripts without blanks give characters and pairs of them. Case never matters.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+LONGEST_WORD = 64
+
+_RUN = re.compile(r"\w+")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_BLANKLESS = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text in order, repeated as often as they stand there."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+    found: list[str] = []
+    for run in _RUN.findall(text):
+        found += _words(run[:256])
+    return found
+
+
+@lru_cache(maxsize=1 << 16)
+def _words(run: str) -> tuple[str, ...]:
+    parts = [hump.casefold() for part in run.split("_") for hump in _HUMP.split(part) if hump]
+    whole = ["".join(parts)] if len(parts) > 1 else []
+    return tuple(word[:LONGEST_WORD] for part in parts for word in _pairs(part)) + tuple(
+        word[:LONGEST_WORD] for word in whole
+    )
+
+
+def _pairs(part: str) -> list[str]:
+    if part.isascii() or not _BLANKLESS.search(part):
+        return [part]
+    return list(part) + [part[i : i + 2] for i in range(len(part) - 1)]
