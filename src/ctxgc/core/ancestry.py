@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from ctxgc.core.bonds import bond_of
 from ctxgc.core.keys import KEY_KINDS, KeyKind, keys_of
 from ctxgc.core.roots import GCState, root_reasons
 from ctxgc.core.segment import ContextSegment
@@ -58,7 +59,9 @@ def _holders(heap: Heap, segment: ContextSegment, kinds: frozenset[KeyKind]) -> 
     for source in heap.links.sources(segment.segment_id):
         if heap.get(source).tier == "working":
             yield source
-    yield from heap.bonds.group(segment)
+    bond = bond_of(segment)
+    if bond is not None:
+        yield from heap.bonds.groups[bond]
     if segment.superseded_by is not None:
         return
     for key in keys_of(segment):

@@ -13,10 +13,11 @@ from ctxgc.core.segment import ContextSegment
 class Bonds:
     """The bonded groups, and which tool calls still wait for their result."""
 
-    __slots__ = ("_groups", "_open")
+    __slots__ = ("_open", "groups")
 
     def __init__(self) -> None:
-        self._groups: dict[str, Ids] = {}
+        self.groups: dict[str, Ids] = {}
+        """The members of each bond by its name, in order of arrival; for reading only."""
         self._open: dict[tuple[str, str], str] = {}
 
     def add(self, segment: ContextSegment) -> None:
@@ -24,33 +25,29 @@ class Bonds:
         bond = bond_of(segment)
         if bond is None:
             return
-        self._groups[bond] = with_id(self._groups.get(bond, NO_IDS), segment.segment_id)
+        self.groups[bond] = with_id(self.groups.get(bond, NO_IDS), segment.segment_id)
         if segment.call_id is not None:
             self._follow(segment, (bond, segment.call_id))
 
     def discard(self, segment: ContextSegment) -> None:
         """Take a segment out of its bond."""
         bond = bond_of(segment)
-        group = self._groups.get(bond) if bond is not None else None
+        group = self.groups.get(bond) if bond is not None else None
         if bond is None or group is None:
             return
         rest = without_id(group, segment.segment_id)
         if rest:
-            self._groups[bond] = rest
+            self.groups[bond] = rest
         else:
-            del self._groups[bond]
+            del self.groups[bond]
         if segment.part == "tool_call" and segment.call_id is not None:
             self._open.pop((bond, segment.call_id), None)
 
     def group(self, segment: ContextSegment) -> tuple[str, ...]:
-        """Return the ids that move together with a segment, itself included, in order of arrival."""
+        """Return the ids that move together with a segment, itself included, in order of entry."""
         bond = bond_of(segment)
-        group = self.members(bond) if bond is not None else ()
-        return group or (segment.segment_id,)
-
-    def members(self, bond: str) -> tuple[str, ...]:
-        """Return the ids of a bond by its name; empty when nobody holds it."""
-        return tuple(self._groups.get(bond, NO_IDS))
+        group = self.groups.get(bond) if bond is not None else None
+        return tuple(group) if group else (segment.segment_id,)
 
     def open_calls(self) -> tuple[str, ...]:
         """Return the segments that hold a tool call without a result."""

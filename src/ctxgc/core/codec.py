@@ -22,9 +22,12 @@ FORMAT_VERSION = 1
 
 
 class _Heap(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    format: int
     version: int
     step: int
-    cursor: int
+    updates: int
+    order: list[str]
+    files: list[str]
     opened: list[str]
     first_request: str | None
     changed: list[str]
@@ -68,9 +71,12 @@ def heap_to_json(heap: Heap, *, indent: int | None = None) -> str:
     """Return a heap as JSON text."""
     recent = heap.recent
     saved = _Heap(
-        version=FORMAT_VERSION,
+        format=FORMAT_VERSION,
+        version=heap.version,
         step=heap.step,
-        cursor=heap.cursor,
+        updates=heap.updates,
+        order=list(heap.order),
+        files=list(recent.files),
         opened=list(recent.opened),
         first_request=recent.first_request,
         changed=list(heap.index.changed),
@@ -93,11 +99,15 @@ def heap_from_json(text: str | bytes, count: Callable[[str], int] = rough_tokens
     heap.ledger.restate_deleted(saved.deleted)
     heap.mentions.restate_common(saved.common)
     heap.rebuild([segment_from_dict(data) for data in saved.segments])
-    heap.step, heap.cursor = saved.step, saved.cursor
-    heap.recent.opened.update(dict.fromkeys(saved.opened))
-    heap.recent.first_request = saved.first_request
-    heap.index.changed.update(dict.fromkeys(saved.changed))
+    heap.version, heap.step, heap.updates = saved.version, saved.step, saved.updates
+    heap.order.clear()
+    heap.order.extend(saved.order)
+    heap.index.changed.extend(saved.changed)
     heap.index.touched_old.update(dict.fromkeys(saved.touched_old))
+    recent = heap.recent
+    recent.files = dict.fromkeys(saved.files)
+    recent.opened = dict.fromkeys(saved.opened)
+    recent.first_request = saved.first_request
     return heap
 
 
@@ -105,12 +115,12 @@ def _read(text: str | bytes) -> _Heap:
     try:
         data = json.loads(text)
         saved = msgspec.convert(data, _Heap)
-    except (ValueError, RecursionError, msgspec.ValidationError) as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"this is not a saved heap: {error}", field="heap") from None
-    if saved.version > FORMAT_VERSION:
+    if saved.format > FORMAT_VERSION:
         raise InputError(
-            f"the heap was saved in format {saved.version}, this version reads {FORMAT_VERSION}",
+            f"the heap was saved in format {saved.format}, this version reads {FORMAT_VERSION}",
             hint="open it with a newer ctxgc",
-            field="version",
+            field="format",
         )
     return saved

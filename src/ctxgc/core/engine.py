@@ -3,7 +3,8 @@
 plan = engine.plan(heap, now=now, free_tokens=5000)   # a decision, as data
 collection = engine.apply(plan, heap)                 # its execution, all or nothing
 engine.collect(heap, now=now)                         # both at once
-engine.step(heap, now=now)                            # a bounded bit of it, after each arrival
+engine.step(heap, now=now)                            # a bounded bit of it
+engine.update(heap, segments, now=now)                # take segments in, then do what is due
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from itertools import islice
 
 from ctxgc.core.analysis import Analysis, analyze
 from ctxgc.core.apply import Collection, Summarize, apply_plan
-from ctxgc.core.generations import Scope
+from ctxgc.core.generations import Scope, checked_scope
 from ctxgc.core.heap import Heap
 from ctxgc.core.incremental import step_plan
 from ctxgc.core.mark import reachable
@@ -27,6 +28,7 @@ from ctxgc.core.roots import GCState, RootSet, compute_roots
 from ctxgc.core.score import Explanation, KeepScore, ScoreContext
 from ctxgc.core.segment import ContextSegment
 from ctxgc.core.sweep import choose, order_of_leaving
+from ctxgc.errors import InputError
 
 
 class IGCEngine(ABC):
@@ -96,7 +98,7 @@ class GCEngine(IGCEngine):
 
     def score_segment(self, segment: ContextSegment, now: datetime) -> float:
         """Return the keep_score of a segment by the engine's profile: higher stays longer."""
-        return self._scorer(segment, ScoreContext(now=now, step=segment.last_touched_step))
+        return self._scorer(segment, ScoreContext(now=now))
 
     def generate_pruning_plan(
         self, candidates: list[PruningCandidate], target_tokens: int
@@ -104,7 +106,7 @@ class GCEngine(IGCEngine):
         """Return the plan that frees `target_tokens` with the smallest harm, or says what is short."""
         target = checked_target(target_tokens)
         by_id = {candidate.segment_id: candidate for candidate in candidates}
-        chosen, _ = choose(order_of_leaving(candidates), by_id.get, target)
+        chosen = choose(order_of_leaving(candidates), by_id.get, target)
         return assemble(chosen, target_tokens=target)
 
     # -- the cycle --------------------------------------------------------------------------------
@@ -115,7 +117,7 @@ class GCEngine(IGCEngine):
 
     def explain(self, segment: ContextSegment, now: datetime) -> Explanation:
         """Return the terms that make up a segment's score."""
-        return self._scorer.explain(segment, ScoreContext(now=now, step=segment.last_touched_step))
+        return self._scorer.explain(segment, ScoreContext(now=now))
 
     def state(self, heap: Heap, now: datetime) -> GCState:
         """Return a state without task, active file or further roots."""
@@ -123,7 +125,7 @@ class GCEngine(IGCEngine):
 
     def analyze(self, state: GCState, scope: Scope = "major") -> Analysis:
         """Return roots, marks and scores of a heap; nothing changes."""
-        return analyze(state, self.options, scope)
+        return analyze(state, self.options, checked_scope(scope))
 
     def plan(
         self,
@@ -180,11 +182,36 @@ class GCEngine(IGCEngine):
         plan = step_plan(state, self.options, self._scorer)
         return None if plan is None else apply_plan(plan, state.heap, self.options, None)
 
+    def is_due(self, heap: Heap) -> bool:
+        """Tell whether the working tier has reached the hard limit, so that a full collection is due."""
+        hard = self.options.limit(self.options.hard_percent)
+        return hard is not None and heap.ledger.working.tokens >= hard
+
+    def update(
+        self,
+        heap: Heap | GCState,
+        segments: Iterable[ContextSegment],
+        *,
+        now: datetime | None = None,
+    ) -> Collection | None:
+        """Take in what is new, then do what is due: a full collection at the hard limit, else a step.
+
+        The step runs on every update, or on each `step_every`th of them.
+        """
+        state = self._state(heap, now)
+        state.heap.add_all(segments)
+        state.heap.updates += 1
+        if self.is_due(state.heap):
+            return self.collect(state)
+        return None if state.heap.updates % self.options.step_every else self.step(state)
+
     def _state(self, heap: Heap | GCState, now: datetime | None) -> GCState:
         if isinstance(heap, GCState):
             return heap
         if now is None:
-            raise TypeError("a bare heap needs now=..., the time of the decision")
+            raise InputError(
+                "a bare heap needs now=...", hint="give the time of the decision", field="now"
+            )
         return self.state(heap, now)
 
     def _need(self, heap: Heap) -> int | None:

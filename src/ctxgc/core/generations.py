@@ -8,15 +8,30 @@ last collection; a major one at everything.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from ctxgc.core.segment import ContextSegment
+from ctxgc.errors import InputError
 
 if TYPE_CHECKING:
     from ctxgc.core.heap import Heap
 
 Scope = Literal["minor", "major"]
+PlanScope = Literal["step", "minor", "major"]
 PROMOTE_AFTER = 3
+
+
+def checked_scope(scope: Scope) -> Scope:
+    """Return a scope that a collection can have.
+
+    Raises:
+        InputError: there is no such scope.
+    """
+    if scope not in get_args(Scope):
+        raise InputError(
+            f"scope '{scope}' is not known", hint="use one of: minor, major", field="scope"
+        )
+    return scope
 
 
 def in_scope(heap: Heap, scope: Scope) -> list[ContextSegment]:

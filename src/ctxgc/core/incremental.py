@@ -7,7 +7,10 @@ stash a small batch of what no root holds. The work depends on the batch, not on
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from ctxgc.core.ancestry import ancestry
+from ctxgc.core.bonds import bond_of
 from ctxgc.core.heap import Heap
 from ctxgc.core.options import EngineOptions
 from ctxgc.core.plan import PruningCandidate, PruningPlan, assemble, reason_for
@@ -19,40 +22,59 @@ from ctxgc.core.sweep import choose, order_of_leaving
 
 def step_plan(state: GCState, options: EngineOptions, scorer: KeepScore) -> PruningPlan | None:
     """Return the plan of one step; None below the soft limit or when nothing can go."""
-    looked_at = sample(state.heap, options.batch)
+    heap = state.heap
+    looked_at = sample(heap, options.batch)
     soft = options.limit(options.soft_percent)
-    working = state.heap.ledger.working.tokens
+    working = heap.ledger.working.tokens
     if soft is None or working <= soft:
         return None
-    free = [
-        s for s in looked_at if ancestry(state, s, options.looks, options.strong).verdict == "free"
-    ]
-    candidates = {s.segment_id: _candidate(state, s, scorer) for s in free}
-    ordered = order_of_leaving(candidates.values())[: options.batch]
-    chosen, _ = choose(ordered, candidates.get, working - soft)
+    # Whoever holds a part of a bond holds all of it, so the partners of the free are free.
+    free = {
+        partner: _candidate(state, heap.get(partner), scorer)
+        for segment in looked_at
+        if _is_free(state, segment, options)
+        for partner in heap.bonds.group(segment)
+    }
+    small_batch = _up_to(order_of_leaving(free.values()), options.batch)
+    chosen = choose(small_batch, free.get, working - soft)
     if not chosen:
         return None
     return assemble(
-        chosen,
-        target_tokens=None,
-        scope="minor",
-        tokens_before=working,
-        heap_version=state.heap.version,
+        chosen, target_tokens=None, scope="step", tokens_before=working, heap_version=heap.version
     )
 
 
 def sample(heap: Heap, batch: int) -> list[ContextSegment]:
     """Return up to `batch` changed segments and up to `batch` of the others, in rotation."""
-    ids: dict[str, None] = {}
-    while heap.index.changed and len(ids) < batch:
-        segment_id = next(iter(heap.index.changed))
-        del heap.index.changed[segment_id]
+    changed, order = heap.index.changed, heap.order
+    ids = dict.fromkeys(changed.popleft() for _ in range(min(batch, len(changed))))
+    for _ in range(min(batch, len(order))):
+        segment_id = order.popleft()
         ids[segment_id] = None
-    for _ in range(min(batch, len(heap.order))):
-        heap.cursor = (heap.cursor + 1) % len(heap.order)
-        ids.setdefault(heap.order[heap.cursor])
-    found = (heap.peek(segment_id) for segment_id in ids)
-    return [segment for segment in found if segment is not None and segment.tier == "working"]
+        if _is_working(heap, segment_id):
+            order.append(segment_id)
+    return [heap.get(segment_id) for segment_id in ids if _is_working(heap, segment_id)]
+
+
+def _is_working(heap: Heap, segment_id: str) -> bool:
+    segment = heap.peek(segment_id)
+    return segment is not None and segment.tier == "working"
+
+
+def _is_free(state: GCState, segment: ContextSegment, options: EngineOptions) -> bool:
+    bond = bond_of(segment)
+    if bond is not None and len(state.heap.bonds.groups[bond]) > options.batch:
+        return False
+    return ancestry(state, segment, options.looks, options.strong).verdict == "free"
+
+
+def _up_to(candidates: Iterable[PruningCandidate], batch: int) -> Iterator[PruningCandidate]:
+    """Yield the first candidates whose bonds together are no larger than a batch."""
+    leaving: set[str] = set()
+    for candidate in candidates:
+        if len(leaving.union(candidate.bond)) <= batch:
+            leaving.update(candidate.bond)
+            yield candidate
 
 
 def _candidate(state: GCState, segment: ContextSegment, scorer: KeepScore) -> PruningCandidate:

@@ -5,6 +5,8 @@ What stands here is derived from the segments alone, so it can be built again fr
 
 from __future__ import annotations
 
+from collections import deque
+
 from ctxgc.core.bonds import Bonds
 from ctxgc.core.keys import KeyIndex
 from ctxgc.core.mentions import Mentions
@@ -35,7 +37,8 @@ class Indexes:
         self.supersession = Supersession()
         self.young: dict[str, None] = {}
         self.touched_old: dict[str, None] = {}
-        self.changed: dict[str, None] = {}
+        self.changed: deque[str] = deque()
+        """What came in or grew stale since the last incremental step; may name what has left."""
 
     def enter(self, segment: ContextSegment) -> None:
         """Enter a segment of the working tier everywhere but in mentions and supersession."""
@@ -46,21 +49,27 @@ class Indexes:
         self.recent.add(segment)
 
     def leave(self, segment: ContextSegment) -> None:
-        """Take a segment out of every index."""
+        """Take a segment out of every index but supersession: what is stashed can grow stale too."""
         self.keys.discard(segment)
         self.bonds.discard(segment)
         self.recent.discard(segment)
         self.mentions.discard(segment.segment_id, segment.text)
-        self.supersession.forget(segment)
-        for group in (self.young, self.touched_old, self.changed):
-            group.pop(segment.segment_id, None)
+        self.young.pop(segment.segment_id, None)
+        self.touched_old.pop(segment.segment_id, None)
 
     def reopen(self, segment: ContextSegment) -> None:
-        """Enter a segment that was here before, without the effects of an arrival."""
-        self.enter(segment)
-        self.mentions.add(segment.segment_id, segment.text)
+        """Enter a segment of a former heap, without the effects of an arrival."""
+        if segment.tier == "working":
+            self.enter(segment)
+            self.mentions.add(segment.segment_id, segment.text)
         if segment.superseded_by is None:
             self.supersession.arrive(segment)
+
+    def retire(self, segment: ContextSegment) -> None:
+        """Follow that a segment was superseded."""
+        self.supersession.forget(segment)
+        self.recent.resolve(segment)
+        self.changed.append(segment.segment_id)
 
     def tenure(self, segment: ContextSegment) -> None:
         """Count a segment among the old."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ctxgc.core.bonds import bond_of
 from ctxgc.core.keys import KEY_KINDS, Key, KeyKind, keys_of
 from ctxgc.core.segment import ContextSegment
 
@@ -81,14 +82,23 @@ def mark_young(heap: Heap, roots: Iterable[str], strong: Iterable[KeyKind] = KEY
 def _shared_with_old(heap: Heap, strong: frozenset[KeyKind]) -> Iterator[str]:
     """Yield the young segments that share a bond or a strong key with an old one."""
     answers: dict[Key, bool] = {}
+    bound = _bonds_with_old(heap)
     for segment_id in heap.index.young:
         segment = heap.get(segment_id)
-        if any(heap.get(partner).generation == "old" for partner in heap.bonds.group(segment)):
+        if bond_of(segment) in bound:
             yield segment_id
         elif segment.superseded_by is None:
             keys = [key for key in keys_of(segment) if key[0] in strong]
             if any(_has_old(heap, key, answers) for key in keys):
                 yield segment_id
+
+
+def _bonds_with_old(heap: Heap) -> set[str]:
+    """Return the bonds of the young that an old segment is part of."""
+    young = heap.index.young
+    bonds = {bond_of(heap.get(segment_id)) for segment_id in young}
+    groups = heap.bonds.groups
+    return {b for b in bonds if b is not None and any(m not in young for m in groups[b])}
 
 
 def _has_old(heap: Heap, key: Key, answers: dict[Key, bool]) -> bool:
@@ -101,13 +111,14 @@ def _has_old(heap: Heap, key: Key, answers: dict[Key, bool]) -> bool:
 class _Walk:
     """One traversal: what was reached and from where, which keys were opened, what is still to follow."""
 
-    __slots__ = ("came_from", "heap", "opened", "stack", "strong", "swept", "young_only")
+    __slots__ = ("bound", "came_from", "heap", "opened", "stack", "strong", "swept", "young_only")
 
     def __init__(self, heap: Heap, strong: frozenset[KeyKind], *, young_only: bool) -> None:
         self.heap = heap
         self.strong = strong
         self.young_only = young_only
         self.came_from: dict[str, str | None] = {}
+        self.bound: set[str] = set()
         self.opened: set[Key] = set()
         self.swept: set[Key] = set()
         self.stack: list[ContextSegment] = []
@@ -115,13 +126,16 @@ class _Walk:
     def run(self, roots: Iterable[str]) -> dict[str, str | None]:
         self._reach(roots, None)
         stack, targets, strong = self.stack, self.heap.references, self.strong
+        bonds = self.heap.bonds.groups
         while stack:
             segment = stack.pop()
             segment_id = segment.segment_id
             if segment_id in targets:
                 self._reach(targets[segment_id], segment_id)
-            if segment.bond_id is not None or segment.call_id is not None:
-                self._reach(self.heap.bonds.group(segment), segment_id)
+            bond = bond_of(segment)
+            if bond is not None and bond not in self.bound:
+                self.bound.add(bond)
+                self._reach(bonds[bond], segment_id)
             if segment.topic_id is not None or segment.tags or segment.file_path is not None:
                 for key in keys_of(segment):
                     if key not in self.opened and key[0] in strong:

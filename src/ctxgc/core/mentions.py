@@ -8,6 +8,7 @@ independent of the size of the heap.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import lcm
 
 from ctxgc.core.identifiers import identifiers
 
@@ -15,6 +16,8 @@ RARE = 8
 MAX_TOUCHED = 64
 
 _COMMON: tuple[str, ...] = ()
+# Divisible by every number of holders up to RARE: whole numbers add up the same in any order.
+_WHOLE = lcm(*range(1, RARE + 1))
 
 
 class Mentions:
@@ -72,11 +75,11 @@ class Mentions:
         An identifier with n holders ties each of them by 1/n. The weights are at most 1.
         """
         live = held if isinstance(held, (set, frozenset)) else frozenset(held)
-        weights: dict[str, float] = {}
+        shares: dict[str, int] = {}
         for holders in self._holders.values():
             if len(holders) < 2 or live.isdisjoint(holders):
                 continue
-            share = 1.0 / len(holders)
+            share = _WHOLE // len(holders)
             for holder in holders:
-                weights[holder] = weights.get(holder, 0.0) + share
-        return {holder: min(weight, 1.0) for holder, weight in weights.items()}
+                shares[holder] = shares.get(holder, 0) + share
+        return {holder: min(share / _WHOLE, 1.0) for holder, share in shares.items()}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import get_args
 
 import msgspec
 
@@ -10,6 +12,7 @@ from ctxgc.core.generations import PROMOTE_AFTER
 from ctxgc.core.keys import KEY_KINDS, KeyKind
 from ctxgc.core.roots import RootKnobs
 from ctxgc.core.segment import Policy
+from ctxgc.core.tombstone import RECALL_CALL
 from ctxgc.errors import ConfigError
 
 
@@ -25,6 +28,7 @@ class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
         soft_percent: above it the incremental step stashes a small batch.
         hard_percent: above it a full collection is due.
         target_percent: where a full collection lands.
+        step_every: how many updates pass between two incremental steps.
         batch: how many segments one incremental step may move and look at.
         looks: how many links one incremental step may follow for each segment.
         promote_after: how many collections a segment outlives before it is tenured.
@@ -34,6 +38,7 @@ class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
         can_compress: whether whoever applies the plan has a summarizer.
         compress_ratio: how much of a segment its summary may at most keep.
         delete_policies: unreachable segments of these policies are deleted instead of stashed.
+        recall_call: how the model recalls a handle, with `{handle}` in it; None when it cannot.
     """
 
     profile: str = "default"
@@ -44,6 +49,7 @@ class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
     soft_percent: float = 70.0
     hard_percent: float = 90.0
     target_percent: float = 60.0
+    step_every: int = 1
     batch: int = 20
     looks: int = 200
     promote_after: int = PROMOTE_AFTER
@@ -53,6 +59,7 @@ class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
     can_compress: bool = False
     compress_ratio: float = 0.25
     delete_policies: tuple[Policy, ...] = ()
+    recall_call: str | None = RECALL_CALL
 
     def __post_init__(self) -> None:
         if not 0 < self.target_percent <= self.soft_percent <= self.hard_percent <= 100:
@@ -60,10 +67,23 @@ class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
                 "target_percent, soft_percent and hard_percent must rise in this order up to 100",
                 field="target_percent/soft_percent/hard_percent",
             )
-        for field in ("batch", "looks", "promote_after"):
-            if getattr(self, field) < 1:
+        for field in ("step_every", "batch", "looks", "promote_after", "context_limit"):
+            value = getattr(self, field)
+            if value is not None and value < 1:
                 raise ConfigError(f"{field} must be at least 1", field=field)
+        if not 0 < self.compress_ratio < 1:
+            raise ConfigError("compress_ratio must be between 0 and 1", field="compress_ratio")
+        _check_words("strong", self.strong, KEY_KINDS)
+        _check_words("delete_policies", self.delete_policies, get_args(Policy))
 
     def limit(self, percent: float) -> int | None:
         """Return a share of the window in tokens; None without a window."""
         return None if self.context_limit is None else int(self.context_limit * percent / 100)
+
+
+def _check_words(field: str, given: Iterable[str], known: tuple[str, ...]) -> None:
+    for word in given:
+        if word not in known:
+            near = get_close_matches(word, known, n=1)
+            hint = f"did you mean '{near[0]}'?" if near else f"use one of: {', '.join(known)}"
+            raise ConfigError(f"{field}: '{word}' is not known", hint=hint, field=field)

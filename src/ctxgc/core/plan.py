@@ -7,19 +7,21 @@ from typing import Literal, get_args
 
 import msgspec
 
-from ctxgc.core.generations import Scope
+from ctxgc.core.generations import PlanScope
 from ctxgc.core.segment import ContextSegment, SegmentType
 from ctxgc.errors import InputError
 
 Action = Literal["stash", "evacuate", "compress", "delete"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
+IN_PLACE: tuple[Action, ...] = ("evacuate", "compress")
+"""The actions that leave something smaller in the segment's place, so that its bond stays whole."""
 
 
 class PruningCandidate(msgspec.Struct, frozen=True, kw_only=True):
     """A segment that may leave, with the reason why.
 
     `score` is its keep_score; `freed` what its action wins, net of the text that stays in its place;
-    `age` its seconds since creation; `bond` the ids that leave with it, itself included.
+    `age` its seconds since creation; `bond` the ids that it lives and dies with, itself included.
     """
 
     segment_id: str
@@ -41,6 +43,10 @@ class PruningCandidate(msgspec.Struct, frozen=True, kw_only=True):
                 hint=f"use one of: {', '.join(ACTIONS)}",
                 field="action",
             )
+        if self.tokens < 0:
+            raise InputError(
+                f"tokens cannot be {self.tokens}", hint="give zero or more", field="tokens"
+            )
         if self.freed < 0:
             msgspec.structs.force_setattr(self, "freed", self.tokens)
 
@@ -48,9 +54,10 @@ class PruningCandidate(msgspec.Struct, frozen=True, kw_only=True):
 class PruningPlan(msgspec.Struct, frozen=True, kw_only=True):
     """What a collection will do; nothing has changed yet.
 
-    `candidates` are the segments that leave, lowest keep_score first among the unreachable and then
-    among the reachable. `proposals` are reachable, long and cold: worth compressing, but not part of
-    the plan. `shortfall` is what is missing to the target, zero when it is met.
+    `candidates` are the segments that leave: superseded garbage, other garbage, then the reachable,
+    each by keep_score, lowest first. `proposals` are reachable, long and cold: worth compressing, but
+    not part of the plan. `stubs` holds the texts that stay in the place of what is evacuated, or of
+    what no summary was found for. `shortfall` is what is missing to the target, zero when it is met.
     """
 
     candidates: list[PruningCandidate]
@@ -63,7 +70,7 @@ class PruningPlan(msgspec.Struct, frozen=True, kw_only=True):
     proposals: list[PruningCandidate] = []
     target_tokens: int | None = None
     shortfall: int = 0
-    scope: Scope = "major"
+    scope: PlanScope = "major"
     tokens_before: int = 0
     heap_version: int | None = None
     stubs: dict[str, str] = {}
@@ -99,7 +106,7 @@ def assemble(
     target_tokens: int | None,
     why: str = "",
     proposals: list[PruningCandidate] | None = None,
-    scope: Scope = "major",
+    scope: PlanScope = "major",
     tokens_before: int = 0,
     heap_version: int | None = None,
     stubs: Mapping[str, str] | None = None,

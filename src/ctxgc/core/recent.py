@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ctxgc.core.compact import NO_IDS, Ids, with_id, without_id
+from ctxgc.core.newest import Newest
 from ctxgc.core.segment import ContextSegment
 
 
@@ -16,23 +17,25 @@ class Recent:
     """Ordered sets of working segments (and of messages and files) by what makes them roots."""
 
     __slots__ = (
-        "decisions", "errors", "files", "first_request", "instructions", "invariants", "messages",
-        "opened", "pinned", "protected", "requests", "tasks",
+        "_places", "_request_places", "decisions", "errors", "files", "first_request", "instructions",
+        "invariants", "messages", "opened", "pinned", "protected", "requests", "tasks",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.messages: dict[str, Ids] = {}
-        self.requests: dict[str, None] = {}
+        self.requests: dict[str, Ids] = {}
         self.first_request: str | None = None
         self.pinned: dict[str, None] = {}
         self.protected: dict[str, None] = {}
         self.instructions: dict[str, None] = {}
         self.invariants: dict[str, None] = {}
         self.decisions: dict[str, None] = {}
-        self.errors: dict[str, None] = {}
+        self.errors = Newest()
         self.tasks: dict[str, Ids] = {}
         self.files: dict[str, None] = {}
         self.opened: dict[str, None] = {}
+        self._places = Newest()
+        self._request_places = Newest()
 
     def add(self, segment: ContextSegment) -> None:
         """Enter a segment wherever a rule may ask for it."""
@@ -44,7 +47,7 @@ class Recent:
         if segment.type == "decision":
             self.decisions[segment_id] = None
         if segment.failed and segment.superseded_by is None:
-            self.errors[segment_id] = None
+            self.errors.put(segment_id, segment.position)
         if segment.task_id is not None:
             _enter(self.tasks, segment.task_id, segment_id)
         if segment.file_path is not None and segment.access is not None:
@@ -67,7 +70,7 @@ class Recent:
 
     def resolve(self, segment: ContextSegment) -> None:
         """Note that an error was superseded and is open no longer."""
-        self.errors.pop(segment.segment_id, None)
+        self.errors.discard(segment.segment_id)
 
     def open_file(self, path: str) -> None:
         """Note that the user or the host opened or edited a file just now."""
@@ -78,31 +81,43 @@ class Recent:
         """Take a segment out of every set."""
         segment_id = segment.segment_id
         for group in (
-            self.pinned, self.protected, self.instructions, self.invariants, self.decisions, self.errors,
+            self.pinned, self.protected, self.instructions, self.invariants, self.decisions,
         ):  # fmt: skip
             group.pop(segment_id, None)
+        self.errors.discard(segment_id)
         _drop(self.tasks, segment.task_id, segment_id)
-        _drop(self.messages, message_key(segment), segment_id)
-        if message_key(segment) not in self.messages:
-            self.requests.pop(message_key(segment), None)
+        if is_message(segment):
+            self._discard_message(segment)
 
     def last_messages(self, count: int) -> Iterator[str]:
         """Yield the segments of the last `count` messages, newest message first."""
-        for _, key in zip(range(count), reversed(self.messages), strict=False):
+        for key in self._places.last(count):
             yield from self.messages[key]
 
     def last_requests(self, count: int) -> Iterator[str]:
-        """Yield the segments of the last `count` messages of the user."""
-        for _, key in zip(range(count), reversed(self.requests), strict=False):
-            yield from self.messages.get(key, ())
+        """Yield the segments of the last `count` messages in which the user says something."""
+        for key in self._request_places.last(count):
+            yield from self.messages[key]
 
     def _add_message(self, segment: ContextSegment) -> None:
-        key = message_key(segment)
-        _enter(self.messages, key, segment.segment_id)
+        """Enter a part of a message, which stands where its first part stood when it came in."""
+        key, segment_id = message_key(segment), segment.segment_id
+        _enter(self.messages, key, segment_id)
+        self._places.put(key, segment.position)
         if is_request(segment):
-            self.requests.setdefault(key)
+            _enter(self.requests, key, segment_id)
+            self._request_places.put(key, self._places.place(key))
             if self.first_request is None:
                 self.first_request = key
+
+    def _discard_message(self, segment: ContextSegment) -> None:
+        key, segment_id = message_key(segment), segment.segment_id
+        _drop(self.messages, key, segment_id)
+        _drop(self.requests, key, segment_id)
+        if key not in self.messages:
+            self._places.discard(key)
+        if key not in self.requests:
+            self._request_places.discard(key)
 
 
 INVARIANT_TAG = "invariant"

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from ctxgc.core.recent import is_instruction, is_message, message_key
-from ctxgc.core.segment import ContextSegment
+from ctxgc.core.recent import is_instruction
+from ctxgc.core.segment import ContextSegment, checked_time
+from ctxgc.errors import ConfigError
 
 if TYPE_CHECKING:
     from ctxgc.core.heap import Heap
@@ -29,6 +31,11 @@ class RootKnobs(msgspec.Struct, frozen=True, kw_only=True):
     recent_files: int = 5
     unresolved_errors: int = 5
     original_request: bool = True
+
+    def __post_init__(self) -> None:
+        for field in self.__struct_fields__:
+            if getattr(self, field) < 0:
+                raise ConfigError(f"{field} cannot be below zero", field=field)
 
 
 class GCState(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +53,9 @@ class GCState(msgspec.Struct, frozen=True, kw_only=True):
     active_range: tuple[int, int] | None = None
     held: Mapping[str, str] = {}
     knobs: RootKnobs = RootKnobs()
+
+    def __post_init__(self) -> None:
+        checked_time("now", self.now)
 
 
 class RootSet(frozenset[str]):
@@ -92,6 +102,8 @@ def compute_roots(state: GCState) -> RootSet:
 
 def root_reasons(state: GCState, segment: ContextSegment) -> tuple[str, ...]:
     """Return the reasons that make one segment a root, without looking at the others."""
+    if segment.tier != "working":
+        return ()
     reasons = tuple(rule.reason for rule in ROOT_RULES if rule.holds(state, segment))
     why = state.held.get(segment.segment_id)
     return reasons if why is None else (*reasons, why)
@@ -102,6 +114,11 @@ def _is_working(heap: Heap, segment_id: str) -> bool:
     return segment is not None and segment.tier == "working"
 
 
+def _task_segments(state: GCState) -> Iterable[str]:
+    task = state.current_task_id
+    return () if task is None else state.heap.recent.tasks.get(task, ())
+
+
 def _in_task(state: GCState, segment: ContextSegment) -> bool:
     return state.current_task_id is not None and segment.task_id == state.current_task_id
 
@@ -109,11 +126,9 @@ def _in_task(state: GCState, segment: ContextSegment) -> bool:
 def _active_file(state: GCState) -> Iterable[str]:
     if state.active_file is None:
         return ()
-    return [s for s in state.heap.keys.holders_of_path(state.active_file) if _active(state, s)]
-
-
-def _active(state: GCState, segment_id: str) -> bool:
-    return _in_active_file(state, state.heap.get(segment_id))
+    heap = state.heap
+    held = heap.keys.holders_of_path(state.active_file)
+    return [segment_id for segment_id in held if _in_active_file(state, heap.get(segment_id))]
 
 
 def _in_active_file(state: GCState, segment: ContextSegment) -> bool:
@@ -128,8 +143,12 @@ def _in_active_file(state: GCState, segment: ContextSegment) -> bool:
 def _latest_files(state: GCState) -> list[str]:
     """The files opened by the host first, then those the agent read or edited, newest first."""
     recent = state.heap.recent
-    newest = [*reversed(recent.opened), *reversed(recent.files)]
-    return list(dict.fromkeys(newest))[: state.knobs.recent_files]
+    found: dict[str, None] = {}
+    for path in chain(reversed(recent.opened), reversed(recent.files)):
+        if len(found) >= state.knobs.recent_files:
+            break
+        found[path] = None
+    return list(found)
 
 
 def _recent_file_segments(state: GCState) -> Iterable[str]:
@@ -147,18 +166,14 @@ def _in_recent_file(state: GCState, segment: ContextSegment) -> bool:
 
 
 def _fresh_decision(state: GCState, segment: ContextSegment) -> bool:
-    window = timedelta(seconds=state.knobs.decision_window_seconds)
-    return segment.type == "decision" and state.now - segment.created_at <= window
+    if segment.type != "decision" or not state.knobs.decision_window_seconds:
+        return False
+    return state.now - segment.created_at <= timedelta(seconds=state.knobs.decision_window_seconds)
 
 
 def _fresh_decisions(state: GCState) -> Iterable[str]:
     heap = state.heap
     return [d for d in heap.recent.decisions if _fresh_decision(state, heap.get(d))]
-
-
-def _is_request_of(keys: Iterable[str], state: GCState, segment: ContextSegment) -> bool:
-    key = message_key(segment)
-    return key in keys and segment.segment_id in state.heap.recent.messages.get(key, ())
 
 
 def _first_request(state: GCState) -> Iterable[str]:
@@ -168,9 +183,16 @@ def _first_request(state: GCState) -> Iterable[str]:
     return tuple(recent.messages.get(recent.first_request, ()))
 
 
-def _last_errors(state: GCState) -> list[str]:
-    errors = state.heap.recent.errors
-    return [error for _, error in zip(range(state.knobs.unresolved_errors), reversed(errors))]  # noqa: B905
+def _last_messages(state: GCState) -> Iterable[str]:
+    return state.heap.recent.last_messages(state.knobs.recent_messages)
+
+
+def _last_requests(state: GCState) -> Iterable[str]:
+    return state.heap.recent.last_requests(state.knobs.recent_user_messages)
+
+
+def _last_errors(state: GCState) -> Iterable[str]:
+    return state.heap.recent.errors.last(state.knobs.unresolved_errors)
 
 
 def _protected(state: GCState, segment: ContextSegment) -> bool:
@@ -182,40 +204,24 @@ def _protected_segments(state: GCState) -> Iterable[str]:
     return [s for s in heap.recent.protected if _protected(state, heap.get(s))]
 
 
+def _among(find: Callable[[GCState], Iterable[str]]) -> Callable[[GCState, ContextSegment], bool]:
+    """Return the test for a rule that names a handful: ask whether a segment is one of them."""
+    return lambda state, segment: segment.segment_id in find(state)
+
+
 ROOT_RULES: tuple[RootRule, ...] = (
     RootRule("pinned", lambda st: st.heap.recent.pinned, lambda _, s: s.pinned),
-    RootRule(
-        "current task",
-        lambda st: st.heap.recent.tasks.get(st.current_task_id or "", ()),
-        _in_task,
-    ),
+    RootRule("current task", _task_segments, _in_task),
     RootRule("active file", _active_file, _in_active_file),
     RootRule("recent file", _recent_file_segments, _in_recent_file),
-    RootRule(
-        "recent message",
-        lambda st: st.heap.recent.last_messages(st.knobs.recent_messages),
-        lambda st, s: (
-            is_message(s)
-            and s.segment_id in set(st.heap.recent.last_messages(st.knobs.recent_messages))
-        ),
-    ),
-    RootRule(
-        "recent request",
-        lambda st: st.heap.recent.last_requests(st.knobs.recent_user_messages),
-        lambda st, s: (
-            s.segment_id in set(st.heap.recent.last_requests(st.knobs.recent_user_messages))
-        ),
-    ),
+    RootRule("recent message", _last_messages, _among(_last_messages)),
+    RootRule("recent request", _last_requests, _among(_last_requests)),
     RootRule("recent decision", _fresh_decisions, _fresh_decision),
     RootRule(
         "instructions", lambda st: st.heap.recent.instructions, lambda _, s: is_instruction(s)
     ),
-    RootRule(
-        "original request",
-        _first_request,
-        lambda st, s: s.segment_id in _first_request(st),
-    ),
-    RootRule("unresolved error", _last_errors, lambda st, s: s.segment_id in _last_errors(st)),
+    RootRule("original request", _first_request, _among(_first_request)),
+    RootRule("unresolved error", _last_errors, _among(_last_errors)),
     RootRule(
         "open tool call",
         lambda st: st.heap.bonds.open_calls(),

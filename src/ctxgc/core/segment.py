@@ -8,23 +8,31 @@ from __future__ import annotations
 
 import secrets
 from datetime import UTC, datetime
-from typing import Any, Literal, get_args
 
 import msgspec
 from msgspec.structs import force_setattr
 
-from ctxgc.errors import SegmentError
+from ctxgc.core.kinds import (
+    Access,
+    Generation,
+    Policy,
+    SegmentPart,
+    SegmentRole,
+    SegmentType,
+    Source,
+    Superseding,
+    Tier,
+    Trust,
+    checked_time,
+    normalise,
+    validate,
+)  # fmt: skip
 
-SegmentType = Literal["message", "code", "log", "note", "decision", "summary"]
-Generation = Literal["young", "old"]
-Tier = Literal["working", "stashed"]
-Policy = Literal["locked", "preservable", "partial", "ephemeral", "conditional"]
-Source = Literal["system", "plugin", "enrichment", "conversation"]
-SegmentRole = Literal["system", "user", "assistant", "tool"]
-SegmentPart = Literal["text", "tool_call", "tool_result", "thinking", "media", "other"]
-Access = Literal["read", "edit", "run"]
-Trust = Literal["system", "user", "agent", "tool"]
-Superseding = Literal["re-read", "edited", "re-run", "identical", "resolved"]
+__all__ = [
+    "REF_TAG", "SEGMENT_FIELDS", "Access", "ContextSegment", "Generation", "Policy", "SegmentPart",
+    "SegmentRole", "SegmentType", "Source", "Superseding", "Tier", "Trust", "checked_time",
+    "explicit_references", "new_segment_id", "utc_now",
+]  # fmt: skip
 
 REF_TAG = "ref:"
 
@@ -92,25 +100,11 @@ class ContextSegment(
         touched: object = self.last_touched_at
         if touched is None:
             force_setattr(self, "last_touched_at", self.created_at)
-        _normalise(self)
-        _validate(self)
+        normalise(self)
+        validate(self)
 
 
 SEGMENT_FIELDS: tuple[str, ...] = ContextSegment.__struct_fields__
-
-_CHOICES: dict[str, frozenset[Any]] = {
-    "type": frozenset(get_args(SegmentType)),
-    "role": frozenset((*get_args(SegmentRole), None)),
-    "generation": frozenset(get_args(Generation)),
-    "tier": frozenset(get_args(Tier)),
-    "policy": frozenset(get_args(Policy)),
-    "source": frozenset(get_args(Source)),
-    "part": frozenset((*get_args(SegmentPart), None)),
-    "access": frozenset((*get_args(Access), None)),
-    "trust": frozenset(get_args(Trust)),
-    "superseded_how": frozenset((*get_args(Superseding), None)),
-}
-_COUNTS = ("gc_survival_count", "refcount", "touches", "created_step", "last_touched_step")
 
 
 def explicit_references(segment: ContextSegment) -> dict[str, str]:
@@ -124,66 +118,3 @@ def explicit_references(segment: ContextSegment) -> dict[str, str]:
     if segment.derived_from is not None:
         links.setdefault(segment.derived_from, "derived-from")
     return links
-
-
-def _normalise(segment: ContextSegment) -> None:
-    """Turn the lists and sets that callers pass into tuples, so that a segment stays frozen."""
-    for field in ("references", "tags"):
-        value: object = getattr(segment, field)
-        if not isinstance(value, tuple):
-            force_setattr(segment, field, _as_tuple(field, value))
-    line_range: object = segment.line_range
-    if isinstance(line_range, list):
-        force_setattr(segment, "line_range", tuple(line_range))
-
-
-def _as_tuple(field: str, value: object) -> tuple[str, ...]:
-    if isinstance(value, (set, frozenset)):
-        return tuple(sorted(value))
-    if isinstance(value, list):
-        return tuple(value)
-    raise _wrong(field, value, "give a list of strings")
-
-
-def _validate(segment: ContextSegment) -> None:
-    for field, choices in _CHOICES.items():
-        if getattr(segment, field) not in choices:
-            known = ", ".join(sorted(str(choice) for choice in choices if choice is not None))
-            raise _wrong(field, getattr(segment, field), f"use one of: {known}")
-    text: object = segment.text
-    if not isinstance(text, str):
-        raise _wrong("text", text, "text is a string")
-    segment_id: object = segment.segment_id
-    if not isinstance(segment_id, str) or not segment_id:
-        raise _wrong("segment_id", segment_id, "leave it out or give a non-empty string")
-    _validate_numbers(segment)
-    _validate_times(segment)
-    if not all(isinstance(item, str) for item in (*segment.references, *segment.tags)):
-        raise _wrong("references/tags", (segment.references, segment.tags), "strings only")
-
-
-def _validate_numbers(segment: ContextSegment) -> None:
-    tokens: object = segment.tokens
-    if tokens is not None and (not isinstance(tokens, int) or tokens < 0):
-        raise _wrong("tokens", tokens, "zero or more, or leave it out to have them counted")
-    for field in _COUNTS:
-        if getattr(segment, field) < 0:
-            raise _wrong(field, getattr(segment, field), "zero or more")
-    lines: tuple[int, ...] | None = segment.line_range
-    if lines is not None and (len(lines) != 2 or not 0 <= lines[0] <= lines[1]):
-        raise _wrong("line_range", lines, "(first, last) with 0 <= first <= last")
-
-
-def _validate_times(segment: ContextSegment) -> None:
-    for field in ("created_at", "last_touched_at"):
-        value: object = getattr(segment, field)
-        if not isinstance(value, datetime) or value.tzinfo is None:
-            raise _wrong(
-                field, value, "give a datetime with a time zone, such as datetime.now(UTC)"
-            )
-
-
-def _wrong(field: str, value: object, hint: str) -> SegmentError:
-    shown = repr(value)
-    shown = shown if len(shown) <= 60 else f"{shown[:57]}..."
-    return SegmentError(f"segment field '{field}' cannot be {shown}", hint=hint, field=field)

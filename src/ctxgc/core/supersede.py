@@ -1,8 +1,9 @@
 """Supersession: what an arriving segment makes stale.
 
-A file read again, or edited; a command run again; the same output once more; an error whose command
-has succeeded since. Each arrival looks only at the newest live views of its own file, command or text,
-so its work does not grow with the heap.
+A file read again, or edited; a command run again; the same output once more; an error that a later
+success resolved. Each arrival looks only at the newest live views of its own file, command or text, so
+its work does not grow with the heap. What is stashed is followed too: it must not come back as if
+nothing had happened since.
 """
 
 from __future__ import annotations
@@ -14,8 +15,6 @@ from ctxgc.core.segment import ContextSegment, Superseding
 VIEWS_PER_FILE = 32
 IDENTICAL_MIN_CHARS = 40
 
-LineRange = tuple[int, int] | None
-
 
 class Supersession:
     """The live views of each file, the last output of each command, and the last copy of each text."""
@@ -23,16 +22,19 @@ class Supersession:
     __slots__ = ("_outputs", "_texts", "_views")
 
     def __init__(self) -> None:
-        self._views: dict[str, dict[str, LineRange]] = {}
+        self._views: dict[str, dict[str, ContextSegment]] = {}
         self._outputs: dict[str, str] = {}
         self._texts: dict[bytes, str] = {}
 
     def arrive(self, segment: ContextSegment) -> dict[str, Superseding]:
         """Return the older segments that this one supersedes, and how. Remembers the new one."""
         stale: dict[str, Superseding] = {}
+        # A call says what is wanted; only its result says what is so.
+        if segment.part == "tool_call":
+            return stale
         if segment.file_path is not None and segment.access in ("read", "edit"):
             stale.update(self._file(segment, segment.file_path))
-        if segment.command is not None and segment.part != "tool_call":
+        if segment.command is not None:
             stale.update(self._command(segment, segment.command))
         if _repeatable(segment):
             for older in self._identical(segment):
@@ -41,25 +43,25 @@ class Supersession:
         return stale
 
     def forget(self, segment: ContextSegment) -> None:
-        """Drop a segment that left, so that it neither supersedes nor is superseded later."""
-        views = self._views.get(segment.file_path or "")
-        if views is not None:
-            views.pop(segment.segment_id, None)
-        if segment.command is not None and self._outputs.get(segment.command) == segment.segment_id:
+        """Drop a segment that is gone or stale, so that no later arrival finds it."""
+        segment_id = segment.segment_id
+        if (path := segment.file_path) in self._views:
+            self._views[path].pop(segment_id, None)
+            if not self._views[path]:
+                del self._views[path]
+        if segment.command is not None and self._outputs.get(segment.command) == segment_id:
             del self._outputs[segment.command]
-        if _repeatable(segment):
-            key = _digest(segment.text)
-            if self._texts.get(key) == segment.segment_id:
-                del self._texts[key]
+        if _repeatable(segment) and self._texts.get(key := _digest(segment.text)) == segment_id:
+            del self._texts[key]
 
     def _file(self, segment: ContextSegment, path: str) -> dict[str, Superseding]:
         views = self._views.setdefault(path, {})
         how: Superseding = "re-read" if segment.access == "read" else "edited"
-        stale = [view for view, lines in views.items() if _covers(segment, lines)]
+        stale = [view.segment_id for view in views.values() if _outdates(segment, view)]
         for view in stale:
             del views[view]
-        if segment.access == "read":
-            views[segment.segment_id] = segment.line_range
+        if segment.access == "read" or segment.failed:
+            views[segment.segment_id] = segment
             if len(views) > VIEWS_PER_FILE:
                 del views[next(iter(views))]
         return dict.fromkeys(stale, how)
@@ -78,10 +80,19 @@ class Supersession:
 
 def _repeatable(segment: ContextSegment) -> bool:
     """Only outputs repeat themselves; what a person or the agent says twice was meant twice."""
-    return segment.type in ("log", "code") and len(segment.text) >= IDENTICAL_MIN_CHARS
+    if segment.part == "tool_call" or len(segment.text) < IDENTICAL_MIN_CHARS:
+        return False
+    return segment.type in ("log", "code")
 
 
-def _covers(segment: ContextSegment, lines: LineRange) -> bool:
+def _outdates(segment: ContextSegment, view: ContextSegment) -> bool:
+    """A failed access is outdated by the next of its kind; a view by a success that covers it."""
+    if view.failed:
+        return segment.access in (view.access, "edit")
+    return not segment.failed and _covers(segment, view.line_range)
+
+
+def _covers(segment: ContextSegment, lines: tuple[int, int] | None) -> bool:
     """A read replaces the views inside its range; an edit makes every view it touches stale."""
     mine = segment.line_range
     if mine is None:

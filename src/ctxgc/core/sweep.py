@@ -1,8 +1,9 @@
 """Sweep: choose what leaves, with the smallest harm for the tokens needed.
 
 The unreachable go first, the superseded before the others; then, only while the target is unmet, the
-reachable with the lowest scores. Bonds go whole. What was taken beyond the need is given back, the
-most valuable first.
+reachable with the lowest scores. A bond is stashed or deleted whole; a part of it may be evacuated or
+compressed by itself, since something stays in its place. What was taken beyond the need is given
+back, the most valuable first.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from operator import attrgetter
 
 from msgspec.structs import replace
 
-from ctxgc.core.plan import PruningCandidate
+from ctxgc.core.plan import IN_PLACE, PruningCandidate
+
+Find = Callable[[str], PruningCandidate | None]
 
 
 def order_of_leaving(candidates: Iterable[PruningCandidate]) -> list[PruningCandidate]:
@@ -24,13 +27,8 @@ def order_of_leaving(candidates: Iterable[PruningCandidate]) -> list[PruningCand
     return ordered
 
 
-Find = Callable[[str], PruningCandidate | None]
-
-
-def choose(
-    ordered: Iterable[PruningCandidate], find: Find, need: int
-) -> tuple[list[PruningCandidate], int]:
-    """Return the candidates that leave to free `need` tokens, and the tokens that are missing.
+def choose(ordered: Iterable[PruningCandidate], find: Find, need: int) -> list[PruningCandidate]:
+    """Return the candidates that leave to free `need` tokens, or all that can when that is too much.
 
     Args:
         ordered: candidates in the order in which they may leave; read no further than needed.
@@ -40,68 +38,79 @@ def choose(
     chosen: dict[str, PruningCandidate] = {}
     freed = 0
     for candidate in ordered if need else ():
-        if candidate.segment_id in chosen:
-            continue
-        for partner in whole_bond(candidate, find):
-            chosen[partner.segment_id] = partner
-            freed += partner.freed
+        if candidate.segment_id not in chosen:
+            freed += _take(chosen, leaving_with(candidate, find))
         if freed >= need:
             break
-    taken = list(chosen.values())
-    if freed < need:
-        taken, freed = _escalate(taken, freed, need)
-    return _give_back(taken, freed - need), max(0, need - freed)
+    for candidate in tuple(chosen.values()):
+        if freed >= need:
+            break
+        if chosen[candidate.segment_id].action in IN_PLACE:
+            freed += _take(chosen, leaving_with(_stashed(candidate), find))
+    return _give_back(order_of_leaving(chosen.values()), freed - need)
 
 
-def whole_bond(candidate: PruningCandidate, find: Find) -> list[PruningCandidate]:
-    """Return a candidate with its bond, or nothing when a part of the bond must stay."""
-    if len(candidate.bond) < 2:
+def leaving_with(candidate: PruningCandidate, find: Find) -> list[PruningCandidate]:
+    """Return a candidate with all that leaves with it; nothing when a part of its bond must stay."""
+    if len(candidate.bond) < 2 or candidate.action in IN_PLACE:
         return [candidate]
     whole: list[PruningCandidate] = []
     for segment_id in candidate.bond:
         partner = candidate if segment_id == candidate.segment_id else find(segment_id)
         if partner is None:
             return []
-        whole.append(partner)
+        whole.append(_stashed(partner))
     return whole
 
 
-def _escalate(
-    chosen: list[PruningCandidate], freed: int, need: int
-) -> tuple[list[PruningCandidate], int]:
-    """Stash whole what was only evacuated or compressed, while the need is unmet."""
-    stronger: list[PruningCandidate] = []
-    for candidate in chosen:
-        if freed < need and candidate.action in ("evacuate", "compress"):
-            freed += candidate.tokens - candidate.freed
-            stronger.append(replace(candidate, action="stash", freed=candidate.tokens))
-        else:
-            stronger.append(candidate)
-    return stronger, freed
+def _take(chosen: dict[str, PruningCandidate], leaving: list[PruningCandidate]) -> int:
+    """Choose what leaves together and return what that frees beyond what was chosen of it before."""
+    before = [chosen[c.segment_id].freed for c in leaving if c.segment_id in chosen]
+    gain = sum([candidate.freed for candidate in leaving]) - sum(before)
+    # What a root reaches does not leave for nothing.
+    if gain or not any(candidate.reachable for candidate in leaving):
+        chosen.update((candidate.segment_id, candidate) for candidate in leaving)
+    return gain
+
+
+def _stashed(candidate: PruningCandidate) -> PruningCandidate:
+    if candidate.action not in IN_PLACE:
+        return candidate
+    return replace(candidate, action="stash", freed=candidate.tokens)
 
 
 def _give_back(chosen: list[PruningCandidate], surplus: int) -> list[PruningCandidate]:
-    """Keep what the need does not ask for after all, the most valuable first."""
+    """Keep what the need does not ask for after all, the most valuable first.
+
+    Garbage is given back only when nothing reachable has to leave.
+    """
     smallest = min((candidate.freed for candidate in chosen if candidate.freed), default=0)
     if surplus < max(1, smallest):
         return chosen
+    sizes = _sizes(chosen)
     kept_after_all: set[str] = set()
-    sizes = _bond_sizes(chosen)
-    for candidate in reversed(order_of_leaving(chosen)):
-        size = sizes[_bond_name(candidate)]
-        if candidate.segment_id not in kept_after_all and 0 < size <= surplus:
-            surplus -= size
-            kept_after_all.update(candidate.bond or (candidate.segment_id,))
-    return [candidate for candidate in chosen if candidate.segment_id not in kept_after_all]
+    live_leaves = False
+    for candidate in reversed(chosen):
+        unit = _unit(candidate)
+        if live_leaves and not candidate.reachable:
+            break
+        if unit not in kept_after_all and 0 < sizes[unit] <= surplus:
+            surplus -= sizes[unit]
+            kept_after_all.add(unit)
+        live_leaves = live_leaves or (candidate.reachable and unit not in kept_after_all)
+    return [candidate for candidate in chosen if _unit(candidate) not in kept_after_all]
 
 
-def _bond_name(candidate: PruningCandidate) -> tuple[str, ...]:
-    return candidate.bond or (candidate.segment_id,)
+def _unit(candidate: PruningCandidate) -> str:
+    """Name what a candidate leaves or stays with: the first of its bond stands for all of them."""
+    if candidate.action in IN_PLACE or not candidate.bond:
+        return candidate.segment_id
+    return candidate.bond[0]
 
 
-def _bond_sizes(chosen: list[PruningCandidate]) -> dict[tuple[str, ...], int]:
-    sizes: dict[tuple[str, ...], int] = {}
+def _sizes(chosen: list[PruningCandidate]) -> dict[str, int]:
+    sizes: dict[str, int] = {}
     for candidate in chosen:
-        name = _bond_name(candidate)
-        sizes[name] = sizes.get(name, 0) + candidate.freed
+        unit = _unit(candidate)
+        sizes[unit] = sizes.get(unit, 0) + candidate.freed
     return sizes

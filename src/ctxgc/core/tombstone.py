@@ -9,6 +9,7 @@ from __future__ import annotations
 from ctxgc.core.segment import ContextSegment
 
 OPENING = "[ctxgc:"
+RECALL_CALL = 'context_recall(handle="{handle}")'
 
 
 def tombstone(
@@ -16,7 +17,7 @@ def tombstone(
     why: str,
     *,
     handle: str,
-    recall: str = 'context_recall(handle="{handle}")',
+    recall: str = RECALL_CALL,
     names: tuple[str, ...] = (),
     kept: str = "",
 ) -> str:
