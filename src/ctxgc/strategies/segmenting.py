@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+
+from msgspec.structs import replace
 
 from ctxgc.core.heap import Heap
 from ctxgc.core.message import Message, Part
@@ -62,6 +64,47 @@ class Segmenter:
         ids = tuple(self.heap.add_all(segments))
         self._by_message[message.message_id] = ids
         return ids
+
+    def exchange(self, before: Message, after: Message, changed: Sequence[str]) -> list[str]:
+        """Stash the changed segments of an edited message, put others in, and return the new ids."""
+        pairs = zip(self.segment_ids(before.message_id), before.parts, strict=True)
+        kept = {_key(part): i for i, part in reversed(list(pairs)) if i not in changed}
+        replaced = iter(changed)
+        ids: list[str] = []
+        made: list[str] = []
+        for part in after.parts:
+            same = kept.pop(_key(part), None)
+            if same is None:
+                same = self._stand_in(after, part, next(replaced))
+                made.append(same)
+            ids.append(same)
+        for segment_id in replaced:
+            self.heap.stash(segment_id)
+        self.adopt(after.message_id, tuple(ids))
+        return made
+
+    def _stand_in(self, message: Message, part: Part, original: str) -> str:
+        self._taken += 1
+        old = self.heap.get(original)
+        new = replace(
+            old,
+            segment_id=f"s-{self._taken}",
+            text=part.text,
+            tokens=part_tokens(part, self._counter),
+            derived_from=original,
+            references=(),
+            access=None,
+            command=None,
+            failed=False,
+            superseded_by=None,
+            superseded_how=None,
+            created_step=0,
+            last_touched_step=0,
+            touches=0,
+            message_id=message.message_id,
+        )
+        self.heap.replace(original, new)
+        return new.segment_id
 
     def forget(self, message_id: str) -> None:
         """Drop the connection between a message that left and its segments."""
@@ -132,3 +175,7 @@ def _policy_of(message: Message, part: Part) -> Policy:
     if message.origin == "gc_summary":
         return "preservable"
     return "ephemeral" if part.kind in _EPHEMERAL_KINDS else "partial"
+
+
+def _key(part: Part) -> tuple[str, str | None, str]:
+    return (part.kind, part.call_id, part.text)

@@ -1,0 +1,335 @@
+"""Session: append -> watch -> collect -> render.
+
+    session = Session(context_limit=200_000)
+    session.append({"role": "user", "content": "Fix the failing test"})
+    client.chat.completions.create(model=..., messages=session.messages())
+
+A session takes a conversation message by message, keeps its view under budget and valid for the
+provider, and loses nothing: what leaves the view is stashed under a handle first.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Self
+
+from ctxgc.budget import GCPolicy, InstructionBudget
+from ctxgc.config import GCConfig
+from ctxgc.core.message import Format, Message
+from ctxgc.core.plan import PruningPlan
+from ctxgc.core.segment import ContextSegment
+from ctxgc.economics import PriceSheet
+from ctxgc.errors import InputError, MessageError
+from ctxgc.plugins import load_gc_plugin
+from ctxgc.session.applying import collect, collect_if_due, plan
+from ctxgc.session.deleting import delete
+from ctxgc.session.events import Callback
+from ctxgc.session.keeping import recall, search, set_pinned, undo
+from ctxgc.session.requests import calibrate, record_request
+from ctxgc.session.saving import save_all
+from ctxgc.session.setup import Setup, set_up
+from ctxgc.session.stash import RECALL_CALL, Hit, excerpt
+from ctxgc.session.syncing import reformat, sync
+from ctxgc.session.usage import ContextUsage
+from ctxgc.session.workings import Workings
+from ctxgc.stores import SearchFilters, Store
+from ctxgc.strategies.base import GCPlugin, GCResult, GCTriggerReason
+from ctxgc.strategies.segmenting import utc_now
+from ctxgc.tokens import TokenCounter
+from ctxgc.wire import RawMessage, detect_format, parse, render, render_json
+
+
+class Session:
+    """One conversation under garbage collection.
+
+    Args:
+        context_limit: the size of the model's window in tokens.
+        config: when and how far to collect; else environment, `.ctxgc/gc.json`, defaults.
+        plugin: a strategy by name or as an object; `gc_mark_sweep` unless something names another.
+        store: where the session is kept: `memory:`, `json:PATH`, `sqlite:PATH`, `postgresql://...`.
+        prices: the price sheet that decisions are weighed with.
+        session_id: of an existing session of the store continues it; else a new one is made.
+        model: the model that the view is sent to; it chooses the token counter.
+        counter: counts tokens, in place of the model's.
+        recall_call: how the model recalls a handle, with `{handle}`; None when it has no way to.
+        clock: gives the present time, for tests and replays.
+    """
+
+    def __init__(
+        self,
+        context_limit: int | None = None,
+        *,
+        config: GCConfig | None = None,
+        plugin: str | GCPlugin | None = None,
+        store: str | Store | None = None,
+        prices: str | Mapping[str, Any] | PriceSheet | None = None,
+        session_id: str | None = None,
+        model: str | None = None,
+        counter: TokenCounter | None = None,
+        recall_call: str | None = RECALL_CALL,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> None:
+        asked = Setup(
+            context_limit=context_limit, config=config, plugin=plugin, store=store, prices=prices,
+            session_id=session_id, model=model, counter=counter, recall_call=recall_call,
+            clock=clock,
+        )  # fmt: skip
+        self._w: Workings = set_up(asked)
+        self._format_is_guess = not self._w.view.messages
+
+    # -- in -----------------------------------------------------------------------------------------
+
+    def append(self, message: RawMessage, format: Format | None = None) -> list[str]:  # noqa: A002
+        """Take in one provider message and return the ids of its segments.
+
+        Raises:
+            MessageError: its shape is unknown, or it cannot come next; nothing was changed.
+        """
+        parsed = parse(message, format or self._format_of([message]), uuid.uuid4().hex)
+        self._w.view.check_next(parsed)
+        ids = self._w.take(parsed)
+        if self.config.auto_trigger and not self.config.check_before_send:
+            collect_if_due(self._w)
+        return ids
+
+    def extend(
+        self,
+        messages: Iterable[RawMessage],
+        format: Format | None = None,  # noqa: A002
+    ) -> list[str]:
+        """Take in several messages, all of them or none."""
+        batch = list(messages)
+        if not batch:
+            return []
+        chosen = format or self._format_of(batch)
+        return self._w.take_all([parse(m, chosen, uuid.uuid4().hex) for m in batch])
+
+    def sync(
+        self,
+        messages: Iterable[RawMessage],
+        format: Format | None = None,  # noqa: A002
+    ) -> list[str]:
+        """Take in a whole history again: only what is new comes in.
+
+        Where the history differs from what came in before, the rest of the old one is stashed and the
+        new one goes on from there. The same history twice changes nothing.
+        """
+        batch = list(messages)
+        chosen = format or self._format_of(batch)
+        return sync(self._w, [parse(m, chosen, uuid.uuid4().hex) for m in batch])
+
+    def set_system(self, text: str) -> None:
+        """Count a system prompt that is sent beside the messages."""
+        self._w.books.set_system(text)
+
+    def set_tools(
+        self, tools: Sequence[dict[str, Any]], policy: GCPolicy = GCPolicy.LOCKED
+    ) -> None:
+        """Count the tool schemas that are sent beside the messages."""
+        self._w.books.set_tools(tools, policy)
+
+    def report_usage(self, input_tokens: int) -> bool:
+        """Learn from the input tokens that the provider counted; tell whether an estimate changed."""
+        return calibrate(self._w, input_tokens)
+
+    # -- out ----------------------------------------------------------------------------------------
+
+    def messages(self, format: Format | None = None) -> list[dict[str, Any]]:  # noqa: A002
+        """Return the view to send now, valid for its provider; collects first when that is due.
+
+        Raises:
+            MessageError: a tool call still waits for its result, or the session has another format.
+        """
+        self._check_format(format)
+        if self._w.view.waiting:
+            call, message_id = next(iter(self._w.view.waiting.items()))
+            raise MessageError(
+                f"the tool call '{call}' waits for its result",
+                hint="append the result first; view() shows the messages as they are",
+                call_id=call,
+                message_id=message_id,
+            )
+        if self.config.check_before_send:
+            collect_if_due(self._w)
+        record_request(self._w)
+        return render(self._w.view.messages)
+
+    def view(self) -> list[dict[str, Any]]:
+        """Return the messages as they are now, without collecting or checking."""
+        return render(self._w.view.messages)
+
+    def messages_json(self) -> bytes:
+        """Return the view as a JSON array in which messages that came as bytes stand byte for byte."""
+        self.messages()
+        return render_json(self._w.view.messages)
+
+    def usage(self) -> ContextUsage:
+        """Return how full the context is."""
+        return self._w.usage()
+
+    @property
+    def history(self) -> list[Message]:
+        """The messages of the view, in parts."""
+        return list(self._w.view.messages)
+
+    # -- collecting ---------------------------------------------------------------------------------
+
+    def plan(self, target_tokens: int | None = None) -> PruningPlan:
+        """Return what a collection would do now; nothing changes."""
+        return plan(self._w, target_tokens)
+
+    def collect(self, target_tokens: int | None = None) -> GCResult:
+        """Collect now, down to `target_tokens`, else to `target_percent` of the limit."""
+        return collect(self._w, GCTriggerReason.MANUAL, target_tokens)
+
+    def manual_gc(self) -> GCResult:
+        """Collect now; S3's name for `collect()`."""
+        return self.collect()
+
+    def relieve(self, target_tokens: int | None = None) -> GCResult:
+        """Collect because the provider refused the view as too long."""
+        return collect(self._w, GCTriggerReason.CONTEXT_LIMIT, target_tokens)
+
+    def undo(self) -> None:
+        """Undo the last collection: the view is what it was before, with what came in since.
+
+        Raises:
+            PlanError: there is no collection to undo.
+        """
+        undo(self._w)
+
+    def set_gc_plugin(self, plugin: str | GCPlugin, config: GCConfig | None = None) -> None:
+        """Use another strategy, and another configuration if one is given."""
+        if config is not None:
+            self._w.config = config
+        options = self._w.config.plugin_config
+        self._w.adopt(load_gc_plugin(plugin, options) if isinstance(plugin, str) else plugin)
+
+    @property
+    def gc_history(self) -> list[GCResult]:
+        """The results of all collections, refused ones included, oldest first."""
+        return list(self._w.results)
+
+    # -- what stays, what comes back ----------------------------------------------------------------
+
+    def pin(self, id: str) -> None:  # noqa: A002 - the word of the public face
+        """Protect a segment or a message, by its id or name, from every collection."""
+        set_pinned(self._w, id, pinned=True)
+
+    def unpin(self, id: str) -> None:  # noqa: A002
+        """Take the protection of a pin away."""
+        set_pinned(self._w, id, pinned=False)
+
+    def recall(self, handle: str) -> ContextSegment:
+        """Bring a stashed segment back into the view, same bytes, same place, and return it.
+
+        Raises:
+            UnknownHandleError: nothing answers to the handle.
+        """
+        return recall(self._w, handle)
+
+    def read(
+        self, handle: str, *, lines: tuple[int, int] | None = None, pattern: str | None = None
+    ) -> str:
+        """Return the text of a segment, or the lines asked for, and leave the view alone."""
+        return excerpt(self._w.stash.find(handle).text, lines=lines, pattern=pattern)
+
+    def search(
+        self, query: str, limit: int = 10, filters: SearchFilters | Mapping[str, Any] | None = None
+    ) -> list[Hit]:
+        """Return the segments of this session that match best, stashed or not."""
+        return search(self._w, query, limit, filters)
+
+    def delete(self, ids: Sequence[str], *, confirm: bool = False) -> list[str]:
+        """Delete segments for good and return their ids. Only with `confirm=True`."""
+        if not confirm:
+            raise InputError(
+                "deleting is for good and must be confirmed",
+                hint="pass confirm=True, or stash instead",
+                field="confirm",
+            )
+        return delete(self._w, ids)
+
+    def set_task(self, task_id: str | None, depends_on: Iterable[str] = ()) -> None:
+        """Name the current task: segments that carry it are roots."""
+        self._w.task_id = task_id
+        self._w.task_dependencies = frozenset(depends_on)
+
+    def set_active_file(self, path: str | None, line_range: tuple[int, int] | None = None) -> None:
+        """Name the file, and the lines, that are being worked on: their segments are roots."""
+        self._w.active_file, self._w.active_range = path, line_range
+        if path is not None:
+            self._w.heap.recent.open_file(path)
+
+    # -- around -------------------------------------------------------------------------------------
+
+    def events(self, callback: Callback) -> Callable[[], None]:
+        """Call back for every event from now on; return what ends that."""
+        return self._w.events.subscribe(callback)
+
+    @property
+    def session_id(self) -> str:
+        """The id that continues this session in its store."""
+        return self._w.archive.session_id
+
+    @property
+    def config(self) -> GCConfig:
+        """The configuration in force."""
+        return self._w.config
+
+    @property
+    def budget(self) -> InstructionBudget:
+        """The ledger of what is in the context, by source, child and policy."""
+        return self._w.books.budget
+
+    @property
+    def context_limit(self) -> int:
+        """The size of the window in tokens."""
+        return self._w.books.budget.context_limit
+
+    def segments(self) -> list[ContextSegment]:
+        """Return all segments of the session, stashed ones included."""
+        return list(self._w.heap)
+
+    def flush(self) -> None:
+        """Make everything durable that is not yet."""
+        save_all(self._w)
+
+    def close(self) -> None:
+        """Make everything durable and let go of the store."""
+        save_all(self._w)
+        self._w.plugin.shutdown()
+        self._w.archive.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _format_of(self, batch: Sequence[RawMessage]) -> Format:
+        """The session's format; while all that came in was plain text, a clear sign may change it."""
+        known = self._w.format
+        seen = detect_format(list(batch))
+        if known is not None and known != seen and self._format_is_guess:
+            reformat(self._w, seen)
+            return seen
+        self._format_is_guess = self._format_is_guess and seen == "openai"
+        return known if known is not None else seen
+
+    def _check_format(self, asked: Format | None) -> None:
+        known = self._w.format
+        if asked is not None and known is not None and asked != known:
+            raise MessageError(
+                f"this session speaks '{known}', not '{asked}'",
+                hint="ask for the format that was appended",
+                field="format",
+            )

@@ -1,0 +1,94 @@
+"""The verdict on what a plugin returned: what changed, and whether that may be applied.
+
+A plugin is other people's code. Whatever it returns, a session is never left with an invalid history,
+a lost message or a missing pin: such a result is refused and the history stays as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from ctxgc.core.message import Message
+from ctxgc.invariants import check
+from ctxgc.strategies.base import GCResult
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """How a new history differs from the old one."""
+
+    gone: list[Message]
+    edited: list[tuple[Message, Message]]
+    added: list[Message]
+
+    def __bool__(self) -> bool:
+        return bool(self.gone or self.edited or self.added)
+
+
+def compare(old: Sequence[Message], new: Sequence[Message]) -> Change:
+    """Return what left, what was edited (same id, other content) and what came in."""
+    before = {message.message_id: message for message in old}
+    after = {message.message_id: message for message in new}
+    return Change(
+        gone=[m for m in old if m.message_id not in after],
+        edited=[
+            (before[m.message_id], m)
+            for m in new
+            if m.message_id in before and before[m.message_id] is not m
+            and before[m.message_id].data != m.data
+        ],
+        added=[m for m in new if m.message_id not in before],
+    )  # fmt: skip
+
+
+def objections(
+    old: Sequence[Message],
+    new: Sequence[Message],
+    change: Change,
+    result: GCResult,
+    *,
+    must_stay: Sequence[str],
+    declares: bool,
+    tokens: Callable[[Message], int],
+) -> list[str]:
+    """Return why a result may not be applied; empty when it may.
+
+    Args:
+        old: the history before.
+        new: the history that the plugin returned.
+        change: the difference between them.
+        result: what the plugin says it did.
+        must_stay: ids of messages that no plugin may take out or edit.
+        declares: whether the plugin has to name what it took out (S2) or could not (S3's form).
+        tokens: counts a message.
+    """
+    found = _lost_order(old, new)
+    held = set(must_stay)
+    touched = [m.message_id for m in change.gone] + [m.message_id for m, _ in change.edited]
+    found += [f"message {i} must stay as it is" for i in touched if i in held]
+    if declares:
+        found += _undeclared(touched, result)
+    found += [f"{v.promise}: {v.text}" for v in check(new, complete=False)][:3]
+    if sum(map(tokens, new)) > sum(map(tokens, old)):
+        found.append("the history grew")
+    return found
+
+
+def _lost_order(old: Sequence[Message], new: Sequence[Message]) -> list[str]:
+    ids = [message.message_id for message in new]
+    if len(set(ids)) != len(ids):
+        return ["a message stands twice in the new history"]
+    kept = set(ids)
+    before = {message.message_id for message in old}
+    expected = [m.message_id for m in old if m.message_id in kept]
+    return [] if expected == [i for i in ids if i in before] else ["the order of messages changed"]
+
+
+def _undeclared(touched: Sequence[str], result: GCResult) -> list[str]:
+    named: set[str] = set()
+    for item in result.removal_list:
+        named.update(item.message_ids)
+        if item.child_key is not None:
+            named.add(item.child_key)
+    return [f"message {i} is gone but not in the removal list" for i in touched if i not in named]
