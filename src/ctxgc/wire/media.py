@@ -16,8 +16,9 @@ from typing import Any
 
 from ctxgc.core.message import Part
 
-_UNKNOWN_IMAGE = 1_600
-_BYTES_PER_TOKEN = {"image": 0, "audio": 400, "document": 20, "file": 20}
+MOST_OF_AN_IMAGE = 4_784
+_LEAST_OF_A_FILE = 1_600
+_BYTES_PER_TOKEN = {"audio": 400, "document": 20, "file": 20}
 _HEAD = 64 * 1024
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?[^,]{0,200},")
 
@@ -35,18 +36,20 @@ def describe(kind: str, payload: str, media_type: str = "") -> tuple[str, int]:
     name = f"[{kind} {media_type} {digest}]" if media_type else f"[{kind} {digest}]"
     if kind == "image":
         return name, image_tokens(payload)
-    return name, max(_UNKNOWN_IMAGE, len(payload) * 3 // 4 // _BYTES_PER_TOKEN.get(kind, 20))
+    size = len(payload) * 3 // 4
+    return name, max(_LEAST_OF_A_FILE, size // _BYTES_PER_TOKEN.get(kind, 20))
 
 
 def image_tokens(payload: str) -> int:
-    """Return an upper bound for an image: its area after the providers' own downscaling."""
+    """Return the most that an image costs at any provider: by area, or by tiles of 512 pixels."""
     size = _size(_head(payload))
     if size is None or not all(size):
-        return _UNKNOWN_IMAGE
+        return MOST_OF_AN_IMAGE
     width, height = size
-    shrink = min(1.0, 1568 / max(width, height))
-    tiles = math.ceil(width * shrink / 512) * math.ceil(height * shrink / 512)
-    return max(math.ceil(width * height * shrink * shrink / 750), 85 + 170 * tiles)
+    shrink = min(1.0, 2048 / max(size), 768 / min(size))
+    tiles = math.ceil(round(width * shrink, 3) / 512) * math.ceil(round(height * shrink, 3) / 512)
+    area = min(MOST_OF_AN_IMAGE, math.ceil(width * height / 750))
+    return max(area, 85 + 170 * tiles)
 
 
 def _split(payload: Any, media_type: str) -> tuple[str, str]:

@@ -35,14 +35,7 @@ def mend_content(draft: Draft) -> None:
         if message.format == "openai":
             _fill_openai(draft, index)
         elif message.format == "anthropic" and not message.parts:
-            draft.note(
-                ContentIsPresent.id,
-                "dropped",
-                message,
-                "the message is empty",
-                content=message.data,
-            )
-            draft.put(index, None)
+            _drop_message(draft, index, ContentIsPresent.id, "the message is empty")
         elif message.format == "anthropic":
             _drop_blank_text(draft, index)
 
@@ -55,13 +48,8 @@ def _fill_openai(draft: Draft, index: int) -> None:
     if lacks_content(message):
         data["content"] = None if is_excused(message) else ""
     if data != message.data:
-        draft.note(
-            ContentIsPresent.id,
-            "rewritten",
-            message,
-            "the content was null or empty",
-            content=message.data,
-        )
+        text = "the content was null or empty"
+        draft.note(ContentIsPresent.id, "rewritten", message, text, content=message.data)
         draft.put(index, _rebuilt(message, data))
 
 
@@ -107,15 +95,13 @@ def mend_arguments(draft: Draft) -> None:
 def mend_unique(draft: Draft) -> None:
     """Take out items whose id an earlier item has."""
     for index in reversed(repeated_items(draft.messages)):
-        message = draft.messages[index]
-        draft.note(
-            ItemsAreUnique.id,
-            "dropped",
-            message,
-            "an earlier item has the same id",
-            content=message.data,
-        )
-        draft.put(index, None)
+        _drop_message(draft, index, ItemsAreUnique.id, "an earlier item has the same id")
+
+
+def _drop_message(draft: Draft, index: int, promise: str, text: str) -> None:
+    message = draft.messages[index]
+    draft.note(promise, "dropped", message, text, content=message.data)
+    draft.put(index, None)
 
 
 def mend_server_tools(draft: Draft, *, complete: bool) -> None:

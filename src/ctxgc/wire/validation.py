@@ -25,6 +25,8 @@ def validate(
 
     Takes provider messages or parsed ones. A message of unknown shape is itself a violation; the
     rest is still checked. With `complete=False` calls at the very end may wait for their results.
+    Only what stands in the list is known: the results of a Responses request that continues a
+    `previous_response_id` answer nothing here.
     """
     parsed, places, found = [], [], []
     for index, message in enumerate(messages):
