@@ -9,7 +9,7 @@ from typing import Any
 from ctxgc.stores import Store, open_store
 from ctxgc.stores.memory import MemoryStore
 
-KINDS = ("memory", "json", "sqlite")
+KINDS = ("memory", "json", "sqlite", "postgres")
 
 
 class Place:

