@@ -27,6 +27,7 @@ from ctxgc.strategies.base import GCResult, GCTriggerReason
 from ctxgc.strategies.turns import opens_turn
 
 STUCK_SHARE = 0.01
+LEAST_SHARE = 0.10
 
 
 def collect_if_due(w: Workings) -> GCResult | None:
@@ -57,7 +58,7 @@ def collect(w: Workings, reason: GCTriggerReason, target_tokens: int | None = No
     """
     outcome = propose(w, reason, target_tokens)
     result = outcome.result
-    worth = result.tokens_freed >= STUCK_SHARE * w.books.budget.context_limit
+    worth = result.tokens_freed >= _least_gain(w, reason)
     # Re-writing the cached prefix for next to nothing would cost more than it wins.
     if outcome.change and (worth or reason is GCTriggerReason.MANUAL or not result.shortfall):
         apply(w, outcome)
@@ -68,6 +69,13 @@ def collect(w: Workings, reason: GCTriggerReason, target_tokens: int | None = No
     w.stuck_at = None if worth else w.books.budget.total_tokens()
     _tell(w, result)
     return result
+
+
+def _least_gain(w: Workings, reason: GCTriggerReason) -> float:
+    """What a collection that misses its target must at least free: little once the limit is near."""
+    hard = w.books.budget.utilization() >= w.config.hard_limit_percent
+    forced = hard or reason in (GCTriggerReason.CONTEXT_LIMIT, GCTriggerReason.PRE_MESSAGE)
+    return (STUCK_SHARE if forced else LEAST_SHARE) * w.books.budget.context_limit
 
 
 def _without_progress(result: GCResult) -> GCResult:

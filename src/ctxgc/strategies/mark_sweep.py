@@ -7,10 +7,14 @@ then reachable ones with the lowest keep_score; roots never.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
+
+from msgspec.structs import replace
 
 from ctxgc.core.analysis import Analysis, analyze
 from ctxgc.core.options import EngineOptions
+from ctxgc.core.roots import RootKnobs
 from ctxgc.core.segment import ContextSegment
 from ctxgc.economics import requests_to_pay_back
 from ctxgc.strategies.base import Constraints
@@ -29,27 +33,46 @@ class MarkSweepStrategy(BuiltinStrategy):
 
     def shrink(self, bench: Workbench) -> None:
         """Evacuate results, then bare their tombstones, then drop groups, while the target is unmet."""
-        analysis = self._analyze(bench)
-        stubs = Stubs(bench, analysis)
-        results = [s for s in analysis.order if stubs.can_shrink(s)]
-        for bare in (False, True):
-            for segment in results:
-                if bench.excess <= 0:
-                    break
-                stubs.shrink(segment, bare=bare)
-        self._drop_groups(bench, analysis)
+        for knobs in self._reaches(bench):
+            analysis = self._analyze(bench, knobs)
+            self._evacuate(bench, analysis)
+            self._drop_groups(bench, analysis)
+            if bench.excess <= 0 or not bench.above_hard_limit:
+                break
         if bench.excess_turns:
             drop_turns(bench, bench.turns, "turn_limit")
         self._strip_thinking(bench)
         self._price(bench)
 
-    def _analyze(self, bench: Workbench) -> Analysis:
+    def _reaches(self, bench: Workbench) -> Iterator[RootKnobs]:
+        """Yield how far the root rules reach: as configured, and less far while nothing else fits."""
+        knobs = self._host.gc_state(bench.history).knobs
+        yield knobs
+        for recent in (4, 2):
+            if knobs.recent_messages > recent:
+                yield replace(
+                    knobs,
+                    recent_messages=recent,
+                    recent_user_messages=min(knobs.recent_user_messages, 1),
+                    recent_files=0,
+                    unresolved_errors=1,
+                )
+
+    def _analyze(self, bench: Workbench, knobs: RootKnobs) -> Analysis:
         config = bench.config
-        state = self._host.gc_state(bench.history)
-        options = EngineOptions(
-            profile=config.score_profile, weights=dict(config.score_weights), knobs=state.knobs
-        )
+        state = replace(self._host.gc_state(bench.history), knobs=knobs)
+        options = EngineOptions(profile=config.score_profile, weights=dict(config.score_weights))
         return analyze(state, options)
+
+    def _evacuate(self, bench: Workbench, analysis: Analysis) -> None:
+        """Make results smaller: first to their live lines, then to bare tombstones."""
+        stubs = Stubs(bench, analysis)
+        results = [s for s in analysis.order if stubs.can_shrink(s)]
+        for bare in (False, True):
+            for segment in results:
+                if bench.excess <= 0:
+                    return
+                stubs.shrink(segment, bare=bare)
 
     def _drop_groups(self, bench: Workbench, analysis: Analysis) -> None:
         """Drop whole groups, least worth first; those of the recent turns only when nothing else helps."""

@@ -64,6 +64,12 @@ class Workbench:
         return 0 if limit is None else max(0, len(self.turns) - limit)
 
     @property
+    def above_hard_limit(self) -> bool:
+        """Whether the context is so full that it must shrink, whatever that costs."""
+        limit = self.usage.get("context_limit", 0)
+        return bool(self.draft.tokens > limit * self.config.hard_limit_percent / 100)
+
+    @property
     def under_pressure(self) -> bool:
         """Whether even preservable content may go."""
         pressure = self.config.pressure_percent
