@@ -131,7 +131,8 @@ class _Walk:
             segment = stack.pop()
             segment_id = segment.segment_id
             if segment_id in targets:
-                self._reach(targets[segment_id], segment_id)
+                # Sorted, so that the ways it finds are the same in every process.
+                self._reach(sorted(targets[segment_id]), segment_id)
             bond = bond_of(segment)
             if bond is not None and bond not in self.bound:
                 self.bound.add(bond)

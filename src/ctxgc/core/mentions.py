@@ -29,7 +29,7 @@ class Mentions:
         self._holders: dict[str, tuple[str, ...]] = {}
 
     def add(self, segment_id: str, text: str) -> list[str]:
-        """Enter a text and return whom it mentions: older holders of its rare identifiers, newest first."""
+        """Enter a text and return whom it mentions: holders of its rare identifiers, `MAX_TOUCHED` at most."""
         holders = self._holders
         mentioned: dict[str, None] = {}
         for identifier in identifiers(text):
@@ -40,7 +40,7 @@ class Mentions:
                 mentioned.update(dict.fromkeys(known))
                 holders[identifier] = (*known, segment_id) if len(known) < RARE else _COMMON
         mentioned.pop(segment_id, None)
-        return list(mentioned)[: -MAX_TOUCHED - 1 : -1]
+        return list(mentioned)[-MAX_TOUCHED:]
 
     def discard(self, segment_id: str, text: str) -> None:
         """Take a segment out from under the identifiers of its text."""

@@ -7,7 +7,7 @@ one segment. The incremental step asks `holds` of the few segments it looks at; 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -69,6 +69,10 @@ class RootSet(frozenset[str]):
         roots = cls(reasons)
         roots.reasons = reasons
         return roots
+
+    def __iter__(self) -> Iterator[str]:
+        # In the order in which the rules named them: a set's own order differs between processes.
+        return iter(self.reasons)
 
     def why(self, segment_id: str) -> tuple[str, ...]:
         """Return the reasons for a root; empty for anything else."""

@@ -1,0 +1,90 @@
+"""Who holds which rare identifier."""
+
+from __future__ import annotations
+
+import pytest
+
+from ctxgc.core.mentions import MAX_TOUCHED, RARE, Mentions
+from ctxgc.core.score import KeepScore, ScoreContext
+from tests.core.build import NOW, heap_of, seg
+from tests.requirements import requirement
+
+
+def test_a_text_mentions_the_older_holders_of_its_identifiers() -> None:
+    mentions = Mentions()
+    assert mentions.add("a", "parse_header") == []
+    assert mentions.add("b", "parse_header and read_body") == ["a"]
+    assert mentions.add("c", "read_body, parse_header") == ["b", "a"]
+    assert mentions.holders("parse_header") == ("a", "b", "c")
+
+
+def test_an_identifier_that_many_hold_links_nobody() -> None:
+    mentions = Mentions()
+    for n in range(RARE + 1):
+        mentions.add(f"s{n}", "parse_header")
+    assert mentions.is_common("parse_header")
+    assert (mentions.holders("parse_header"), mentions.add("new", "parse_header")) == ((), [])
+    assert mentions.common() == ["parse_header"]
+
+
+def test_what_was_common_stays_common_in_a_new_life() -> None:
+    mentions = Mentions()
+    mentions.restate_common(["parse_header"])
+    assert mentions.add("a", "parse_header") == []
+    assert mentions.is_common("parse_header")
+
+
+def test_who_leaves_is_mentioned_no_more() -> None:
+    mentions = Mentions()
+    mentions.add("a", "parse_header read_body")
+    mentions.add("b", "parse_header")
+    mentions.discard("a", "parse_header read_body")
+    assert (mentions.holders("parse_header"), mentions.holders("read_body")) == (("b",), ())
+    assert not mentions.is_common("read_body")
+
+
+def test_one_text_touches_a_bounded_number() -> None:
+    mentions = Mentions()
+    for n in range(MAX_TOUCHED * 2):
+        mentions.add(f"s{n}", f"name_{n}")
+    mentioned = mentions.add("all", " ".join(f"name_{n}" for n in range(MAX_TOUCHED * 2)))
+    assert mentioned == [f"s{n}" for n in range(MAX_TOUCHED, MAX_TOUCHED * 2)]
+
+
+@requirement("S0.links.function")
+def test_segments_about_the_same_symbol_are_tied_the_closer_the_rarer_it_is() -> None:
+    heap = heap_of(
+        seg("root", "parse_header and read_body"),
+        seg("twin", "parse_header fails"),
+        seg("one", "read_body"),
+        seg("two", "read_body"),
+        seg("stranger", "plain words"),
+    )
+    soft = heap.mentions.soft_weights({"root"})
+    assert soft == {"root": 5 / 6, "twin": 1 / 2, "one": 1 / 3, "two": 1 / 3}
+    context = ScoreContext(now=NOW, step=5, soft=soft)
+    scores = KeepScore(weights={"recency": 0, "touches": 0, "age": 0}).all(heap, context)
+    assert scores["twin"] > scores["one"] == scores["two"] > scores["stranger"]
+
+
+def test_ties_do_not_depend_on_the_order_in_which_names_came() -> None:
+    names = [f"name_{n}" for n in range(7)]
+
+    def ties(order: list[str]) -> float:
+        mentions = Mentions()
+        for place, name in enumerate(order):
+            for holder in range(2 + names.index(name) % 6):
+                mentions.add(f"{name}{holder}", name)
+            mentions.add("me", name)
+            assert place < len(names)
+        return mentions.soft_weights({"me"})["me"]
+
+    assert ties(names) == ties(names[::-1])
+
+
+def test_ties_to_what_is_not_held_weigh_nothing() -> None:
+    mentions = Mentions()
+    mentions.add("a", "parse_header")
+    mentions.add("b", "parse_header")
+    assert mentions.soft_weights(["c"]) == {}
+    assert mentions.soft_weights(["a"]) == pytest.approx({"a": 0.5, "b": 0.5})
