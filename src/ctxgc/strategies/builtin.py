@@ -140,6 +140,8 @@ class BuiltinStrategy(ABC):
             plugin_name=self.name,
             reason=bench.reason.value,
         )
+        if template is None and self._host.recall_call:
+            text = f"{text[:-1]}; context_search(query) finds them again]"
         wanted = self._options.notify_on_gc
         if not (bench.config.notify_on_gc if wanted is None else wanted):
             return

@@ -27,6 +27,7 @@ class Draft:
         self._cleared: list[GCRemovalItem] = []
         self._inserted: dict[str, list[Message]] = {}
         self.added: list[Message] = []
+        self.has_removed = False
 
     def size(self, message_id: str) -> int:
         """Return the tokens that a message of the draft has now; none when it left."""
@@ -41,6 +42,7 @@ class Draft:
         """Take a message out."""
         self._book(message_id, self.size(message_id), reason)
         self._now[message_id] = None
+        self.has_removed = True
 
     def remove_all(self, message_ids: Iterable[str], reason: str) -> None:
         """Take several messages out for the same reason."""

@@ -19,7 +19,7 @@ from ctxgc.core.segment import ContextSegment
 from ctxgc.economics import requests_to_pay_back
 from ctxgc.strategies.base import Constraints
 from ctxgc.strategies.builtin import BuiltinStrategy
-from ctxgc.strategies.stubs import Stubs
+from ctxgc.strategies.stubs import LEVELS, Stubs
 from ctxgc.strategies.truncate import drop_turns
 from ctxgc.strategies.workbench import Workbench
 from ctxgc.wire import binds_thinking, drop_parts
@@ -65,14 +65,14 @@ class MarkSweepStrategy(BuiltinStrategy):
         return analyze(state, options)
 
     def _evacuate(self, bench: Workbench, analysis: Analysis) -> None:
-        """Make results smaller: first to their live lines, then to bare tombstones."""
+        """Make results smaller: first to their live lines and names, in the end to bare tombstones."""
         stubs = Stubs(bench, analysis)
         results = [s for s in analysis.order if stubs.can_shrink(s)]
-        for bare in (False, True):
+        for level in LEVELS:
             for segment in results:
                 if bench.excess <= 0:
                     return
-                stubs.shrink(segment, bare=bare)
+                stubs.shrink(segment, level)
 
     def _drop_groups(self, bench: Workbench, analysis: Analysis) -> None:
         """Drop whole groups, least worth first; those of the recent turns only when nothing else helps."""

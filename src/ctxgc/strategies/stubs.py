@@ -12,6 +12,8 @@ from ctxgc.strategies.workbench import Workbench
 from ctxgc.wire import replace_text
 
 MIN_SAVING = 0.30
+NAMES_AT = (1.0, 0.25, 0.0)
+LEVELS = range(len(NAMES_AT))
 
 
 class Stubs:
@@ -38,31 +40,26 @@ class Stubs:
             and not is_tombstone(segment.text)
         )
 
-    def shrink(self, segment: ContextSegment, *, bare: bool) -> None:
-        """Put a tombstone in a result's place, with its live lines unless it is to be bare."""
+    def shrink(self, segment: ContextSegment, level: int) -> None:
+        """Put a tombstone in a result's place: with live lines and names, fewer names, or bare."""
         message_id, place = self._places[segment.segment_id]
         message = self._bench.draft.get(message_id)
         if message is None:
             return
-        reachable = self._analysis.is_reachable(segment.segment_id)
-        if bare and not reachable:
-            return
-        edited = self._edited(message, place, segment, bare=bare or not reachable)
-        saving = self._bench.draft.size(message_id) - self._size(edited)
-        if saving >= (1 if bare else MIN_SAVING * (segment.tokens or 0)):
+        edited = self._edited(message, place, segment, level)
+        saving = self._bench.draft.size(message_id) - self._bench.host.message_tokens(edited)
+        if saving >= (1 if level else MIN_SAVING * (segment.tokens or 0)):
             self._leaving.add(segment.segment_id)
+            reachable = self._analysis.is_reachable(segment.segment_id)
             self._bench.draft.replace(edited, "evacuated" if reachable else "stashed")
 
-    def _edited(
-        self, message: Message, place: int, segment: ContextSegment, *, bare: bool
-    ) -> Message:
+    def _edited(self, message: Message, place: int, segment: ContextSegment, level: int) -> Message:
         host = self._bench.host
-        handle = host.handle(segment.segment_id) if host.recall_call else ""
-        found = self._evacuation(segment, bare=bare)
+        found = self._evacuation(segment, level)
         text = tombstone(
             segment,
             self._why(segment),
-            handle=handle,
+            handle=host.handle(segment.segment_id) if host.recall_call else "",
             recall=host.recall_call or "",
             names=found.names,
             kept=found.kept,
@@ -72,23 +69,21 @@ class Stubs:
         except MessageError:
             return message
 
-    def _evacuation(self, segment: ContextSegment, *, bare: bool) -> Evacuation:
+    def _evacuation(self, segment: ContextSegment, level: int) -> Evacuation:
         config = self._bench.config
         mentions = self._analysis.state.heap.mentions
         gone = self._leaving | {segment.segment_id}
+        with_lines = level == 0 and self._analysis.is_reachable(segment.segment_id)
         return evacuate(
             segment.text,
             lambda name: bool(mentions.holders(name)) and gone.issuperset(mentions.holders(name)),
-            line_share=0.0 if bare else config.evacuate_keep_percent / 100,
-            name_share=config.tombstone_names_percent / 100,
+            line_share=config.evacuate_keep_percent / 100 if with_lines else 0.0,
+            name_share=config.tombstone_names_percent / 100 * NAMES_AT[level],
         )
 
     def _why(self, segment: ContextSegment) -> str:
         if segment.superseded_by is not None:
             return f"superseded, {segment.superseded_how}"
         if self._analysis.is_reachable(segment.segment_id):
-            return "its live lines stay"
+            return "cold"
         return "nothing refers to it"
-
-    def _size(self, message: Message) -> int:
-        return self._bench.host.message_tokens(message)

@@ -16,6 +16,8 @@ from ctxgc.strategies.host import Host
 from ctxgc.strategies.protection import Protection, group_ids, protect_roots, protect_turns
 from ctxgc.strategies.turns import Turn, turns_of
 
+NOTICE_ROOM = 48
+
 
 class Workbench:
     """One collection: the draft, its target, its turns and groups, and what must stay.
@@ -54,8 +56,12 @@ class Workbench:
 
     @property
     def excess(self) -> int:
-        """The tokens that are still above the target; zero or less when it is met."""
-        return self.draft.tokens - self.target
+        """The tokens that are still above the target; zero or less when it is met.
+
+        Once a message left, the note about it needs its room too.
+        """
+        room = NOTICE_ROOM if self.draft.has_removed else 0
+        return self.draft.tokens - self.target + min(room, self.target // 10)
 
     @property
     def excess_turns(self) -> int:
