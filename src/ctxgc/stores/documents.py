@@ -66,7 +66,7 @@ def escape(name: str) -> str:
 
 def unescape(text: str) -> str:
     """Return the name that `escape` was given."""
-    return str(json.loads(f'"{text}"'))
+    return str(json.loads(f'"{text}"')) if "\\" in text else text
 
 
 def encode(doc: dict[str, Any]) -> str:

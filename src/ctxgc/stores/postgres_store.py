@@ -201,7 +201,7 @@ def _sid(db: Connection[Any], session_id: str) -> int:
     row = db.execute(
         "SELECT sid FROM ctxgc.sessions WHERE session_id = %s", (escape(session_id),)
     ).fetchone()
-    return int(row[0]) if row else -1
+    return int(row[0]) if row else 0
 
 
 def _get(

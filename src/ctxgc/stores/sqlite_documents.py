@@ -64,11 +64,11 @@ def revision(db: sqlite3.Connection, session_id: str) -> int:
 
 
 def sid_of(db: sqlite3.Connection, session_id: str) -> int:
-    """Return the number of a session, -1 for an unknown one."""
+    """Return the number of a session, 0 for an unknown one."""
     row = db.execute(
         "SELECT sid FROM sessions WHERE session_id = ?", (escape(session_id),)
     ).fetchone()
-    return int(row[0]) if row else -1
+    return int(row[0]) if row else 0
 
 
 def get(

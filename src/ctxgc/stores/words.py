@@ -30,11 +30,18 @@ def words(text: str) -> list[str]:
 
 @lru_cache(maxsize=1 << 16)
 def _words(run: str) -> tuple[str, ...]:
-    parts = [hump.casefold() for part in run.split("_") for hump in _HUMP.split(part) if hump]
-    whole = ["".join(parts)] if len(parts) > 1 else []
-    return tuple(word[:LONGEST_WORD] for part in parts for word in _pairs(part)) + tuple(
-        word[:LONGEST_WORD] for word in whole
-    )
+    pieces = [piece for piece in run.split("_") if piece]
+    found = [word for piece in pieces for word in _humps(piece)]
+    if len(pieces) > 1:
+        found.append("".join(pieces).casefold())
+    return tuple(word[:LONGEST_WORD] for word in found)
+
+
+def _humps(piece: str) -> list[str]:
+    humps = _HUMP.split(piece)
+    if len(humps) == 1:
+        return _pairs(piece.casefold())
+    return [word for hump in humps for word in _pairs(hump.casefold())] + [piece.casefold()]
 
 
 def _pairs(part: str) -> list[str]:
