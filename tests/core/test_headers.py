@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from itertools import pairwise
 
 import pytest
 
@@ -82,7 +83,7 @@ def test_a_pin_and_its_end_each_change_the_heap_once() -> None:
     for change in (heap.pin, heap.pin, heap.unpin, heap.unpin):
         change("a")
         versions.append(heap.version)
-    assert [b - a for a, b in zip(versions, versions[1:], strict=False)] == [1, 0, 1, 0]
+    assert [b - a for a, b in pairwise(versions)] == [1, 0, 1, 0]
 
 
 def test_survivals_are_counted() -> None:

@@ -63,7 +63,8 @@ def test_segments_about_the_same_symbol_are_tied_the_closer_the_rarer_it_is() ->
     soft = heap.mentions.soft_weights({"root"})
     assert soft == {"root": 5 / 6, "twin": 1 / 2, "one": 1 / 3, "two": 1 / 3}
     context = ScoreContext(now=NOW, step=5, soft=soft)
-    scores = KeepScore(weights={"recency": 0, "touches": 0, "age": 0}).all(heap, context)
+    scorer = KeepScore(weights={"recency": 0, "touches": 0, "age": 0})
+    scores = {segment.segment_id: scorer(segment, context) for segment in heap}
     assert scores["twin"] > scores["one"] == scores["two"] > scores["stranger"]
 
 

@@ -145,7 +145,7 @@ class Heap(Headers):
         if segment.tier == "working":
             return
         self._move(segment, "working")
-        for source in tuple(self.links.sources(segment_id)):
+        for source in set(self.links.sources(segment_id)) - {segment_id}:
             stand_in = self.get(source)
             if stand_in.derived_from == segment_id and stand_in.position == segment.position:
                 self._move(stand_in, "stashed")

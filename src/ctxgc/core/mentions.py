@@ -29,7 +29,7 @@ class Mentions:
         self._holders: dict[str, tuple[str, ...]] = {}
 
     def add(self, segment_id: str, text: str) -> list[str]:
-        """Enter a text and return whom it mentions: holders of its rare identifiers, `MAX_TOUCHED` at most."""
+        """Enter a text and return whom it mentions: at most `MAX_TOUCHED` holders of its rare names."""
         holders = self._holders
         mentioned: dict[str, None] = {}
         for identifier in identifiers(text):

@@ -50,9 +50,10 @@ DEFAULT_WEIGHTS: dict[str, Weights] = {
     "s1": {"recency": 0.4, "type": 0.3, "references": 0.2, "generation": 0.1},
     "points": {"recency": 1.0, "relevance": 1.0, "type": 1.0, "references": 1.0},
     "default": {
-        "recency": 0.27, "age": 0.03, "half_life_steps": 40.0, "seconds_per_step": 30.0,
-        "type": 0.25, "references": 0.15,
-        "touches": 0.10, "soft": 0.10, "tenure": 0.05, "refetch": 0.05,
+        # Type outweighs recency and age together: a decision of last week outlives a log of today.
+        "recency": 0.22, "age": 0.03, "half_life_steps": 40.0, "seconds_per_step": 30.0,
+        "type": 0.35, "references": 0.13, "touches": 0.09, "soft": 0.09, "tenure": 0.05,
+        "refetch": 0.04,
     },
 }  # fmt: skip
 
