@@ -1,0 +1,39 @@
+"""Run the demo: `python -m ctxgc.demo`, or `make demo`."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+from typing import TextIO
+
+from ctxgc.demo.pages import sections
+from ctxgc.demo.run import WINDOW, run
+from ctxgc.demo.screen import open_screen
+
+
+def main(arguments: list[str] | None = None, stream: TextIO | None = None) -> int:
+    """Run a session and show what happened."""
+    parser = argparse.ArgumentParser(prog="python -m ctxgc.demo", description=__doc__)
+    parser.add_argument("--segments", type=int, default=1_000, help="how long the session is")
+    parser.add_argument("--seed", type=int, default=7, help="which session is told")
+    chosen = parser.parse_args(arguments)
+    screen = open_screen(stream or _stdout())
+    with screen.filling(WINDOW) as watch:
+        told = run(chosen.segments, chosen.seed, watch=watch)
+    for section in sections(told):
+        for line in section:
+            screen.line(line)
+        screen.line([])
+    return 0
+
+
+def _stdout() -> TextIO:
+    """Return the standard output, which shall not fail on a terminal without block characters."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+    return sys.stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,79 @@
+"""Lines of styled text, and the small drawings made of them: a chart over time, a bar, a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+Span = tuple[str, str]
+"""A text and the name of its style; the plain style is empty."""
+Line = list[Span]
+
+BLOCKS = " ▁▂▃▄▅▆▇█"
+ZONES = ((95.0, "critical"), (85.0, "danger"), (70.0, "warning"), (0.0, "safe"))
+
+
+def zone(percent: float) -> str:
+    """Return the zone of a window that is filled to this percentage."""
+    return next(name for start, name in ZONES if percent >= start)
+
+
+def text_of(line: Line) -> str:
+    """Return a line without its styles."""
+    return "".join(text for text, _ in line)
+
+
+def plain(text: str, style: str = "") -> Line:
+    """Return a line of one style."""
+    return [(text, style)]
+
+
+def bar(percent: float, width: int) -> Line:
+    """Return a bar that is filled to a percentage, in the style of its zone."""
+    full = min(width, round(width * percent / 100))
+    return [("█" * full, zone(percent)), ("░" * (width - full), "faint")]
+
+
+def chart(percents: Sequence[float], width: int, marks: dict[int, str]) -> list[Line]:
+    """Return ten lines, 100% on top, that show a percentage over time.
+
+    Args:
+        percents: the values in order; each column shows the highest of its share.
+        width: how many columns to draw.
+        marks: percentages with a name, drawn as dotted lines.
+    """
+    columns = [max(part) for part in _parts(percents, width)]
+    return [_chart_row(columns, floor, marks) for floor in range(90, -10, -10)]
+
+
+def _chart_row(columns: list[float], floor: int, marks: dict[int, str]) -> Line:
+    empty = "·" if floor in marks else " "
+    row: Line = [(f"{floor:>4}% ", "faint")]
+    for percent in columns:
+        eighths = round((percent - floor) / 10 * 8)
+        row.append((BLOCKS[min(8, eighths)], zone(percent)) if eighths > 0 else (empty, "faint"))
+    return [*row, (f" {marks[floor]}" if floor in marks else "", "faint")]
+
+
+def _parts(values: Sequence[float], count: int) -> list[Sequence[float]]:
+    """Cut values into at most `count` parts of nearly the same length, none of them empty."""
+    count = min(count, len(values))
+    edges = [len(values) * place // count for place in range(count + 1)]
+    return [values[start:end] for start, end in pairwise(edges)]
+
+
+def table(rows: Sequence[Sequence[str]], indent: str = "  ") -> list[Line]:
+    """Return rows in columns, the first row as a heading; all columns but the first stand right."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines: list[Line] = []
+    for number, row in enumerate(rows):
+        first, *rest = zip(row, widths, strict=True)
+        cells = [first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in rest)]
+        lines.append(plain(indent + "  ".join(cells), "" if number else "faint"))
+    return lines
+
+
+def shortened(text: str, width: int) -> str:
+    """Return a text on one line, cut to a width."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= width else f"{flat[: width - 3]}..."
