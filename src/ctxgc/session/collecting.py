@@ -89,9 +89,7 @@ def _settle(
     added = sum(tokens(m) for m in change.added)
     result.tokens_before = usage.total_tokens
     result.tokens_after = usage.total_tokens - freed - cleared + added
-    result.shortfall = (
-        max(0, result.tokens_after - usage.target_tokens) if usage.target_tokens else 0
-    )
+    result.shortfall = max(0, result.tokens_after - usage.target_tokens)
     if not result.removal_list:
         result.removal_list = _derived(change, tokens)
         result.items_collected = result.items_collected or len(result.removal_list)

@@ -99,6 +99,7 @@ class BuiltinStrategy(ABC):
         before = bench.draft.tokens
         if bench.is_due():
             self.shrink(bench)
+            bench.forget_vain_work()
         return self._finish(bench, before)
 
     @abstractmethod
@@ -122,18 +123,18 @@ class BuiltinStrategy(ABC):
             details=bench.details,
             removal_list=items,
         )
-        if draft.removed():
+        if bench.left():
             self._notify(bench, result)
         result.tokens_after = draft.tokens
         result.shortfall = max(0, draft.tokens - bench.target) if bench.is_due_by_size else 0
         return draft.history(), result
 
     def _notify(self, bench: Workbench, result: GCResult) -> None:
-        """Leave a note where the first message left, unless the note costs what was won."""
+        """Leave a note where the first message left, unless it costs what was won or the target."""
         template = self._options.notification_template or bench.config.notification_template
         text = render_notice(
             template or DEFAULT_NOTICE,
-            items_collected=len(bench.draft.removed()),
+            items_collected=len(bench.left()),
             tokens_before=result.tokens_before,
             tokens_after=result.tokens_after,
             tokens_freed=result.tokens_freed,
@@ -147,5 +148,6 @@ class BuiltinStrategy(ABC):
             return
         result.notification = text
         notice = text_message("user", text, bench.format, bench.notice_id(), "gc_notice")
-        if self._host.message_tokens(notice) < result.tokens_freed:
+        cost, room = self._host.message_tokens(notice), bench.target - bench.draft.tokens
+        if cost < result.tokens_freed and not 0 <= room < cost:
             bench.draft.insert(notice, before=bench.draft.removed()[0].message_id)

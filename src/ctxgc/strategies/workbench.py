@@ -17,6 +17,7 @@ from ctxgc.strategies.protection import Protection, group_ids, protect_roots, pr
 from ctxgc.strategies.turns import Turn, turns_of
 
 NOTICE_ROOM = 48
+OLD_NOTICE = "old_notice"
 
 
 class Workbench:
@@ -44,8 +45,7 @@ class Workbench:
         self.host = host
         self.preserve = preserve
         self.details: dict[str, Any] = {}
-        sizes = sum(host.message_tokens(message) for message in history)
-        self.draft = Draft(history, usage.get("total_tokens", sizes), host.message_tokens)
+        self.draft = self._fresh_draft()
         self.target: int = usage.get("target_tokens", self._target_of(config))
         self.is_due_by_size = self.draft.tokens > self.target
 
@@ -139,10 +139,25 @@ class Workbench:
         seed = "\n".join(message.message_id for message in self.draft.removed())
         return f"gc_notice_{blake2b(seed.encode(), digest_size=6).hexdigest()}"
 
+    def left(self) -> list[Message]:
+        """Return the messages that left, other than old notices."""
+        return [m for m in self.draft.removed() if m.origin != "gc_notice"]
+
+    def forget_vain_work(self) -> None:
+        """Start over if only old notices left and the target is still unmet: they may as well stay."""
+        only_notices = all(item.reason == OLD_NOTICE for item in self.draft.items())
+        if only_notices and self.draft.tokens > self.target:
+            self.draft = self._fresh_draft()
+
+    def _fresh_draft(self) -> Draft:
+        sizes = sum(self.host.message_tokens(message) for message in self.history)
+        tokens = self.usage.get("total_tokens", sizes)
+        return Draft(self.history, tokens, self.host.message_tokens)
+
     def _drop_old_notices(self) -> None:
         for message in self.history:
             if message.origin == "gc_notice":
-                self.draft.remove(message.message_id, "old_notice")
+                self.draft.remove(message.message_id, OLD_NOTICE)
 
     def _target_of(self, config: GCConfig) -> int:
         limit = self.usage.get("context_limit") or (self.budget.context_limit if self.budget else 0)
