@@ -40,7 +40,7 @@ class Recent:
     def add(self, segment: ContextSegment) -> None:
         """Enter a segment wherever a rule may ask for it."""
         segment_id = segment.segment_id
-        if is_message(segment):
+        if is_said(segment):
             self._add_message(segment)
         if is_instruction(segment):
             self.instructions[segment_id] = None
@@ -86,7 +86,7 @@ class Recent:
             group.pop(segment_id, None)
         self.errors.discard(segment_id)
         _drop(self.tasks, segment.task_id, segment_id)
-        if is_message(segment):
+        if is_said(segment):
             self._discard_message(segment)
 
     def last_messages(self, count: int) -> Iterator[str]:
@@ -126,6 +126,11 @@ INVARIANT_TAG = "invariant"
 def is_message(segment: ContextSegment) -> bool:
     """Tell whether a segment belongs to the conversation rather than being a note beside it."""
     return segment.type == "message" or segment.message_id is not None
+
+
+def is_said(segment: ContextSegment) -> bool:
+    """Tell whether user, agent or tools said it; a host's own additions crowd out nothing recent."""
+    return is_message(segment) and segment.source != "enrichment"
 
 
 def is_request(segment: ContextSegment) -> bool:

@@ -73,6 +73,13 @@ class Draft:
         self.added.append(message)
         self.tokens += self._count(message)
 
+    def withdraw(self, message: Message) -> None:
+        """Take a new message back that was put in before."""
+        self.added.remove(message)
+        for inserted in self._inserted.values():
+            inserted[:] = [m for m in inserted if m is not message]
+        self.tokens -= self._count(message)
+
     def history(self) -> list[Message]:
         """Return the new history."""
         result: list[Message] = []

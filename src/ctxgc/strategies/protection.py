@@ -60,7 +60,7 @@ def protect_roots(
         )
     requests = [m.message_id for m in history if opens_turn(m)]
     keep.hold(requests[:1], "original request")
-    keep.hold(requests[-1:], "last request")
+    keep.hold(requests[-1:] or [m.message_id for m in history[-1:]], "last request")
     keep.hold(_unanswered(history), "open tool call")
     return keep
 

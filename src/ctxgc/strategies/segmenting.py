@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
+import msgspec
 from msgspec.structs import replace
 
 from ctxgc.core.heap import Heap
+from ctxgc.core.kinds import Source
 from ctxgc.core.message import Message, Part
 from ctxgc.core.segment import ContextSegment, Policy, SegmentType, Trust
 from ctxgc.tokens import TokenCounter
@@ -26,6 +28,18 @@ _EPHEMERAL_KINDS = ("tool_call", "tool_result", "thinking")
 def utc_now() -> datetime:
     """Return the present time."""
     return datetime.now(UTC)
+
+
+class Exchange(msgspec.Struct, frozen=True, kw_only=True):
+    """What an edit does to the segments of a message.
+
+    `ids` are those of the edited message, `made` the stand-ins among them, `dropped` those that leave
+    without one.
+    """
+
+    ids: tuple[str, ...]
+    made: tuple[ContextSegment, ...]
+    dropped: tuple[str, ...]
 
 
 class Segmenter:
@@ -59,38 +73,56 @@ class Segmenter:
 
     def take(self, message: Message) -> tuple[str, ...]:
         """Put a message's parts into the heap and return their segment ids."""
+        return self.enter(message, self.prepare(message))
+
+    def prepare(self, message: Message) -> list[ContextSegment]:
+        """Return segments for a message's parts; the heap does not hold them yet."""
         now = self._clock()
-        segments = [self._segment(message, part, now) for part in message.parts]
+        return [self._segment(message, part, now) for part in message.parts]
+
+    def enter(self, message: Message, segments: Sequence[ContextSegment]) -> tuple[str, ...]:
+        """Put the prepared segments of a message into the heap and return their ids."""
         ids = tuple(self.heap.add_all(segments))
         self._by_message[message.message_id] = ids
         return ids
 
-    def exchange(self, before: Message, after: Message, changed: Sequence[str]) -> list[str]:
-        """Stash the changed segments of an edited message, put others in, and return the new ids."""
-        pairs = zip(self.segment_ids(before.message_id), before.parts, strict=True)
-        kept = {_key(part): i for i, part in reversed(list(pairs)) if i not in changed}
-        replaced = iter(changed)
-        ids: list[str] = []
-        made: list[str] = []
-        for part in after.parts:
-            same = kept.pop(_key(part), None)
-            if same is None:
-                same = self._stand_in(after, part, next(replaced))
-                made.append(same)
-            ids.append(same)
-        for segment_id in replaced:
-            self.heap.stash(segment_id)
-        self.adopt(after.message_id, tuple(ids))
-        return made
+    def exchange(self, before: Message, after: Message, ids: Sequence[str]) -> Exchange:
+        """Return how the segments of a message change when it is edited; the heap stays as it is.
 
-    def _stand_in(self, message: Message, part: Part, original: str) -> str:
+        Args:
+            before: the message as it came in.
+            after: the message as it shall be shown.
+            ids: the segments of `before`, one for each of its parts.
+        """
+        kept: dict[PartKey, list[str]] = {}
+        for segment_id, part in zip(ids, before.parts, strict=True):
+            kept.setdefault(_key(part), []).append(segment_id)
+        same = [kept[_key(p)].pop(0) if kept.get(_key(p)) else None for p in after.parts]
+        changed = iter([i for i in ids if i not in same])
+        made = {
+            place: self._stand_in(after, part, next(changed))
+            for place, part in enumerate(after.parts)
+            if same[place] is None
+        }
+        final = [i or made[n].segment_id for n, i in enumerate(same)]
+        return Exchange(ids=tuple(final), made=tuple(made.values()), dropped=tuple(changed))
+
+    def carry_out(self, message_id: str, exchange: Exchange) -> None:
+        """Make an exchange real."""
+        for stand_in in exchange.made:
+            self.heap.replace(str(stand_in.derived_from), stand_in)
+        for segment_id in exchange.dropped:
+            self.heap.stash(segment_id)
+        self.adopt(message_id, exchange.ids)
+
+    def _stand_in(self, message: Message, part: Part, original: str) -> ContextSegment:
         self._taken += 1
-        old = self.heap.get(original)
-        new = replace(
-            old,
+        return replace(
+            self.heap.get(original),
             segment_id=f"s-{self._taken}",
             text=part.text,
             tokens=part_tokens(part, self._counter),
+            tier="working",
             derived_from=original,
             references=(),
             access=None,
@@ -103,8 +135,6 @@ class Segmenter:
             touches=0,
             message_id=message.message_id,
         )
-        self.heap.replace(original, new)
-        return new.segment_id
 
     def forget(self, message_id: str) -> None:
         """Drop the connection between a message that left and its segments."""
@@ -138,7 +168,7 @@ class Segmenter:
             call_id=part.call_id if bond is not None else None,
             bond_id=bond,
             trust=_TRUST[message.role] if part.kind != "tool_result" else "tool",
-            source="system" if message.role == "system" else "conversation",
+            source=_source_of(message),
             policy=_policy_of(message, part),
             failed=part.is_error or use.failed(part.text) if part.kind == "tool_result" else False,
             file_path=use.path,
@@ -169,6 +199,12 @@ def _type_of(message: Message, part: Part, use: ToolUse) -> SegmentType:
     return "code" if use.access == "read" else "log"
 
 
+def _source_of(message: Message) -> Source:
+    if message.role == "system":
+        return "system"
+    return "conversation" if message.origin == "conversation" else "enrichment"
+
+
 def _policy_of(message: Message, part: Part) -> Policy:
     if message.role == "system":
         return "locked"
@@ -177,5 +213,8 @@ def _policy_of(message: Message, part: Part) -> Policy:
     return "ephemeral" if part.kind in _EPHEMERAL_KINDS else "partial"
 
 
-def _key(part: Part) -> tuple[str, str | None, str]:
+PartKey = tuple[str, str | None, str]
+
+
+def _key(part: Part) -> PartKey:
     return (part.kind, part.call_id, part.text)

@@ -28,7 +28,6 @@ class Stubs:
             for message in bench.history
             for place, segment_id in enumerate(bench.host.segment_ids(message.message_id))
         }
-        self._pinned = frozenset(bench.usage.get("pinned_message_ids", ()))
 
     def can_shrink(self, segment: ContextSegment) -> bool:
         """Tell whether a segment is a tool result worth a tombstone that may be touched."""
@@ -36,7 +35,7 @@ class Stubs:
             segment.part == "tool_result"
             and (segment.tokens or 0) >= self._bench.config.evacuate_min_tokens
             and segment.segment_id in self._places
-            and self._places[segment.segment_id][0] not in self._pinned
+            and self._places[segment.segment_id][0] not in self._bench.untouchable
             and not is_tombstone(segment.text)
         )
 

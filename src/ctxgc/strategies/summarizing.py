@@ -72,7 +72,9 @@ def replace_by_summary(
     """Take messages out and put one summary where the last of them stood; tell whether that won."""
     wanted = set(message_ids)
     messages = [m for m in bench.history if m.message_id in wanted]
-    summary = summaries.summarise(bench, messages) if messages else None
+    # A summary of nothing but summaries would lose a little more each time and win nothing new.
+    is_new = any(message.origin != "gc_summary" for message in messages)
+    summary = summaries.summarise(bench, messages) if is_new else None
     if summary is None:
         return False
     freed = sum(bench.draft.size(message_id) for message_id in wanted)
@@ -84,6 +86,14 @@ def replace_by_summary(
     bench.details["summary_tokens"] = bench.details.get("summary_tokens", 0) + cost
     bench.details.setdefault("summaries", []).append(summary.message_id)
     return True
+
+
+def withdraw_summaries(bench: Workbench) -> None:
+    """Take the new summaries back: under pressure even summaries go when the target is unmet."""
+    for message in [m for m in bench.draft.added if m.origin == "gc_summary"]:
+        bench.draft.withdraw(message)
+    bench.details.pop("summaries", None)
+    bench.details.pop("summary_tokens", None)
 
 
 def _extract(bench: Workbench, text: str) -> SummaryOutcome:

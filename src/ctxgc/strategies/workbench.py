@@ -94,8 +94,13 @@ class Workbench:
         return group_ids(self.history)
 
     @cached_property
+    def untouchable(self) -> Protection:
+        """What may not even be edited."""
+        return protect_roots(self.history, self.usage, self.budget, self.groups)
+
+    @cached_property
     def roots(self) -> Protection:
-        """What every strategy keeps."""
+        """What every strategy keeps: the untouchable, and what is bound to it."""
         keep = protect_roots(self.history, self.usage, self.budget, self.groups)
         keep.seal()
         return keep
@@ -156,7 +161,7 @@ class Workbench:
 
     def _drop_old_notices(self) -> None:
         for message in self.history:
-            if message.origin == "gc_notice":
+            if message.origin == "gc_notice" and message.message_id not in self.untouchable:
                 self.draft.remove(message.message_id, OLD_NOTICE)
 
     def _target_of(self, config: GCConfig) -> int:
