@@ -19,6 +19,7 @@
     │   ├── StoreVersionError           written by a newer ctxgc
     │   └── UnknownHandleError          no stashed segment answers to this handle
     ├── CheckpointError                 a checkpoint cannot be read, or does not verify
+    ├── ClientError                     the chat client cannot do what it was asked to
     └── ContextOverflowError            what must stay does not fit the context window
 
 Each carries a stable `code`, a `hint` (what to do next) and `details` (data for programs).
@@ -170,6 +171,12 @@ class CheckpointError(CtxgcError):
     """A checkpoint is missing, damaged, or does not verify."""
 
     code = "checkpoint_failed"
+
+
+class ClientError(CtxgcError):
+    """The chat client is not connected, lacks a package, or got an answer that it cannot use."""
+
+    code = "client_failed"
 
 
 class ContextOverflowError(CtxgcError):

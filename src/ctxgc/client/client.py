@@ -1,0 +1,243 @@
+"""ChatClient: a model, a session and tools behind one door (S3, programmatic configuration).
+
+client = ChatClient()
+client.connect(model="gpt-4o", context_limit=128_000)
+print(client.send_message("Hello"))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+from ctxgc.client.answer import Reply
+from ctxgc.client.conversation import Conversation, OnThreshold
+from ctxgc.client.provider import OnText, open_provider
+from ctxgc.client.recall import RECALL_NAMES
+from ctxgc.client.setup import Setup, open_conversation
+from ctxgc.client.subagent import SubagentResult, check_depth, hand_over, inherit
+from ctxgc.client.tool import Tool, make_tool
+from ctxgc.config import GCConfig, Profile, load_profile
+from ctxgc.errors import ClientError, InputError
+from ctxgc.session import Session
+from ctxgc.strategies.base import GCPlugin, GCResult
+
+AnyTool = Tool | Callable[..., Any] | Mapping[str, Any]
+
+
+class ChatClient:
+    """Talks to a model over its official SDK and keeps the context under garbage collection.
+
+    One thread at a time. A provider's own errors come out as the SDK raises them; nothing that was
+    said is lost by them, and the same message sent again is said once.
+    """
+
+    def __init__(self) -> None:
+        self._talk: Conversation | None = None
+        self._setup: Setup
+
+    # -- connecting ---------------------------------------------------------------------------------
+
+    def connect(
+        self,
+        project: str | None = None,
+        location: str | None = None,
+        model: str | None = None,
+        *,
+        provider: str | None = None,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        sdk: Any = None,
+        sdk_options: Mapping[str, Any] | None = None,
+        system: str | None = None,
+        tools: Iterable[AnyTool] = (),
+        max_output_tokens: int | None = None,
+        options: Mapping[str, Any] | None = None,
+        recall: bool = True,
+        max_rounds: int = 25,
+        tool_workers: int = 1,
+        **session: Any,
+    ) -> None:
+        """Choose a model and open a session for it; a session that was open before is closed.
+
+        Args:
+            project: OpenAI's project id; the other providers have none.
+            location: the address of the provider; S3's word for `base_url`.
+            model: the model's name.
+            provider: `openai` (chat completions), `responses` or `anthropic`; else by the model's name.
+            base_url: the address of the provider; else the SDK's own.
+            api_key: the key; else the SDK takes it from the environment.
+            sdk: a client of the SDK that is set up already, also one for a cloud.
+            sdk_options: more arguments for the SDK's client, such as `timeout` or `max_retries`.
+            system: instructions that stand before the conversation.
+            tools: functions, or `{"schema": ..., "callable": ...}`.
+            max_output_tokens: the longest answer; Anthropic needs one and gets 4096.
+            options: more fields for every request, such as `temperature` or `thinking`.
+            recall: whether the model is offered tools to get back what was moved out.
+            max_rounds: the most requests for one message.
+            tool_workers: how many calls of one answer run at the same time, in threads.
+            session: anything that `Session` takes: `context_limit`, `config`, `plugin`, `store`,
+                `prices`, `session_id`, `counter`, `clock`.
+        """
+        address = _address(location, base_url)
+        given = {"api_key": api_key, "base_url": address, "project": project}
+        found = open_provider(
+            provider,
+            model=model,
+            sdk=sdk,
+            sdk_options={**given, **(sdk_options or {})},
+            max_output_tokens=max_output_tokens,
+            options=options,
+        )
+        setup = Setup(
+            provider=found,
+            tools=tuple(make_tool(tool) for tool in tools),
+            session=session,
+            system=system,
+            recall=recall,
+            max_rounds=max_rounds,
+            tool_workers=tool_workers,
+        )
+        self.close()
+        self._open(setup)
+
+    def set_gc_plugin(self, plugin: str | GCPlugin, config: GCConfig | None = None) -> None:
+        """Use another strategy, and another configuration if one is given."""
+        self.session.set_gc_plugin(plugin, config)
+
+    def add_tool(
+        self,
+        tool: AnyTool,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        schema: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Offer the model one more tool: a function, or `{"schema": ..., "callable": ...}`.
+
+        Without a schema it is read from the function's annotations, the description from its docstring.
+        """
+        made = make_tool(tool, name=name, description=description, schema=schema)
+        self._connected().add_tool(made)
+
+    # -- talking ------------------------------------------------------------------------------------
+
+    def send_message(
+        self,
+        text: str,
+        *,
+        on_gc_threshold: OnThreshold | None = None,
+        on_text: OnText | None = None,
+    ) -> Reply:
+        """Say something to the model, run the tools it calls, and return what it says in the end.
+
+        Args:
+            text: what the user says.
+            on_gc_threshold: called once, with the percentage in use and the threshold, when the
+                context reaches the threshold, before anything is collected.
+            on_text: called with each piece of text as the model writes it.
+
+        Raises:
+            ContextOverflowError: what must stay does not fit the model's window.
+            ClientError: the client is not connected, or the model does not stop calling tools.
+        """
+        talk = self._connected()
+        talk.say(text)
+        return talk.run(on_text, on_gc_threshold)
+
+    def resume(
+        self, *, on_gc_threshold: OnThreshold | None = None, on_text: OnText | None = None
+    ) -> Reply:
+        """Ask the model again without saying more: after an error, or when the rounds were used up."""
+        talk = self._connected()
+        if not talk.session.history:
+            raise ClientError("there is nothing to resume", hint="send_message() starts")
+        return talk.run(on_text, on_gc_threshold)
+
+    def spawn_subagent(
+        self,
+        task: str,
+        profile: str | Profile | None = None,
+        inline_config: Mapping[str, Any] | None = None,
+    ) -> SubagentResult:
+        """Give a task to a subagent with its own session and return what it says in the end.
+
+        Its collector comes from `inline_config["gc"]`, else from the profile in `.ctxgc/profiles/`
+        or `.jaato/profiles/`; model, instructions and tools are the profile's, else this client's.
+
+        Raises:
+            ConfigError: the profile or the inline configuration is wrong.
+            ClientError: subagents are nested too deep.
+        """
+        talk, setup = self._connected(), self._setup
+        check_depth(setup.depth)
+        chosen = load_profile(profile) if isinstance(profile, str) else profile
+        own = tuple(tool for tool in talk.toolbox if tool.name not in RECALL_NAMES)
+        now = inherit(msgspec.structs.replace(setup, tools=own), chosen, inline_config)
+        with ChatClient() as child:
+            child._open(hand_over(now, self, child))
+            reply = child.send_message(task)
+            return SubagentResult(
+                reply,
+                **vars(reply),
+                session_id=child.session.session_id,
+                profile=chosen.name if chosen is not None else None,
+                depth=now.depth,
+                gc_history=child.get_gc_history(),
+            )
+
+    # -- around -------------------------------------------------------------------------------------
+
+    def manual_gc(self) -> GCResult:
+        """Collect now."""
+        return self.session.manual_gc()
+
+    def get_gc_history(self) -> list[GCResult]:
+        """Return the results of all collections, oldest first."""
+        return self.session.gc_history
+
+    @property
+    def session(self) -> Session:
+        """The session of the conversation."""
+        return self._connected().session
+
+    def close(self) -> None:
+        """Close the session. A store that was handed in as an object stays open."""
+        talk, self._talk = self._talk, None
+        if talk is None:
+            return
+        if self._setup.owns_store:
+            talk.session.close()
+        else:
+            talk.session.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _connected(self) -> Conversation:
+        if self._talk is None:
+            raise ClientError("the client is not connected", hint="call connect(model=...) first")
+        return self._talk
+
+    def _open(self, setup: Setup) -> None:
+        self._talk = open_conversation(setup)
+        self._setup = setup
+
+
+def _address(location: str | None, base_url: str | None) -> str | None:
+    if location is not None and base_url is not None:
+        raise InputError(
+            "location and base_url both name an address", hint="pass one of them", field="location"
+        )
+    return base_url if location is None else location

@@ -1,0 +1,145 @@
+"""A conversation: one model, one session, one set of tools. Ask, run the calls, ask again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ctxgc.client.answer import Answer, Call, Reply
+from ctxgc.client.provider import OnText, Provider
+from ctxgc.client.recall import recall_tools
+from ctxgc.client.relief import Relief, overflow_of
+from ctxgc.client.tool import Outcome, Tool
+from ctxgc.client.toolbox import Toolbox, interrupted
+from ctxgc.errors import ClientError, InputError
+from ctxgc.session import Session
+
+OnThreshold = Callable[[float, float], object]
+
+
+class Conversation:
+    """Keeps a session and a model in step. Nothing that was said is lost when a request fails."""
+
+    def __init__(
+        self,
+        session: Session,
+        provider: Provider,
+        toolbox: Toolbox,
+        *,
+        system: str | None = None,
+        max_rounds: int,
+        recall: bool,
+    ) -> None:
+        self.session = session
+        self.provider = provider
+        self.toolbox = toolbox
+        self.system = system
+        self.max_rounds = max_rounds
+        if system:
+            session.set_system(system)
+        for tool in recall_tools(session) if recall else ():
+            toolbox.add(tool)
+        self._describe_tools()
+
+    def add_tool(self, tool: Tool) -> None:
+        """Offer one more tool from the next request on."""
+        self.toolbox.add(tool)
+        self._describe_tools()
+
+    def say(self, text: str) -> None:
+        """Take in what the user says; the same text again after a failed request is said once."""
+        if not text.strip():
+            raise InputError("the message is blank", hint="say something", field="text")
+        self._close_open_calls()
+        history = self.session.history
+        last = history[-1] if history else None
+        if last is None or last.role != "user" or last.results() or last.text() != text:
+            self.session.append(self.provider.user(text), self.provider.format)
+
+    def run(
+        self, on_text: OnText | None = None, on_gc_threshold: OnThreshold | None = None
+    ) -> Reply:
+        """Ask the model and run its calls until it calls no more.
+
+        Raises:
+            ClientError: it still calls after `max_rounds`; `run` again goes on from there.
+            ContextOverflowError: what must stay does not fit the window.
+        """
+        self._close_open_calls()
+        watch = _Watch(self.session, on_gc_threshold)
+        collected = len(self.session.gc_history)
+        answers: list[Answer] = []
+        while len(answers) < self.max_rounds:
+            watch.look()
+            answers.append(self._ask(on_text))
+            if not answers[-1].calls:
+                watch.look()
+                return Reply.of(answers, self.session.gc_history[collected:])
+            self._answer_calls(answers[-1].calls)
+        raise ClientError(
+            f"the model still calls tools after {self.max_rounds} rounds",
+            hint="go on with resume(), or connect with a larger max_rounds",
+            rounds=self.max_rounds,
+        )
+
+    def _ask(self, on_text: OnText | None) -> Answer:
+        relief = Relief(self.session)
+        while True:
+            view = self.session.messages(self.provider.format)
+            try:
+                answer = self.provider.send(
+                    view, system=self.system, tools=self._schemas, on_text=on_text
+                )
+                break
+            except Exception as error:
+                overflow = overflow_of(error)
+                if overflow is None:
+                    raise
+                relief.after(overflow, error)
+        if answer.input_tokens:
+            self.session.report_usage(answer.input_tokens)
+        self._take(answer.messages)
+        return answer
+
+    def _answer_calls(self, calls: list[Call]) -> None:
+        outcomes: list[Outcome] = []
+        try:
+            self.toolbox.run_all(calls, outcomes)
+        finally:
+            # An interrupted program still leaves a history that every provider accepts.
+            outcomes += [interrupted(call.call_id) for call in calls[len(outcomes) :]]
+            self._take(self.provider.results(outcomes))
+
+    def _close_open_calls(self) -> None:
+        """Answer the calls that an earlier process left open."""
+        waiting: dict[str, None] = {}
+        for message in self.session.history:
+            waiting.update(dict.fromkeys(message.calls()))
+            for call_id in message.results():
+                waiting.pop(call_id, None)
+        if waiting:
+            self._take(self.provider.results([interrupted(call_id) for call_id in waiting]))
+
+    def _take(self, messages: list[dict[str, Any]]) -> None:
+        for message in messages:
+            self.session.append(message, self.provider.format)
+
+    def _describe_tools(self) -> None:
+        self._schemas = [self.provider.schema(tool) for tool in self.toolbox]
+        self.session.set_tools(self._schemas)
+
+
+class _Watch:
+    """Tells once that the threshold was reached."""
+
+    def __init__(self, session: Session, callback: OnThreshold | None) -> None:
+        self._session = session
+        self._callback = callback
+
+    def look(self) -> None:
+        """Call back if the context is as full as the configuration allows."""
+        threshold = self._session.config.threshold_percent
+        percent = self._session.usage().percent_used
+        if self._callback is not None and percent >= threshold:
+            callback, self._callback = self._callback, None
+            callback(percent, threshold)

@@ -1,0 +1,97 @@
+"""Relief: the provider refused the view as too long, so it gets a smaller one, a few times."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ctxgc.budget import InstructionSource
+from ctxgc.client.cutting import CutPendingStrategy
+from ctxgc.errors import ContextOverflowError
+from ctxgc.session import Session
+from ctxgc.wire import Overflow, parse_overflow
+
+MOST_RETRIES = 3
+_STEP = 0.8
+_MARGIN = 0.95
+_LARGEST = 5
+
+
+def overflow_of(error: Exception) -> Overflow | None:
+    """Return what an SDK's error says about an overflow, or None if it is about something else."""
+    details = getattr(error, "details", None)
+    body = getattr(error, "body", None) or (details or {}).get("error") or str(error)
+    if not isinstance(body, dict | str | bytes):
+        body = str(body)
+    return parse_overflow(getattr(error, "status_code", None), body)
+
+
+class Relief:
+    """Makes the view of a session smaller, each time by more, until nothing is left to take."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._target: int | None = None
+        self._tries = 0
+
+    def after(self, overflow: Overflow, error: Exception) -> None:
+        """Make the view smaller after a refusal.
+
+        Raises:
+            ContextOverflowError: three smaller views were refused too, or nothing more can leave.
+        """
+        before = self._session.usage().total_tokens
+        if self._tries == MOST_RETRIES:
+            raise self._refusal(overflow, f"{MOST_RETRIES} smaller views were refused") from error
+        self._tries += 1
+        target = self._next_target(before, overflow)
+        self._session.relieve(target)
+        if self._session.usage().total_tokens > target:
+            cut_pending(self._session, target)
+        if self._session.usage().total_tokens >= before:
+            raise self._refusal(overflow, "nothing more can leave") from error
+
+    def _next_target(self, now: int, overflow: Overflow) -> int:
+        usual = self._session.usage().target_tokens
+        bounds = [now * _STEP, usual if usual < now else now * _STEP]
+        if overflow.used and overflow.limit and overflow.used > overflow.limit:
+            excess = overflow.used - overflow.limit
+            bounds += [now * overflow.limit / overflow.used * _MARGIN, (now - excess) * _MARGIN]
+        if self._target is not None:
+            bounds.append(self._target * _STEP)
+        self._target = max(0, int(min(bounds)))
+        return self._target
+
+    def _refusal(self, overflow: Overflow, why: str) -> ContextOverflowError:
+        usage = self._session.usage()
+        limit = overflow.limit or usage.context_limit
+        parts = largest_parts(self._session)
+        named = ", ".join(f"{part['what']} ({part['tokens']})" for part in parts)
+        return ContextOverflowError(
+            f"{usage.total_tokens} tokens do not fit a window of {limit}: {why}; "
+            f"the largest parts: {named}",
+            hint="shorten or unpin one of them, or use a model with a larger window",
+            tokens=usage.total_tokens,
+            limit=limit,
+            parts=parts,
+        )
+
+
+def cut_pending(session: Session, target_tokens: int) -> None:
+    """Cut the tool results that the model has not read yet, with the session's strategy set aside."""
+    own = session._w.plugin  # noqa: SLF001 - a session tells its strategy to nobody else
+    session.set_gc_plugin(CutPendingStrategy())
+    try:
+        session.relieve(target_tokens)
+    finally:
+        session.set_gc_plugin(own)
+
+
+def largest_parts(session: Session) -> list[dict[str, Any]]:
+    """Return the largest things in the context, largest first: what each is, and its tokens."""
+    found: list[dict[str, Any]] = []
+    for source in InstructionSource:
+        entry = session.budget.get_entry(source)
+        for key, child in entry.children.items() if entry is not None else ():
+            what = child.label if child.message_ids and child.label else key
+            found.append({"what": what, "id": key, "tokens": child.tokens})
+    return sorted(found, key=lambda part: -part["tokens"])[:_LARGEST]
