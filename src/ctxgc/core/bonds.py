@@ -6,19 +6,26 @@ the call it signs. Whoever moves one of them moves all.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from operator import attrgetter
+
 from ctxgc.core.compact import NO_IDS, Ids, with_id, without_id
 from ctxgc.core.segment import ContextSegment
+
+_NONE: Mapping[str, str] = {}
 
 
 class Bonds:
     """The bonded groups, and which tool calls still wait for their result."""
 
-    __slots__ = ("_open", "groups")
+    __slots__ = ("_open", "_top", "_unsettled", "groups")
 
     def __init__(self) -> None:
         self.groups: dict[str, Ids] = {}
-        """The members of each bond by its name, in order of arrival; for reading only."""
-        self._open: dict[tuple[str, str], str] = {}
+        """The members of each bond by its name, in order of entry; for reading only."""
+        self._open: dict[str, dict[str, str]] = {}
+        self._top = -1
+        self._unsettled: set[str] = set()
 
     def add(self, segment: ContextSegment) -> None:
         """Enter a segment into its bond."""
@@ -26,8 +33,11 @@ class Bonds:
         if bond is None:
             return
         self.groups[bond] = with_id(self.groups.get(bond, NO_IDS), segment.segment_id)
-        if segment.call_id is not None:
-            self._follow(segment, (bond, segment.call_id))
+        if segment.position < self._top:
+            self._unsettled.add(bond)
+        else:
+            self._top = segment.position
+            self._follow(segment, bond)
 
     def discard(self, segment: ContextSegment) -> None:
         """Take a segment out of its bond."""
@@ -38,10 +48,19 @@ class Bonds:
         rest = without_id(group, segment.segment_id)
         if rest:
             self.groups[bond] = rest
+            self._unsettled.add(bond)
         else:
             del self.groups[bond]
-        if segment.part == "tool_call" and segment.call_id is not None:
-            self._open.pop((bond, segment.call_id), None)
+            self._open.pop(bond, None)
+
+    def settle(self, segments: Mapping[str, ContextSegment]) -> None:
+        """Find the open calls anew in the bonds that a part left, or came back to out of its turn."""
+        for bond in self._unsettled:
+            self._open.pop(bond, None)
+            members = [segments[member] for member in self.groups.get(bond, ())]
+            for segment in sorted(members, key=attrgetter("position")):
+                self._follow(segment, bond)
+        self._unsettled.clear()
 
     def group(self, segment: ContextSegment) -> tuple[str, ...]:
         """Return the ids that move together with a segment, itself included, in order of entry."""
@@ -51,22 +70,25 @@ class Bonds:
 
     def open_calls(self) -> tuple[str, ...]:
         """Return the segments that hold a tool call without a result."""
-        return tuple(self._open.values())
+        return tuple(call for calls in self._open.values() for call in calls.values())
 
     def is_open(self, segment: ContextSegment) -> bool:
         """Tell whether a segment is a tool call without a result."""
-        bond = bond_of(segment)
-        return (
-            bond is not None
-            and segment.call_id is not None
-            and self._open.get((bond, segment.call_id)) == segment.segment_id
-        )
+        bond, call_id = bond_of(segment), segment.call_id
+        if bond is None or call_id is None:
+            return False
+        return self._open.get(bond, _NONE).get(call_id) == segment.segment_id
 
-    def _follow(self, segment: ContextSegment, call: tuple[str, str]) -> None:
+    def _follow(self, segment: ContextSegment, bond: str) -> None:
+        """Note a call as open, or as answered: the last word on a call id holds."""
+        if segment.call_id is None:
+            return
         if segment.part == "tool_call":
-            self._open[call] = segment.segment_id
-        elif segment.part == "tool_result":
-            self._open.pop(call, None)
+            self._open.setdefault(bond, {})[segment.call_id] = segment.segment_id
+        elif segment.part == "tool_result" and bond in self._open:
+            self._open[bond].pop(segment.call_id, None)
+            if not self._open[bond]:
+                del self._open[bond]
 
 
 def bond_of(segment: ContextSegment) -> str | None:

@@ -7,6 +7,7 @@ segment's own definition, so no serializer can forget one.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Any
@@ -19,6 +20,9 @@ from ctxgc.core.segment import SEGMENT_FIELDS, ContextSegment
 from ctxgc.errors import InputError, SegmentError
 
 FORMAT_VERSION = 1
+
+_FIELD = re.compile(r"`(?:\$\.)?(\w+)[^`]*`")
+"""The names in a message of msgspec; the last one is that of the field."""
 
 
 class _Heap(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -58,7 +62,7 @@ def segment_from_dict(data: Mapping[str, Any]) -> ContextSegment:
     except msgspec.ValidationError as error:
         if isinstance(error.__cause__, SegmentError):
             raise error.__cause__ from None
-        field = str(error).rpartition("$.")[2].strip("`") or "segment"
+        field = _FIELD.findall(str(error))[-1]
         raise SegmentError(f"a segment cannot be read: {error}", field=field) from None
 
 

@@ -73,6 +73,7 @@ class Heap(Headers):
     @property
     def bonds(self) -> Bonds:
         """Which segments live and die together."""
+        self.index.bonds.settle(self._segments)
         return self.index.bonds
 
     @property

@@ -1,0 +1,120 @@
+"""Plans and candidates as data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ctxgc.core.engine import GCEngine
+from ctxgc.core.plan import (
+    ACTIONS,
+    PruningCandidate,
+    age_text,
+    assemble,
+    checked_target,
+    reason_for,
+)
+from ctxgc.errors import InputError
+from tests.core.build import heap_of, seg
+from tests.core.test_sweep import cand
+from tests.requirements import requirement
+
+
+@requirement(
+    "S1.plan.candidates",
+    "S1.plan.total-tokens-freed",
+    "S1.plan.stash-segments",
+    "S1.plan.delete-segments",
+    "S1.plan.grouped",
+    "S1.plan.reason",
+    "S0.compression.three-actions",
+)
+def test_a_plan_groups_its_candidates_by_action_and_adds_them_up() -> None:
+    chosen = [
+        cand("a", 0.1),
+        cand("b", 0.2, action="delete"),
+        cand("c", 0.3, 100, action="compress", freed=75, reachable=True),
+        cand("d", 0.4, 100, action="evacuate", freed=60, reachable=True),
+        cand("e", 0.5),
+    ]
+    plan = assemble(chosen, target_tokens=200, tokens_before=1_000, stubs={"d": "stub"})
+    assert plan.candidates == chosen
+    assert (plan.stash_segments, plan.delete_segments) == (["a", "e"], ["b"])
+    assert (plan.compress_segments, plan.evacuate_segments) == (["c"], ["d"])
+    assert (plan.total_tokens_freed, plan.shortfall, plan.tokens_after) == (165, 35, 835)
+    assert plan.reason == (
+        "5 segments leave and free 165 tokens; 3 unreachable, 2 reachable with low scores; "
+        "target 200, 35 tokens short"
+    )
+    assert (len(plan), plan.stubs) == (5, {"d": "stub"})
+
+
+def test_a_plan_that_meets_its_target_says_so() -> None:
+    assert assemble([cand("a")], target_tokens=10).reason.endswith("target 10 met")
+    assert assemble([], target_tokens=None).reason == (
+        "0 segments leave and free 0 tokens; 0 unreachable, 0 reachable with low scores"
+    )
+
+
+def test_a_reason_of_ones_own_stands() -> None:
+    assert assemble([], target_tokens=None, why="the user asked").reason == "the user asked"
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_a_candidate_frees_its_tokens_unless_told_otherwise(action: Any) -> None:
+    assert cand("a", tokens=7, action=action).freed == 7
+    assert cand("a", tokens=7, action=action, freed=0).freed == 0
+
+
+def test_an_unknown_action_is_refused() -> None:
+    """Known fault 6: an unknown action silently became stash."""
+    with pytest.raises(InputError) as caught:
+        cand("a", action="vanish")
+    assert caught.value.details == {"field": "action"}
+    assert caught.value.hint == "use one of: stash, evacuate, compress, delete"
+
+
+def test_a_candidate_of_negative_size_is_refused() -> None:
+    with pytest.raises(InputError) as caught:
+        cand("a", tokens=-1)
+    assert caught.value.details == {"field": "tokens"}
+
+
+@pytest.mark.parametrize("target", [-1, 1.5, "9", None, True])
+def test_a_target_below_zero_or_no_whole_number_is_refused(target: Any) -> None:
+    for ask in (checked_target, lambda t: GCEngine().generate_pruning_plan([], t)):
+        with pytest.raises(InputError) as caught:
+            ask(target)
+        assert caught.value.details == {"field": "target_tokens"}
+        assert "zero or more" in caught.value.hint
+
+
+def test_a_reason_is_one_that_a_person_understands() -> None:
+    heap = heap_of(
+        seg("s-1", command="make"),
+        seg("fan", references=["s-1"]),
+        seg("fan2", references=["s-1"]),
+        seg("s-412", command="make"),
+        seg("note", type="note"),
+    )
+    assert reason_for(heap.get("s-1"), 3 * 3600, reachable=False, score=0.1) == (
+        "unreachable; log, 3 h old, referenced 2 times, superseded (run again) by s-412"
+    )
+    assert reason_for(heap.get("note"), 59.9, reachable=True, score=0.123) == (
+        "reachable, but its score is low (0.12); note, 59 s old, never referenced"
+    )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(-5, "0 s"), (59, "59 s"), (60, "1 min"), (3_599, "59 min"), (7_200, "2 h"), (200_000, "2 d")],
+)
+def test_an_age_is_told_in_its_largest_whole_unit(seconds: float, text: str) -> None:
+    assert age_text(seconds) == text
+
+
+def test_a_candidate_is_frozen() -> None:
+    with pytest.raises(AttributeError):
+        cand("a").score = 1.0  # type: ignore[misc]
+    assert isinstance(cand("a"), PruningCandidate)
