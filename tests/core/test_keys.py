@@ -81,7 +81,11 @@ def test_the_index_knows_the_young_from_the_old_and_forgets_empty_keys() -> None
     for segment in (young, old):
         index.add(segment)
     members = index.members(("tag", "x", WHOLE))
-    assert (list(members), list(members.young), list(members.old)) == (["o", "y"], ["y"], ["o"])
+    assert (list(members.all()), list(members.young), list(members.old)) == (
+        ["o", "y"],
+        ["y"],
+        ["o"],
+    )
     for segment in (young, old, old):
         index.discard(segment)
     assert (list(index.keys()), list(index.holders_of_path("f"))) == ([], [])
