@@ -99,13 +99,12 @@ class JsonDisk:
         return stamp[0] == seen[0] and stamp[2] >= self._end
 
     def _reload(self) -> StoreReport | None:
-        data = self._read(self.path)
+        data, log = self._read(self.path), self._read(self.journal)
         self._contents = parse(self.path, data, now()) if data else Contents(Tables())
         self._end = 0
-        data = self._read(self.journal)
         problem = self._contents.report
-        if data and journal.generation_of(self.journal, data) >= self._contents.generation:
-            problem = self._replay(data, 0) or problem
+        if log and journal.generation_of(self.journal, log) >= self._contents.generation:
+            problem = self._replay(log, 0) or problem
         return problem
 
     def _replay(self, data: bytes, start: int) -> StoreReport | None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from heapq import nsmallest
 from math import log
 from typing import Any, NamedTuple, Protocol, TypeGuard
 
@@ -177,16 +178,17 @@ def _rank(
         (f" {word} ", (K1 + 1) * log(1 + (segments - count + 0.5) / (count + 0.5)))
         for count, word in known
     ]
+    flat, slope = K1 * (1 - B), K1 * B / average
     scored = []
     for session_id, key, length, text in found:
-        norm = K1 * (1 - B + B * length / average)
-        score = 0.0
+        score, norm = 0.0, flat + slope * length
         for word, weight in weights:
-            if times := text.count(word):
-                score += weight * times / (times + norm)
-        scored.append((-score, session_id, key))
-    scored.sort()
-    return [(-score, session_id, key) for score, session_id, key in scored[:limit]]
+            times = text.count(word)
+            if times:
+                score -= weight * times / (times + norm)
+        scored.append((score, session_id, key))
+    best = nsmallest(limit, scored)
+    return [(-score, session_id, key) for score, session_id, key in best]
 
 
 def _is_text(value: object) -> TypeGuard[str]:

@@ -15,10 +15,13 @@ from pathlib import Path
 from ctxgc.errors import StoreBusyError, StoreDamagedError
 from ctxgc.stores.base import StoreReport
 from ctxgc.stores.files import FileLock, create_private, remove, replace, set_aside
-from ctxgc.stores.sqlite_salvage import salvage
+from ctxgc.stores.sqlite_salvage import is_sound, salvage
 from ctxgc.stores.sqlite_schema import migrate
 
 CACHE_KILOBYTES = 64_000
+
+# After these the connection stays useless when the cause is gone; they come before anything is written.
+_HOPELESS = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
 
 
 class SqliteFile:
@@ -57,14 +60,18 @@ class SqliteFile:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """After an error of the disk give the connection up; mark damage, for the next open."""
+        """Mark a file that seems damaged, for the next open, and give up what cannot be used again.
+
+        After an error of the disk the connection is kept, for it knows which pages of the log count:
+        a new one could take a commit that failed in its last step for a good one.
+        """
         try:
             yield
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             if code == sqlite3.SQLITE_CORRUPT:
                 create_private(self._marker)
-            if code not in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+            if code in _HOPELESS:
                 self.close()
             raise
 
@@ -105,7 +112,9 @@ class SqliteFile:
                 path=str(self.path),
             ) from None
         try:
-            self._replace_damaged()
+            if not is_sound(self.path):
+                self._replace_damaged()
+            remove(self._marker)
         finally:
             alone.release()
 
@@ -119,7 +128,6 @@ class SqliteFile:
         for path in (log, shared):
             remove(path)
         replace(fresh, self.path)
-        remove(self._marker)
         message = f"{self.path} is damaged: {saved} documents saved, {lost} lost"
         names = ", ".join(aside.name for aside in asides)
         self.reports.append(

@@ -15,6 +15,19 @@ from ctxgc.stores.sqlite_documents import write
 from ctxgc.stores.sqlite_schema import migrate
 
 _STEP = 64
+_DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}
+
+
+def is_sound(path: Path) -> bool:
+    """Tell whether a database has no damage after all: an error of the disk can look like one."""
+    try:
+        with closing(_connect(path)) as db:
+            answers = db.execute("PRAGMA quick_check(1)").fetchall()
+            db.execute("INSERT INTO search (search) VALUES ('integrity-check')")
+    except sqlite3.Error as error:
+        _only_damage(error)
+        return False
+    return answers == [("ok",)]
 
 
 def salvage(damaged: Path, fresh: Path) -> tuple[int, int]:
@@ -65,7 +78,8 @@ def _sessions(source: sqlite3.Connection) -> dict[int, tuple[str, int, str, str]
             "SELECT sid, session_id, revision, created_at, updated_at FROM sessions"
         )
         return {sid: (name, revision, *times) for sid, name, revision, *times in rows}
-    except sqlite3.Error:
+    except sqlite3.Error as error:
+        _only_damage(error)
         return {}
 
 
@@ -79,7 +93,8 @@ def _rows(source: sqlite3.Connection) -> Iterator[tuple[Any, ...] | None]:
                    WHERE seq > ? AND seq <= ? ORDER BY seq""",
                 (last, last + _STEP),
             ).fetchall()
-        except sqlite3.Error:
+        except sqlite3.Error as error:
+            _only_damage(error)
             yield from (_row(source, seq) for seq in range(last + 1, last + _STEP + 1))
         last += _STEP
 
@@ -89,7 +104,8 @@ def _row(source: sqlite3.Connection, seq: int) -> tuple[Any, ...] | None:
         row: tuple[Any, ...] | None = source.execute(
             "SELECT sid, collection, key, doc FROM documents WHERE seq = ?", (seq,)
         ).fetchone()
-    except sqlite3.Error:
+    except sqlite3.Error as error:
+        _only_damage(error)
         return None
     return row
 
@@ -97,6 +113,13 @@ def _row(source: sqlite3.Connection, seq: int) -> tuple[Any, ...] | None:
 def _highest(source: sqlite3.Connection) -> int:
     try:
         row = source.execute("SELECT seq FROM sqlite_sequence WHERE name = 'documents'").fetchone()
-    except sqlite3.Error:
+    except sqlite3.Error as error:
+        _only_damage(error)
         return 0
     return int(row[0]) if row else 0
+
+
+def _only_damage(error: sqlite3.Error) -> None:
+    """Raise again what is no damage: then nothing may be given up for lost."""
+    if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF not in _DAMAGE:
+        raise error

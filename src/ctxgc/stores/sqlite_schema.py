@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from ctxgc.errors import StoreDamagedError, StoreVersionError
@@ -57,7 +58,8 @@ def migrate(db: sqlite3.Connection, path: Path) -> None:
         db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
         db.execute("COMMIT")
     except BaseException:
-        db.execute("ROLLBACK")
+        with suppress(sqlite3.Error):  # an error of the disk has rolled back already
+            db.execute("ROLLBACK")
         raise
 
 

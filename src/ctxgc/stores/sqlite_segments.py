@@ -45,6 +45,7 @@ class SqliteSource:
     def __init__(self, db: sqlite3.Connection, sid: int | None) -> None:
         self._db = db
         self._sid = sid
+        self._names: dict[int, str] = {}
 
     def size(self) -> tuple[int, int]:
         """Return how many segments there are, and how many words they have together."""
@@ -64,14 +65,24 @@ class SqliteSource:
     def newest(self, asked: Query) -> list[Candidate]:
         """Return the newest candidates that have all words and pass the filters."""
         rows = self._db.execute(
-            """SELECT s.session_id, e.key, e.length, e.words
-               FROM search JOIN entries e ON e.seq = search.rowid JOIN sessions s ON s.sid = e.sid
+            """SELECT e.sid, e.key, e.length, e.words
+               FROM search JOIN entries e ON e.seq = search.rowid
                WHERE search MATCH ?1 AND (?2 IS NULL OR e.created >= ?2)
                                     AND (?3 IS NULL OR e.created <= ?3)
                ORDER BY search.rowid DESC LIMIT ?4""",
             (self._match(asked.words, asked.marks), asked.after, asked.before, CANDIDATES),
         )
-        return [Candidate(unescape(s), unescape(k), length, words) for s, k, length, words in rows]
+        return [
+            Candidate(self._session(sid), unescape(key), length, words)
+            for sid, key, length, words in rows
+        ]
+
+    def _session(self, sid: int) -> str:
+        name = self._names.get(sid)
+        if name is None:
+            found = self._db.execute("SELECT session_id FROM sessions WHERE sid = ?", (sid,))
+            name = self._names[sid] = unescape(found.fetchone()[0])
+        return name
 
     def _match(self, words: Iterable[str], marks: Iterable[tuple[str, ...]]) -> str:
         """Return a question in FTS5's language; every term is quoted, so that none is an operator."""
