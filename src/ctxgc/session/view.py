@@ -6,6 +6,7 @@ puts the same bytes back into the same place.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Any
@@ -131,16 +132,28 @@ class View:
             self._follow_calls(message, place)
 
     def places_for(self, new: Sequence[Message], added: Sequence[Message]) -> dict[str, float]:
-        """Return places for messages that came in between others: right before what follows them."""
+        """Return places for messages that came in between others: right before what follows them.
+
+        They stand behind everything that left there, so that a recall never puts it around them.
+        """
         wanted = {message.message_id for message in added}
+        stay = (m.message_id for m in new if m.message_id not in wanted)
+        taken = sorted(self._places[i] for i in {*stay, *self.originals, *self._leaving(new)})
         after = self._next_place
         places: dict[str, float] = {}
         for message in reversed(new):
             if message.message_id in wanted:
-                places[message.message_id] = after - 0.5
+                below = bisect_left(taken, after)
+                after = (taken[below - 1] + after) / 2 if below else after - 0.5
+                places[message.message_id] = after
             else:
                 after = self._places[message.message_id]
         return places
+
+    def _leaving(self, new: Sequence[Message]) -> set[str]:
+        """The messages that leave and may come back; a notice never does."""
+        gone = {m.message_id for m in self.messages if m.origin != "gc_notice"}
+        return gone.difference(m.message_id for m in new)
 
     def place_of(self, message_id: str) -> float:
         """Return the place of a message that is or was in the view."""

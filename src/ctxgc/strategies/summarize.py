@@ -43,9 +43,11 @@ class SummarizeStrategy(BuiltinStrategy):
         for turn in bench.turns:
             if share and gained >= bench.excess and turns >= bench.excess_turns:
                 break
+            if bench.excess <= 0 and not bench.can_leave(turn):
+                continue
             free = bench.free_ids(turn.places())
             gained += share * sum(bench.draft.size(message_id) for message_id in free)
-            turns += bool(free)
+            turns += bench.can_leave(turn)
             chosen.extend(free)
         return chosen
 

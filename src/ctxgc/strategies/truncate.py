@@ -27,9 +27,10 @@ def drop_turns(bench: Workbench, turns: list[Turn], reason: str) -> None:
     for turn in turns:
         if bench.excess <= 0 and gone >= bench.excess_turns:
             return
-        free = bench.free_ids(turn.places())
-        bench.draft.remove_all(free, reason)
-        gone += bool(free)
+        if bench.excess <= 0 and not bench.can_leave(turn):
+            continue
+        gone += bench.can_leave(turn)
+        bench.draft.remove_all(bench.free_ids(turn.places()), reason)
 
 
 def create_plugin() -> TruncateStrategy:

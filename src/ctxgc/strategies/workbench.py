@@ -139,6 +139,10 @@ class Workbench:
             if message_id not in self.protected and self.draft.get(message_id) is not None
         ]
 
+    def can_leave(self, turn: Turn) -> bool:
+        """Tell whether a turn would be gone, its request included, without its free messages."""
+        return bool(self.free_ids((turn.start,)))
+
     def notice_id(self) -> str:
         """Return an id for the notice of this collection: the same for the same work."""
         seed = "\n".join(message.message_id for message in self.draft.removed())
@@ -149,9 +153,9 @@ class Workbench:
         return [m for m in self.draft.removed() if m.origin != "gc_notice"]
 
     def forget_vain_work(self) -> None:
-        """Start over if only old notices left and the target is still unmet: they may as well stay."""
+        """Start over if only old notices left and that reached nothing: they may as well stay."""
         only_notices = all(item.reason == OLD_NOTICE for item in self.draft.items())
-        if only_notices and self.draft.tokens > self.target:
+        if only_notices and not (self.is_due_by_size and self.draft.tokens <= self.target):
             self.draft = self._fresh_draft()
 
     def _fresh_draft(self) -> Draft:
