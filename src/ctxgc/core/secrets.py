@@ -1,0 +1,76 @@
+"""Finding and masking likely keys in text, in time linear in the text."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+
+import msgspec
+
+from ctxgc.core.secret_rules import SECRET_RULES, SecretRule
+
+_WORDS = re.compile("key|secret|token|passw", re.IGNORECASE)
+_PLACEHOLDER = re.compile(
+    r"(?i:example|placeholder|changeme|your[-_]|dummy|redacted)|xxxx|XXXX|\.\.\.|<|\$\{"
+)
+
+
+class Secret(msgspec.Struct, frozen=True):
+    """Where a likely key stands in a text, and the rule that knows it."""
+
+    rule: str
+    start: int
+    end: int
+
+
+def find_secrets(text: str) -> list[Secret]:
+    """Return the likely keys of a text in order; where two overlap, the first one found counts."""
+    found: list[Secret] = []
+    for rule in SECRET_RULES:
+        if _may_match(rule, text):
+            found.extend(_matches(rule, text))
+    return _without_overlaps(sorted(found, key=lambda secret: (secret.start, -secret.end)))
+
+
+def mask_secrets(text: str) -> str:
+    """Return a text in which each likely key is replaced by the name of its rule."""
+    pieces: list[str] = []
+    last = 0
+    for secret in find_secrets(text):
+        pieces += [text[last : secret.start], f"[secret:{secret.rule}]"]
+        last = secret.end
+    return "".join([*pieces, text[last:]])
+
+
+def entropy(text: str) -> float:
+    """Return the entropy of a text's characters in bits for each of them."""
+    counts = Counter(text).values()
+    return -sum(n / len(text) * math.log2(n / len(text)) for n in counts) if text else 0.0
+
+
+def _may_match(rule: SecretRule, text: str) -> bool:
+    return rule.word in text if rule.word else _WORDS.search(text) is not None
+
+
+def _matches(rule: SecretRule, text: str) -> list[Secret]:
+    return [
+        Secret(rule.name, match.start(1), match.end(1))
+        for match in rule.pattern.finditer(text)
+        if _is_random(match[1], rule.entropy) and _PLACEHOLDER.search(match[1]) is None
+    ]
+
+
+def _is_random(text: str, least: float) -> bool:
+    """A shape without a telling prefix must mix letters and digits, as names in code rarely do."""
+    if not least:
+        return True
+    return entropy(text) >= least and sum(map(str.isdigit, text)) >= 2
+
+
+def _without_overlaps(secrets: list[Secret]) -> list[Secret]:
+    kept: list[Secret] = []
+    for secret in secrets:
+        if not kept or secret.start >= kept[-1].end:
+            kept.append(secret)
+    return kept
