@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
-from ctxgc.core.compact import FEW, NO_IDS, with_id, without_id
+import pytest
+
+from ctxgc.core.compact import FEW, Ids, enter, leave
 
 
 def test_a_set_keeps_its_order_and_holds_everybody_once_at_any_size() -> None:
-    ids = NO_IDS
+    table: dict[str, Ids] = {}
     for n in (*range(FEW * 3), *range(FEW)):
-        ids = with_id(ids, f"s{n}")
-    assert list(ids) == [f"s{n}" for n in range(FEW * 3)]
+        enter(table, "key", f"s{n}")
+    assert list(table["key"]) == [f"s{n}" for n in range(FEW * 3)]
 
 
-def test_members_leave_at_any_size_and_strangers_change_nothing() -> None:
-    few, many = ("a", "b"), dict.fromkeys("abcdefghijkl")
-    assert (without_id(few, "a"), without_id(few, "z")) == (("b",), ("a", "b"))
-    assert list(without_id(without_id(many, "a"), "z")) == list("bcdefghijkl")
+@pytest.mark.parametrize("size", [2, FEW, FEW + 1, FEW * 3])
+def test_members_leave_at_any_size_and_strangers_change_nothing(size: int) -> None:
+    table: dict[str, Ids] = {}
+    for n in range(size):
+        enter(table, "key", f"s{n}")
+    for gone in ("s0", "s0", "stranger"):
+        leave(table, "key", gone)
+    assert list(table["key"]) == [f"s{n}" for n in range(1, size)]
+    for n in range(1, size):
+        leave(table, "key", f"s{n}")
+    assert table == {}
 
 
 def test_few_are_a_tuple_and_many_are_changed_in_place() -> None:
-    few = with_id(("a",), "b")
-    many = dict.fromkeys("abcdefghijkl")
-    assert isinstance(few, tuple)
-    assert with_id(many, "m") is many
+    table: dict[str, Ids] = {"few": ("a",), "many": dict.fromkeys("abcdefghijkl")}
+    many = table["many"]
+    enter(table, "few", "b")
+    enter(table, "many", "m")
+    leave(table, "many", "a")
+    assert table["few"] == ("a", "b")
+    assert table["many"] is many
+    assert list(many) == list("bcdefghijklm")

@@ -67,7 +67,7 @@ def _holders(heap: Heap, segment: ContextSegment, kinds: frozenset[KeyKind]) -> 
     for key in keys_of(segment):
         if key[0] in kinds:
             for linked in heap.keys.reaches(key):
-                yield from heap.keys.members(linked)
+                yield from heap.keys.members(linked).all()
 
 
 def _way(leads_to: dict[str, str | None], root: str) -> Iterator[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from operator import attrgetter
 
-from ctxgc.core.compact import NO_IDS, Ids, with_id, without_id
+from ctxgc.core.compact import Ids, enter, leave
 from ctxgc.core.segment import ContextSegment
 
 _NONE: Mapping[str, str] = {}
@@ -32,7 +32,7 @@ class Bonds:
         bond = bond_of(segment)
         if bond is None:
             return
-        self.groups[bond] = with_id(self.groups.get(bond, NO_IDS), segment.segment_id)
+        enter(self.groups, bond, segment.segment_id)
         if segment.position < self._top:
             self._unsettled.add(bond)
         else:
@@ -42,15 +42,12 @@ class Bonds:
     def discard(self, segment: ContextSegment) -> None:
         """Take a segment out of its bond."""
         bond = bond_of(segment)
-        group = self.groups.get(bond) if bond is not None else None
-        if bond is None or group is None:
+        if bond is None or bond not in self.groups:
             return
-        rest = without_id(group, segment.segment_id)
-        if rest:
-            self.groups[bond] = rest
+        leave(self.groups, bond, segment.segment_id)
+        if bond in self.groups:
             self._unsettled.add(bond)
         else:
-            del self.groups[bond]
             self._open.pop(bond, None)
 
     def settle(self, segments: Mapping[str, ContextSegment]) -> None:

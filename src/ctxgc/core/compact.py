@@ -1,4 +1,4 @@
-"""Small ordered sets of ids: a tuple while there are few, a dict once there are many.
+"""Small ordered sets: a tuple while there are few members, a dict once there are many.
 
 Most bonds, messages and shared keys have one or two members. A dict for each would weigh more than the
 segments themselves; a tuple of a topic with 100,000 members would be copied 100,000 times.
@@ -6,26 +6,37 @@ segments themselves; a tuple of a topic with 100,000 members would be copied 100
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 FEW = 8
 
-Ids = tuple[str, ...] | dict[str, None]
+K = TypeVar("K")
+T = TypeVar("T")
+Few = tuple[T, ...] | dict[T, None]
+Ids = Few[str]
 
 NO_IDS: Ids = ()
 
 
-def with_id(ids: Ids, new: str) -> Ids:
-    """Return the set with one more member at its end; a large one is changed in place."""
-    if isinstance(ids, dict):
-        ids[new] = None
-        return ids
-    if new in ids:
-        return ids
-    return (*ids, new) if len(ids) < FEW else dict.fromkeys((*ids, new))
+def enter(table: dict[K, Few[T]], key: K, new: T) -> None:
+    """Add a member at the end of the set under a key; one that is there keeps its place."""
+    members = table.get(key)
+    if members is None:
+        table[key] = (new,)
+    elif isinstance(members, dict):
+        members[new] = None
+    elif new not in members:
+        table[key] = (*members, new) if len(members) < FEW else dict.fromkeys((*members, new))
 
 
-def without_id(ids: Ids, gone: str) -> Ids:
-    """Return the set without a member; a large one is changed in place."""
-    if isinstance(ids, dict):
-        ids.pop(gone, None)
-        return ids
-    return tuple(other for other in ids if other != gone) if gone in ids else ids
+def leave(table: dict[K, Few[T]], key: K, gone: T) -> None:
+    """Take a member out of the set under a key, and the key with the last of them."""
+    members = table.get(key)
+    if members is None or gone not in members:
+        return
+    if len(members) == 1:
+        del table[key]
+    elif isinstance(members, dict):
+        del members[gone]
+    else:
+        table[key] = tuple(other for other in members if other != gone)

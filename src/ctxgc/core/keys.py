@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from ctxgc.core.compact import NO_IDS, Ids, with_id, without_id
+from ctxgc.core.compact import NO_IDS, Few, Ids, enter, leave
 from ctxgc.core.segment import REF_TAG, ContextSegment
 
 KeyKind = Literal["path", "tag", "topic"]
@@ -25,36 +25,15 @@ Key = tuple[KeyKind, str, int]
 """Kind, value, and for a file view the number of the card (`WHOLE` for the file itself)."""
 
 
-class Members:
+class Members(NamedTuple):
     """The segments that hold a key, the young apart from the old, each in order of arrival."""
 
-    __slots__ = ("old", "young")
+    young: Ids
+    old: Ids
 
-    def __init__(self) -> None:
-        self.young: Ids = NO_IDS
-        self.old: Ids = NO_IDS
-
-    def enter(self, segment: ContextSegment) -> None:
-        """Enter a segment on the side of its generation, and there only."""
-        self.leave(segment)
-        if segment.generation == "old":
-            self.old = with_id(self.old, segment.segment_id)
-        else:
-            self.young = with_id(self.young, segment.segment_id)
-
-    def leave(self, segment: ContextSegment) -> None:
-        """Take a segment out on either side."""
-        self.old = without_id(self.old, segment.segment_id)
-        self.young = without_id(self.young, segment.segment_id)
-
-    def __iter__(self) -> Iterator[str]:
+    def all(self) -> Iterator[str]:
+        """Return them all, the old first."""
         return chain(self.old, self.young)
-
-    def __len__(self) -> int:
-        return len(self.old) + len(self.young)
-
-
-_NOBODY = Members()
 
 
 def keys_of(segment: ContextSegment) -> list[Key]:
@@ -80,38 +59,38 @@ def cards(line_range: tuple[int, int] | None) -> Iterable[int]:
 class KeyIndex:
     """Which working segments hold which key."""
 
-    __slots__ = ("_cards", "_members")
+    __slots__ = ("_cards", "_old", "_young")
 
     def __init__(self) -> None:
-        self._members: dict[Key, Members] = {}
-        self._cards: dict[str, dict[Key, None]] = {}
+        self._young: dict[Key, Ids] = {}
+        self._old: dict[Key, Ids] = {}
+        self._cards: dict[str, Few[Key]] = {}
 
     def add(self, segment: ContextSegment) -> None:
         """Enter a segment under all its keys."""
+        side = self._old if segment.generation == "old" else self._young
         for key in keys_of(segment):
-            members = self._members.get(key)
-            if members is None:
-                members = self._open(key)
-            members.enter(segment)
+            enter(side, key, segment.segment_id)
+            if key[0] == "path":
+                enter(self._cards, key[1], key)
 
     def discard(self, segment: ContextSegment) -> None:
         """Take a segment out from under all its keys."""
         for key in keys_of(segment):
-            members = self._members.get(key)
-            if members is None:
-                continue
-            members.leave(segment)
-            if not members:
-                self._close(key)
+            leave(self._young, key, segment.segment_id)
+            leave(self._old, key, segment.segment_id)
+            if key[0] == "path" and key not in self._young and key not in self._old:
+                leave(self._cards, key[1], key)
 
     def promote(self, segment: ContextSegment) -> None:
         """Move a segment from the young to the old side of its keys."""
         for key in keys_of(segment):
-            self._members[key].enter(segment)
+            leave(self._young, key, segment.segment_id)
+            enter(self._old, key, segment.segment_id)
 
     def members(self, key: Key) -> Members:
         """Return who holds a key; empty when nobody does."""
-        return self._members.get(key, _NOBODY)
+        return Members(self._young.get(key, NO_IDS), self._old.get(key, NO_IDS))
 
     def reaches(self, key: Key) -> Iterable[Key]:
         """Return the keys whose members a holder of this key is linked to."""
@@ -120,32 +99,17 @@ class KeyIndex:
             return (key,)
         if card == WHOLE:
             return self._cards.get(value, ())
-        whole: Key = ("path", value, WHOLE)
-        return (key, whole) if whole in self._members else (key,)
+        return (key, ("path", value, WHOLE))
 
     def holders_of_path(self, path: str) -> Iterator[str]:
         """Yield the segments of a file, those of the whole file and those of any of its cards."""
         seen: set[str] = set()
         for key in tuple(self._cards.get(path, ())):
-            for segment_id in self._members[key]:
+            for segment_id in self.members(key).all():
                 if segment_id not in seen:
                     seen.add(segment_id)
                     yield segment_id
 
     def keys(self) -> Iterable[Key]:
         """Return all keys that somebody holds."""
-        return self._members.keys()
-
-    def _open(self, key: Key) -> Members:
-        members = self._members[key] = Members()
-        if key[0] == "path":
-            self._cards.setdefault(key[1], {})[key] = None
-        return members
-
-    def _close(self, key: Key) -> None:
-        del self._members[key]
-        if key[0] == "path":
-            siblings = self._cards[key[1]]
-            del siblings[key]
-            if not siblings:
-                del self._cards[key[1]]
+        return {**self._old, **self._young}.keys()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ctxgc.core.compact import NO_IDS, Ids, with_id, without_id
+from ctxgc.core.compact import Ids, enter, leave
 from ctxgc.core.newest import Newest
 from ctxgc.core.segment import ContextSegment
 
@@ -49,7 +49,7 @@ class Recent:
         if segment.failed and segment.superseded_by is None:
             self.errors.put(segment_id, segment.position)
         if segment.task_id is not None:
-            _enter(self.tasks, segment.task_id, segment_id)
+            enter(self.tasks, segment.task_id, segment_id)
         if segment.file_path is not None and segment.access is not None:
             self.files.pop(segment.file_path, None)
             self.files[segment.file_path] = None
@@ -85,7 +85,7 @@ class Recent:
         ):  # fmt: skip
             group.pop(segment_id, None)
         self.errors.discard(segment_id)
-        _drop(self.tasks, segment.task_id, segment_id)
+        leave(self.tasks, segment.task_id or "", segment_id)
         if is_said(segment):
             self._discard_message(segment)
 
@@ -102,18 +102,18 @@ class Recent:
     def _add_message(self, segment: ContextSegment) -> None:
         """Enter a part of a message, which stands where its first part stood when it came in."""
         key, segment_id = message_key(segment), segment.segment_id
-        _enter(self.messages, key, segment_id)
+        enter(self.messages, key, segment_id)
         self._places.put(key, segment.position)
         if is_request(segment):
-            _enter(self.requests, key, segment_id)
+            enter(self.requests, key, segment_id)
             self._request_places.put(key, self._places.place(key))
             if self.first_request is None:
                 self.first_request = key
 
     def _discard_message(self, segment: ContextSegment) -> None:
         key, segment_id = message_key(segment), segment.segment_id
-        _drop(self.messages, key, segment_id)
-        _drop(self.requests, key, segment_id)
+        leave(self.messages, key, segment_id)
+        leave(self.requests, key, segment_id)
         if key not in self.messages:
             self._places.discard(key)
         if key not in self.requests:
@@ -146,17 +146,3 @@ def is_instruction(segment: ContextSegment) -> bool:
 def message_key(segment: ContextSegment) -> str:
     """Return what identifies the message that a segment is part of."""
     return segment.message_id or segment.segment_id
-
-
-def _enter(groups: dict[str, Ids], key: str, segment_id: str) -> None:
-    groups[key] = with_id(groups.get(key, NO_IDS), segment_id)
-
-
-def _drop(groups: dict[str, Ids], key: str | None, segment_id: str) -> None:
-    group = groups.get(key) if key is not None else None
-    if group is not None and key is not None:
-        rest = without_id(group, segment_id)
-        if rest:
-            groups[key] = rest
-        else:
-            del groups[key]
