@@ -22,11 +22,11 @@ from ctxgc.strategies.turns import opens_turn
 
 def set_pinned(w: Workings, name: str, *, pinned: bool) -> None:
     """Pin or unpin a message with all its parts, or a single segment."""
-    message_ids = w.segment_ids(name)
-    if message_ids:
+    is_message = w.view.get(name) is not None
+    if is_message:
         change = w.pinned_messages.add if pinned else w.pinned_messages.discard
         change(name)
-    for segment_id in message_ids or (w.stash.find(name).segment_id,):
+    for segment_id in w.segment_ids(name) if is_message else (w.stash.find(name).segment_id,):
         (w.heap.pin if pinned else w.heap.unpin)(segment_id)
         w.unsaved[segment_id] = None
     save(w)

@@ -50,20 +50,21 @@ class View:
         """Tool calls without a result, each with the message that made it."""
         return dict(self._waiting)
 
-    def check_next(self, message: Message) -> None:
-        """Make sure that a message may come next.
+    def check_next(self, *messages: Message) -> None:
+        """Make sure that messages may come next, all of them together.
 
         Raises:
-            MessageError: with it the history would break a promise that providers insist on.
+            MessageError: with them the history would break a promise that providers insist on.
         """
-        if self.messages and message.format != self.messages[-1].format:
+        formats = {m.format for m in (*self.messages[-1:], *messages)}
+        if len(formats) > 1:
             raise MessageError(
-                f"this session speaks '{self.messages[-1].format}', not '{message.format}'",
+                f"this session speaks '{self.messages[-1].format}', not '{messages[0].format}'",
                 hint="use one session for each format",
                 field="format",
             )
         # What stands before the last group is known to be valid, so only the end is looked at.
-        tail = [*self.messages[self._tail_from :], message]
+        tail = [*self.messages[self._tail_from :], *messages]
         found = check(tail, complete=False)
         serious = [v for v in found if not (self._tail_from and v.promise.endswith("first"))]
         if serious:
@@ -165,14 +166,6 @@ class View:
         if number is None:
             return {}
         return {"number": number, "digest": self.digests[number - 1].hex()}
-
-    def fork(self) -> View:
-        """Return a view that goes on from this one without touching it."""
-        twin = View()
-        twin.messages = list(self.messages)
-        twin._waiting, twin._tail_from = dict(self._waiting), self._tail_from
-        twin._next_place = self._next_place
-        return twin
 
     def shared_with(self, messages: Sequence[Message]) -> int:
         """Return how many messages a history shares with what came in, from the beginning."""
