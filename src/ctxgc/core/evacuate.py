@@ -20,6 +20,7 @@ NAME_SHARE = 0.15
 GAP = "[...]"
 
 _FIELD_END = re.compile(r"[,;}\])\s]")
+_BETWEEN_NAMES = re.compile(r"[^\w$~@./:\\#-]")
 
 
 class Evacuation(msgspec.Struct, frozen=True):
@@ -91,10 +92,12 @@ def _cost(piece: str) -> float:
 
 
 def _field_end(line: str, start: int) -> int:
-    ends = [
-        match.end() for match in _FIELD_END.finditer(line, start + MAX_LINE // 2, start + MAX_LINE)
-    ]
-    return ends[-1] if ends else start + MAX_LINE
+    """Return where to cut: after a field, else between two names, else where the room ends."""
+    for mark, first in ((_FIELD_END, start + MAX_LINE // 2), (_BETWEEN_NAMES, start)):
+        ends = [match.end() for match in mark.finditer(line, first, start + MAX_LINE)]
+        if ends:
+            return ends[-1]
+    return start + MAX_LINE
 
 
 def _with_gaps(pieces: list[str], kept: list[int]) -> str:
