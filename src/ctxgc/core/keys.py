@@ -59,16 +59,17 @@ def cards(line_range: tuple[int, int] | None) -> Iterable[int]:
 class KeyIndex:
     """Which working segments hold which key."""
 
-    __slots__ = ("_cards", "_old", "_young")
+    __slots__ = ("_cards", "old", "young")
 
     def __init__(self) -> None:
-        self._young: dict[Key, Ids] = {}
-        self._old: dict[Key, Ids] = {}
+        self.young: dict[Key, Ids] = {}
+        """The young holders of each key, in order of arrival; for reading only, as is `old`."""
+        self.old: dict[Key, Ids] = {}
         self._cards: dict[str, Few[Key]] = {}
 
     def add(self, segment: ContextSegment) -> None:
         """Enter a segment under all its keys."""
-        side = self._old if segment.generation == "old" else self._young
+        side = self.old if segment.generation == "old" else self.young
         for key in keys_of(segment):
             enter(side, key, segment.segment_id)
             if key[0] == "path":
@@ -77,20 +78,20 @@ class KeyIndex:
     def discard(self, segment: ContextSegment) -> None:
         """Take a segment out from under all its keys."""
         for key in keys_of(segment):
-            leave(self._young, key, segment.segment_id)
-            leave(self._old, key, segment.segment_id)
-            if key[0] == "path" and key not in self._young and key not in self._old:
+            leave(self.young, key, segment.segment_id)
+            leave(self.old, key, segment.segment_id)
+            if key[0] == "path" and key not in self.young and key not in self.old:
                 leave(self._cards, key[1], key)
 
     def promote(self, segment: ContextSegment) -> None:
         """Move a segment from the young to the old side of its keys."""
         for key in keys_of(segment):
-            leave(self._young, key, segment.segment_id)
-            enter(self._old, key, segment.segment_id)
+            leave(self.young, key, segment.segment_id)
+            enter(self.old, key, segment.segment_id)
 
     def members(self, key: Key) -> Members:
         """Return who holds a key; empty when nobody does."""
-        return Members(self._young.get(key, NO_IDS), self._old.get(key, NO_IDS))
+        return Members(self.young.get(key, NO_IDS), self.old.get(key, NO_IDS))
 
     def reaches(self, key: Key) -> Iterable[Key]:
         """Return the keys whose members a holder of this key is linked to."""
@@ -112,4 +113,4 @@ class KeyIndex:
 
     def keys(self) -> Iterable[Key]:
         """Return all keys that somebody holds."""
-        return {**self._old, **self._young}.keys()
+        return {**self.old, **self.young}.keys()

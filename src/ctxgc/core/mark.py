@@ -104,7 +104,7 @@ def _bonds_with_old(heap: Heap) -> set[str]:
 def _has_old(heap: Heap, key: Key, answers: dict[Key, bool]) -> bool:
     if key not in answers:
         index = heap.keys
-        answers[key] = any(index.members(linked).old for linked in index.reaches(key))
+        answers[key] = any(linked in index.old for linked in index.reaches(key))
     return answers[key]
 
 
@@ -150,11 +150,10 @@ class _Walk:
         for linked in index.reaches(key):
             if linked not in swept:
                 swept.add(linked)
-                members = index.members(linked)
-                if members.old and not self.young_only:
-                    self._reach(members.old, origin, shared=True)
-                if members.young:
-                    self._reach(members.young, origin, shared=True)
+                if linked in index.old and not self.young_only:
+                    self._reach(index.old[linked], origin, shared=True)
+                if linked in index.young:
+                    self._reach(index.young[linked], origin, shared=True)
 
     def _reach(self, ids: Iterable[str], origin: str | None, *, shared: bool = False) -> None:
         came_from, peek, push = self.came_from, self.heap.peek, self.stack.append

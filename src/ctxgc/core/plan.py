@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from sys import intern
 from typing import Literal, get_args
 
 import msgspec
@@ -17,7 +18,7 @@ IN_PLACE: tuple[Action, ...] = ("evacuate", "compress")
 """The actions that leave something smaller in the segment's place, so that its bond stays whole."""
 
 
-class PruningCandidate(msgspec.Struct, frozen=True, kw_only=True):
+class PruningCandidate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A segment that may leave, with the reason why.
 
     `score` is its keep_score; `freed` what its action wins, net of the text that stays in its place;
@@ -153,7 +154,7 @@ def reason_for(segment: ContextSegment, age: float, *, reachable: bool, score: f
     seen = "never referenced" if not refs else f"referenced {refs} time{'s' if refs > 1 else ''}"
     facts = f"{verdict}; {segment.type}, {age_text(age)} old, {seen}"
     if segment.superseded_by is None:
-        return facts
+        return intern(facts)  # many share theirs
     how = _HOW.get(segment.superseded_how or "", "superseded")
     return f"{facts}, {how} by {segment.superseded_by}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 
 from ctxgc.core.analysis import Analysis
 from ctxgc.core.bonds import bond_of
@@ -23,12 +24,12 @@ class Planner:
         self._reached = analysis.marks.came_from
         self._shrinker = Shrinker(self._heap, options)
         self._bonds: dict[str, tuple[str, ...]] = {}
-        self._garbage: dict[str, PruningCandidate] = {}
+        self._bonded: dict[str, PruningCandidate] = {}
 
     def plan(self, need: int | None) -> PruningPlan:
         """Return the plan that frees `need` tokens, or all garbage when no need is given."""
         chosen = self._choose(need)
-        taken = {candidate.segment_id: candidate.action for candidate in chosen}
+        taken = {c.segment_id: c.action for c in chosen if c.reachable}
         stubs = self._shrinker.stubs
         return assemble(
             chosen,
@@ -48,6 +49,9 @@ class Planner:
     def candidates(self) -> Iterator[PruningCandidate]:
         """Yield what may leave, first to go first; of a live bond only what leaves before the rest."""
         yield from self.garbage()
+        # Nothing reachable is looked at before all garbage has been offered.
+        leaving, order = self._shrinker.leaving, self._analysis.order
+        leaving.update(segment.segment_id for segment in takewhile(self._is_garbage, order))
         done: set[str] = set()
         for segment in self._analysis.order:
             if segment.segment_id not in done and self._is_live(segment):
@@ -56,10 +60,7 @@ class Planner:
 
     def garbage(self) -> Iterator[PruningCandidate]:
         """Yield what the roots do not reach, first to go first."""
-        for segment in self._analysis.order:
-            if self._is_live(segment):
-                return
-            yield self._gone(segment)
+        return map(self._gone, takewhile(self._is_garbage, self._analysis.order))
 
     def _find(self, segment_id: str) -> PruningCandidate | None:
         if segment_id not in self._analysis.scores:
@@ -69,11 +70,12 @@ class Planner:
 
     def _gone(self, segment: ContextSegment) -> PruningCandidate:
         """Garbage is asked for by itself and again by each partner of its bond: it is made once."""
-        known = self._garbage.get(segment.segment_id)
+        known = self._bonded.get(segment.segment_id)
         if known is None:
             action: Action = "delete" if self._may_delete(segment) else "stash"
             known = self._make(segment, action, segment.tokens or 0, live=False)
-            self._garbage[segment.segment_id] = known
+            if len(known.bond) > 1:
+                self._bonded[segment.segment_id] = known
         return known
 
     def _may_delete(self, segment: ContextSegment) -> bool:
@@ -89,10 +91,12 @@ class Planner:
         for member in map(self._heap.get, members):
             found = self._shrinker.shrink(member)
             if found is not None:
+                self._shrinker.leaving.add(member.segment_id)
                 smaller.append(self._make(member, found.action, found.freed, live=True))
         return smaller or [self._stash(segment)]
 
     def _stash(self, segment: ContextSegment) -> PruningCandidate:
+        self._shrinker.leaving.add(segment.segment_id)
         return self._make(segment, "stash", segment.tokens or 0, live=True)
 
     def _make(
@@ -100,7 +104,6 @@ class Planner:
     ) -> PruningCandidate:
         age = (self._analysis.state.now - segment.created_at).total_seconds()
         score = self._analysis.scores[segment.segment_id]
-        self._shrinker.leaving.add(segment.segment_id)
         return PruningCandidate(
             segment_id=segment.segment_id,
             score=score,
@@ -125,22 +128,25 @@ class Planner:
             known = self._bonds[bond] = tuple(member.segment_id for member in members)
         return known
 
+    def _is_garbage(self, segment: ContextSegment) -> bool:
+        return not self._is_live(segment)
+
     def _is_live(self, segment: ContextSegment) -> bool:
         if self._analysis.scope == "minor" and segment.generation == "old":
             return True
         return segment.segment_id in self._reached
 
-    def _proposals(self, chosen: dict[str, Action]) -> list[PruningCandidate]:
+    def _proposals(self, taken: dict[str, Action]) -> list[PruningCandidate]:
         """Reachable, long and cold: cold but important, so worth a summary."""
         verbose = self._options.verbose_tokens
         return [
             self._proposal(segment)
             for segment in self._analysis.order
-            if (segment.tokens or 0) >= verbose and self._is_worth_a_summary(segment, chosen)
+            if (segment.tokens or 0) >= verbose and self._is_worth_a_summary(segment, taken)
         ]
 
-    def _is_worth_a_summary(self, segment: ContextSegment, chosen: dict[str, Action]) -> bool:
-        if segment.segment_id in chosen or not self._is_live(segment):
+    def _is_worth_a_summary(self, segment: ContextSegment, taken: dict[str, Action]) -> bool:
+        if segment.segment_id in taken or not self._is_live(segment):
             return False
         return self._shrinker.may_compress(segment)
 

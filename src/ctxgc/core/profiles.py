@@ -142,7 +142,7 @@ def _kinds(segment: ContextSegment) -> tuple[str, ...]:
 
 def default_values(context: ScoreContext, weights: Weights) -> ValuesOf:
     """Bounded recency and age in steps, type, references, touches, soft links, tenure, refetch cost."""
-    ages, soft = _ages(context, weights), context.soft
+    ages, step, soft = _ages_by_clock(context, weights), context.step, context.soft
     recency, age, half_life = weights["recency"], weights["age"], weights["half_life_steps"]
     references, touches, mentions = weights["references"], weights["touches"], weights["soft"]
     tenure = weights["tenure"]
@@ -150,7 +150,10 @@ def default_values(context: ScoreContext, weights: Weights) -> ValuesOf:
     by_access = {access: weights["refetch"] * cost for access, cost in REFETCH_COST.items()}
 
     def values(segment: ContextSegment) -> Values:
-        idle, since_creation = ages(segment)
+        if step is None:
+            idle, since_creation = ages(segment)
+        else:
+            idle, since_creation = step - segment.last_touched_step, step - segment.created_step
         refs, touched = segment.refcount, segment.touches
         return (
             recency * 0.5 ** (idle / half_life) if idle > 0 else recency,
@@ -166,13 +169,11 @@ def default_values(context: ScoreContext, weights: Weights) -> ValuesOf:
     return values
 
 
-def _ages(
+def _ages_by_clock(
     context: ScoreContext, weights: Weights
 ) -> Callable[[ContextSegment], tuple[float, float]]:
-    """Return what gives a segment's steps since its last touch and since its creation."""
-    step, now, pace = context.step, context.now, weights["seconds_per_step"]
-    if step is not None:
-        return lambda s: (step - s.last_touched_step, step - s.created_step)
+    """Return what gives the time since a segment's last touch and since its creation, in steps."""
+    now, pace = context.now, weights["seconds_per_step"]
     return lambda s: (
         (now - s.last_touched_at).total_seconds() / pace,
         (now - s.created_at).total_seconds() / pace,
