@@ -23,10 +23,11 @@ _WHOLE = lcm(*range(1, RARE + 1))
 class Mentions:
     """An index from rare identifiers to the working segments that hold them, oldest first."""
 
-    __slots__ = ("_holders",)
+    __slots__ = ("_common", "_holders")
 
     def __init__(self) -> None:
         self._holders: dict[str, tuple[str, ...]] = {}
+        self._common: dict[str, None] = {}
 
     def add(self, segment_id: str, text: str) -> list[str]:
         """Enter a text and return whom it mentions: at most `MAX_TOUCHED` holders of its rare names."""
@@ -38,7 +39,10 @@ class Mentions:
                 holders[identifier] = (segment_id,)
             elif known:
                 mentioned.update(dict.fromkeys(known))
-                holders[identifier] = (*known, segment_id) if len(known) < RARE else _COMMON
+                if len(known) < RARE:
+                    holders[identifier] = (*known, segment_id)
+                else:
+                    self.restate_common((identifier,))
         mentioned.pop(segment_id, None)
         return list(mentioned)[-MAX_TOUCHED:]
 
@@ -62,12 +66,14 @@ class Mentions:
         return self._holders.get(identifier) == _COMMON
 
     def common(self) -> list[str]:
-        """Return the identifiers that are common."""
-        return [name for name, holders in self._holders.items() if not holders]
+        """Return the identifiers that are common, in the order in which they became so."""
+        return list(self._common)
 
     def restate_common(self, names: Iterable[str]) -> None:
-        """Carry over what was common before this index was opened."""
-        self._holders.update(dict.fromkeys(names, _COMMON))
+        """Take these for common, and forget their holders."""
+        common = dict.fromkeys(names)
+        self._common.update(common)
+        self._holders.update(dict.fromkeys(common, _COMMON))
 
     def soft_weights(self, held: Iterable[str]) -> dict[str, float]:
         """Return for each segment how strongly rare identifiers tie it to the given ones.
