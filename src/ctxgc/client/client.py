@@ -20,7 +20,7 @@ from ctxgc.client.recall import RECALL_NAMES
 from ctxgc.client.setup import Setup, open_conversation
 from ctxgc.client.subagent import SubagentResult, check_depth, hand_over, inherit
 from ctxgc.client.tool import Tool, make_tool
-from ctxgc.config import GCConfig, Profile, load_profile
+from ctxgc.config import GCConfig, load_profile
 from ctxgc.errors import ClientError, InputError
 from ctxgc.session import Session
 from ctxgc.strategies.base import GCPlugin, GCResult
@@ -100,6 +100,7 @@ class ChatClient:
             recall=recall,
             max_rounds=max_rounds,
             tool_workers=tool_workers,
+            owns_sdk=sdk is None,
         )
         self.close()
         self._open(setup)
@@ -160,7 +161,7 @@ class ChatClient:
     def spawn_subagent(
         self,
         task: str,
-        profile: str | Profile | None = None,
+        profile: str | None = None,
         inline_config: Mapping[str, Any] | None = None,
     ) -> SubagentResult:
         """Give a task to a subagent with its own session and return what it says in the end.
@@ -174,7 +175,7 @@ class ChatClient:
         """
         talk, setup = self._connected(), self._setup
         check_depth(setup.depth)
-        chosen = load_profile(profile) if isinstance(profile, str) else profile
+        chosen = load_profile(profile) if profile is not None else None
         own = tuple(tool for tool in talk.toolbox if tool.name not in RECALL_NAMES)
         now = inherit(msgspec.structs.replace(setup, tools=own), chosen, inline_config)
         with ChatClient() as child:
@@ -205,14 +206,10 @@ class ChatClient:
         return self._connected().session
 
     def close(self) -> None:
-        """Close the session. A store that was handed in as an object stays open."""
+        """Close the session; a store or an SDK client that was handed in as an object stays open."""
         talk, self._talk = self._talk, None
-        if talk is None:
-            return
-        if self._setup.owns_store:
-            talk.session.close()
-        else:
-            talk.session.flush()
+        if talk is not None:
+            self._setup.close(talk.session)
 
     def __enter__(self) -> Self:
         return self

@@ -62,6 +62,10 @@ class Provider(Protocol):
         """Ask the model; with `on_text` the answer is streamed to it piece by piece."""
         ...
 
+    def close(self) -> None:
+        """Let go of the connections."""
+        ...
+
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     """What the three providers have in common: an SDK client, a model, options of each request."""
@@ -74,6 +78,10 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     def with_model(self, model: str) -> Self:
         """Return the same endpoint with another model."""
         return msgspec.structs.replace(self, model=model)
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self.sdk.close()
 
     def given(self, **fields: Any) -> dict[str, Any]:
         """Return the fields of a request: the caller's options win, and what is None is left out."""

@@ -12,6 +12,7 @@ from ctxgc.wire import Overflow, parse_overflow
 
 MOST_RETRIES = 3
 _STEP = 0.8
+_BLIND_STEP = 0.6  # when the provider does not say by how much
 _MARGIN = 0.95
 _LARGEST = 5
 
@@ -51,11 +52,10 @@ class Relief:
             raise self._refusal(overflow, "nothing more can leave") from error
 
     def _next_target(self, now: int, overflow: Overflow) -> int:
-        usual = self._session.usage().target_tokens
-        bounds = [now * _STEP, usual if usual < now else now * _STEP]
+        bounds = [now * _BLIND_STEP, self._session.usage().target_tokens]
         if overflow.used and overflow.limit and overflow.used > overflow.limit:
             excess = overflow.used - overflow.limit
-            bounds += [now * overflow.limit / overflow.used * _MARGIN, (now - excess) * _MARGIN]
+            bounds[0] = min(now * overflow.limit / overflow.used, now - excess) * _MARGIN
         if self._target is not None:
             bounds.append(self._target * _STEP)
         self._target = max(0, int(min(bounds)))

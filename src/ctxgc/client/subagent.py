@@ -56,6 +56,7 @@ def inherit(
     changes: dict[str, Any] = {
         "tools": choose_tools(parent.tools, profile),
         "session": {**parent.session, **own},
+        "owns_sdk": False,
         "depth": parent.depth + 1,
     }
     if profile is not None and profile.system_instructions is not None:
