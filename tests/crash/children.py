@@ -29,7 +29,8 @@ class Child:
         self.status: int | None = None
 
     def go(self) -> None:
-        """Let it start."""
+        """Let it start; closing would not do, for children that were forked later hold it too."""
+        os.write(self._gate, b"go")
         os.close(self._gate)
 
     def kill(self) -> None:
@@ -52,7 +53,7 @@ def _work(work: Callable[[int], None], gate: int, pipe: int) -> None:
         select.select([gate], [], [])  # not `read`, which may have a fault injected
         work(pipe)
         code = 0
-    except BaseException:
+    except BaseException:  # noqa: BLE001 (nothing may leave a forked child)
         traceback.print_exc()
     finally:
         os._exit(code)

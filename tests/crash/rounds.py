@@ -10,6 +10,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import TypeVar
 
@@ -30,7 +31,7 @@ def at_random_moments(url: str, rounds: int, random: Random) -> dict[str, int]:
     """Kill a writer at a random moment, again and again on one store."""
     revision = acknowledged = 0
     for _ in range(rounds):
-        child = Child(lambda pipe, first=revision + 1: run(url, first, 10_000, pipe))  # type: ignore[misc]
+        child = Child(partial(run, url, revision + 1, 10_000))
         child.go()
         time.sleep(random.uniform(0.0, 0.06))
         child.kill()
@@ -43,12 +44,13 @@ def at_random_moments(url: str, rounds: int, random: Random) -> dict[str, int]:
 def at_system_calls(url: str, rounds: int, random: Random) -> dict[str, int]:
     """Kill a writer at its Nth system call: a sample of all N, or all of them."""
     revision = acknowledged = kills = 0
-    numbers = itertools.count(1) if rounds <= 0 else sorted(random.sample(range(1, 130), rounds))
+    calls = range(1, 40 if url.startswith("json") else 150)
+    numbers = itertools.count(1) if rounds <= 0 else sorted(random.sample(calls, rounds))
     for number in numbers:
-        child = Child(lambda pipe, first=revision + 1: run(url, first, COMMITS, pipe))  # type: ignore[misc]
+        child = Child(partial(run, url, revision + 1, COMMITS))
         tracer = inject(child, f"{CALLS}:signal=SIGKILL:when={number}")
         child.go()
-        done = [each for each in child.acknowledged()]
+        done = child.acknowledged()
         tracer.wait()
         ended = bool(done) and done[-1] == 0
         done = [each for each in done if each]
@@ -64,7 +66,7 @@ def with_errors(url: str, rounds: int, random: Random) -> dict[str, int]:
     revision = errors = 0
     for number in range(rounds):
         error = ERRORS[number % len(ERRORS)]
-        child = Child(lambda pipe, first=revision + 1: _stubborn(url, first, pipe))  # type: ignore[misc]
+        child = Child(partial(_stubborn, url, revision + 1))
         tracer = inject(child, f"{FAILING}:error={error}:when={random.randint(1, 90)}")
         child.go()
         done = child.acknowledged()
@@ -82,11 +84,8 @@ def _stubborn(url: str, first: int, pipe: int) -> None:
     for number in range(first, first + COMMITS):
         if number > first:
             assert _until_it_works(pipe, lambda: held(store)) == expected(number - 1)
-        before = number - 1
-        revision = _until_it_works(
-            pipe, lambda: store.commit(SESSION, batch(before + 1), expect=before)
-        )
-        assert revision == number
+        commit = partial(store.commit, SESSION, batch(number), expect=number - 1)
+        assert _until_it_works(pipe, commit) == number
         acknowledge(pipe, number)
     store.close()
 

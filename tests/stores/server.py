@@ -45,8 +45,8 @@ class OwnServer:
     def kill(self) -> None:
         """Kill it without warning, as a power cut does."""
         process = self._server.get_postmaster_info().process
-        family = [*process.children(recursive=True), process]
-        for member in family:
+        family = [process, *process.children(recursive=True)]
+        for member in family:  # the parent first, so that it starts no new ones
             with contextlib.suppress(Exception):
                 member.kill()
         for member in family:
@@ -62,22 +62,24 @@ class OwnServer:
 
 
 @contextlib.contextmanager
+def own_server() -> Iterator[OwnServer]:
+    """Give a running server in a directory that its own user can enter, which pytest's is not."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        server = OwnServer(Path(folder))
+        server.start()
+        yield server
+        server.stop()
+
+
+@contextlib.contextmanager
 def fresh_database() -> Iterator[str]:
     """Give the address of an empty database that is gone afterwards."""
     psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
     with contextlib.ExitStack() as stack:
-        url = DSN or _own_url(stack)
+        url = DSN or stack.enter_context(own_server()).url()
         name = f"ctxgc_test_{secrets.token_hex(6)}"
         with psycopg.connect(url, autocommit=True) as db:
             db.execute(f"CREATE DATABASE {name}")
         yield urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
         with psycopg.connect(url, autocommit=True) as db:
             db.execute(f"DROP DATABASE {name} WITH (FORCE)")
-
-
-def _own_url(stack: contextlib.ExitStack) -> str:
-    folder = stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True))
-    server = OwnServer(Path(folder))
-    server.start()
-    stack.callback(server.stop)
-    return server.url()
