@@ -1,0 +1,72 @@
+"""What the commands write: text for people, JSON for programs, and errors in one line."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from typing import IO, Any, TypeVar
+
+import click
+
+from ctxgc.errors import CtxgcError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+FOUND_PROBLEMS = 1
+BAD_USAGE = 2
+
+
+class CliError(click.ClickException):
+    """An error of ctxgc as the command line shows it: one line, with the next step."""
+
+    exit_code = FOUND_PROBLEMS
+
+    def __init__(self, error: CtxgcError, *, as_json: bool) -> None:
+        super().__init__(error.message)
+        self._error = error
+        self._as_json = as_json
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Write the error: JSON to where results go, text to where errors go."""
+        if self._as_json:
+            write_json(self._error.to_dict())
+            return
+        following = f" (next: {self._error.hint})" if self._error.hint else ""
+        line = " ".join(f"{self.message}{following}".split())
+        click.echo(f"{paint('error:', 'red')} {line}", file=file, err=file is None)
+
+
+def output_options(command: F) -> F:
+    """Give a command `--json` and `--quiet`; it gets `as_json` and `quiet`."""
+    command = click.option(
+        "--quiet", "-q", is_flag=True, help="Write nothing; the exit code tells."
+    )(command)
+    return click.option(
+        "--json", "as_json", is_flag=True, is_eager=True, callback=_note, help="Write JSON."
+    )(command)
+
+
+def write_json(value: Any) -> None:
+    """Write a value as JSON that people can read too."""
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+
+
+def write_table(rows: Sequence[Sequence[str]], *, indent: str = "  ") -> None:
+    """Write rows with their columns aligned; the last column runs free."""
+    columns = range(len(rows[0]) - 1) if rows else ()
+    widths = [max(len(row[column]) for row in rows) for column in columns]
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        click.echo((indent + "  ".join([*cells, row[-1]])).rstrip())
+
+
+def paint(text: str, colour: str) -> str:
+    """Return the text in a colour, unless NO_COLOR is set; click strips it where nobody sees it."""
+    return text if os.environ.get("NO_COLOR") else click.style(text, fg=colour)
+
+
+def _note(ctx: click.Context, _: click.Parameter, value: bool) -> bool:
+    # Kept where the group finds it when the command fails.
+    ctx.meta["ctxgc.json"] = value
+    return value
