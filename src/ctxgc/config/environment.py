@@ -43,6 +43,8 @@ def environment_values(
         ConfigError: a variable holds something that its key cannot be.
     """
     found = variables_in_use(kind, env)
+    if not found:  # looking at the fields costs a session more than all the rest of its start
+        return {}
     env = os.environ if env is None else env
     fields = {field.name: field for field in msgspec.structs.fields(kind)}
     return {key: _parse(name, env[name], fields[key]) for key, name in found.items()}
