@@ -100,7 +100,8 @@ class JsonDisk:
 
     def _reload(self) -> StoreReport | None:
         data, log = self._read(self.path), self._read(self.journal)
-        self._contents = parse(self.path, data, now()) if data else Contents(Tables())
+        exists = self._stamp(self.path) is not None
+        self._contents = parse(self.path, data, now()) if exists else Contents(Tables())
         self._end = 0
         problem = self._contents.report
         if log and journal.generation_of(self.journal, log) >= self._contents.generation:

@@ -22,6 +22,8 @@ def parse(path: Path, data: bytes, now: datetime) -> Contents:
     Raises:
         StoreVersionError: a newer ctxgc wrote it.
     """
+    if not data:
+        return Contents(Tables(), report=StoreReport(kind="edited", message=f"{path} is empty"))
     try:
         whole = json.loads(data)
     except (ValueError, RecursionError) as error:
