@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from ctxgc.errors import StoreBusyError, StoreVersionError
 from ctxgc.stores import Drop, Put, json_disk, open_store
 from ctxgc.stores.files import FileLock
 from ctxgc.stores.json_store import JsonStore
+from tests.requirements import requirement
 from tests.stores.places import segment
 
 
@@ -33,6 +36,7 @@ def _filled(path: Path, count: int = 3) -> JsonStore:
     return store
 
 
+@requirement("S0.storage.stash-json", "S0.storage.structure")
 def test_a_closed_store_is_one_readable_file_with_whole_segments(path: Path) -> None:
     _filled(path, 2).close()
     saved = json.loads(path.read_text(encoding="utf-8"))
@@ -44,6 +48,7 @@ def test_a_closed_store_is_one_readable_file_with_whole_segments(path: Path) -> 
     assert _names(path.parent) == ["stash.json", "stash.json.lock"]
 
 
+@requirement("S0.storage.path-default")
 def test_the_default_path_is_the_one_of_the_seed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -60,6 +65,29 @@ def test_all_files_are_private(path: Path) -> None:
     modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in path.parent.iterdir()}
     names = ["stash.json", "stash.json.journal", "stash.json.lock"]
     assert modes == dict.fromkeys(names, 0o600)
+
+
+@requirement("S0.storage.path-configurable")
+def test_the_path_can_be_chosen(tmp_path: Path) -> None:
+    store = open_store(f"json:{tmp_path}/elsewhere/mine.json")
+    store.commit("a", [Put("segments", "k", segment("x", "k"))])
+    store.close()
+    assert _names(tmp_path / "elsewhere") == ["mine.json", "mine.json.lock"]
+
+
+@requirement("S0.storage.no-sql-needed")
+def test_the_default_store_loads_no_database(tmp_path: Path) -> None:
+    program = (
+        "import sys; from ctxgc.stores import Put, open_store\n"
+        "store = open_store(); store.commit('a', [Put('segments', 'k', {'text': 'red fox'})])\n"
+        "assert store.search('fox')[0].key == 'k'; store.close()\n"
+        "print([name for name in ('sqlite3', 'psycopg', 'numpy') if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path, capture_output=True, check=True, encoding="utf-8",
+    )  # fmt: skip
+    assert done.stdout == "[]\n"
 
 
 def test_a_plain_file_of_the_seed_opens(path: Path) -> None:
