@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import cached_property
 from itertools import pairwise
 
 import msgspec
@@ -24,20 +26,80 @@ class Hop(msgspec.Struct, frozen=True):
     via: str
 
 
-class Analysis(msgspec.Struct, frozen=True):
+class Analysis:
     """Roots, marks and scores of one heap at one moment.
 
-    `order` lists the segments that are no roots in the order in which they would leave.
+    What no root reaches is scored and sorted at once; the reachable only when somebody asks, since most
+    collections find garbage enough.
     """
 
-    state: GCState
-    scope: Scope
-    roots: RootSet
-    marks: Marks
-    scores: dict[str, float]
-    order: list[ContextSegment]
-    scorer: KeepScore
-    context: ScoreContext
+    def __init__(
+        self,
+        state: GCState,
+        scope: Scope,
+        *,
+        roots: RootSet,
+        marks: Marks,
+        scorer: KeepScore,
+        context: ScoreContext,
+    ) -> None:
+        self.state = state
+        self.scope = scope
+        self.roots = roots
+        self.marks = marks
+        self.scorer = scorer
+        self.context = context
+        self._scores: dict[str, float] = {}
+        self._live, superseded, other = _sorted_out(self)
+        self.garbage = [*self._by_score(superseded), *self._by_score(other)]
+
+    @cached_property
+    def live(self) -> list[ContextSegment]:
+        """The reachable segments that are no roots, lowest score first, then oldest."""
+        return self._by_score(self._live)
+
+    @property
+    def order(self) -> list[ContextSegment]:
+        """The segments that are no roots in the order in which they would leave."""
+        return [*self.garbage, *self.live]
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """The keep_score of every segment that is no root."""
+        _ = self.live  # asking for them is what scores them
+        return self._scores
+
+    def score(self, segment_id: str) -> float:
+        """Return the keep_score of a segment that may leave."""
+        known = self._scores.get(segment_id)
+        return self.scores[segment_id] if known is None else known
+
+    def may_leave(self, segment_id: str) -> bool:
+        """Tell whether a segment is within the scope and no root."""
+        segment = self.state.heap.peek(segment_id)
+        if segment is None or segment.tier != "working" or segment_id in self.roots:
+            return False
+        index = self.state.heap.index
+        return self.scope != "minor" or segment_id in index.young or segment_id in index.touched_old
+
+    def cold(self, is_cold: Callable[[ContextSegment], bool]) -> list[ContextSegment]:
+        """Return the reachable segments for which this is true, lowest score first."""
+        found = [segment for segment in self._live if is_cold(segment)]
+        if not found:
+            return []
+        return sorted(found, key=lambda segment: self.score(segment.segment_id))
+
+    def is_live(self, segment: ContextSegment) -> bool:
+        """Tell whether a segment counts as reachable: marked, or old in a minor collection."""
+        if self.scope == "minor" and segment.generation == "old":
+            return True
+        return segment.segment_id in self.marks.came_from
+
+    def _by_score(self, segments: list[ContextSegment]) -> list[ContextSegment]:
+        values = self.scorer.all(segments, self.context)
+        _level_bonds(segments, values)
+        self._scores.update(zip([s.segment_id for s in segments], values, strict=True))
+        return [segments[n] for n in sorted(range(len(segments)), key=values.__getitem__)]
 
     def is_reachable(self, segment_id: str) -> bool:
         """Tell whether the roots reach a segment."""
@@ -82,12 +144,25 @@ def analyze(state: GCState, options: EngineOptions, scope: Scope = "major") -> A
         task_dependencies=state.task_dependencies,
         soft=state.heap.mentions.soft_weights(roots),
     )
-    segments = [s for s in in_scope(state.heap, scope) if s.segment_id not in roots]
-    values = scorer.all(segments, context)
-    _level_bonds(segments, values)
-    scores = dict(zip([s.segment_id for s in segments], values, strict=True))
-    order = _by_leaving(segments, values, marks, scope)
-    return Analysis(state, scope, roots, marks, scores, order, scorer, context)
+    return Analysis(state, scope, roots=roots, marks=marks, scorer=scorer, context=context)
+
+
+def _sorted_out(analysis: Analysis) -> tuple[list[ContextSegment], ...]:
+    """Return what may leave, in order of arrival: the live, the superseded and the other garbage."""
+    live: list[ContextSegment] = []
+    superseded: list[ContextSegment] = []
+    garbage: list[ContextSegment] = []
+    roots, is_live = analysis.roots, analysis.is_live
+    for segment in in_scope(analysis.state.heap, analysis.scope):
+        if segment.segment_id in roots:
+            continue
+        if is_live(segment):
+            live.append(segment)
+        elif segment.superseded_by is None:
+            garbage.append(segment)
+        else:
+            superseded.append(segment)
+    return live, superseded, garbage
 
 
 def _level_bonds(segments: list[ContextSegment], scores: list[float]) -> None:
@@ -100,23 +175,3 @@ def _level_bonds(segments: list[ContextSegment], scores: list[float]) -> None:
     for place, bond in enumerate(bonds):
         if bond is not None:
             scores[place] = best[bond]
-
-
-def _by_leaving(
-    segments: list[ContextSegment], scores: list[float], marks: Marks, scope: Scope
-) -> list[ContextSegment]:
-    """Superseded garbage, other garbage, then the reachable; lowest score first, then oldest."""
-    superseded: list[int] = []
-    garbage: list[int] = []
-    live: list[int] = []
-    reached = marks.came_from
-    for place, segment in enumerate(segments):
-        if segment.segment_id in reached or (scope == "minor" and segment.generation == "old"):
-            live.append(place)
-        elif segment.superseded_by is None:
-            garbage.append(place)
-        else:
-            superseded.append(place)
-    for places in (superseded, garbage, live):
-        places.sort(key=scores.__getitem__)
-    return [segments[place] for place in (*superseded, *garbage, *live)]

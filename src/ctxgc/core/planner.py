@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import takewhile
 
 from ctxgc.core.analysis import Analysis
 from ctxgc.core.bonds import bond_of
@@ -21,7 +20,6 @@ class Planner:
         self._analysis = analysis
         self._options = options
         self._heap = analysis.state.heap
-        self._reached = analysis.marks.came_from
         self._shrinker = Shrinker(self._heap, options)
         self._bonds: dict[str, tuple[str, ...]] = {}
         self._bonded: dict[str, PruningCandidate] = {}
@@ -50,23 +48,22 @@ class Planner:
         """Yield what may leave, first to go first; of a live bond only what leaves before the rest."""
         yield from self.garbage()
         # Nothing reachable is looked at before all garbage has been offered.
-        leaving, order = self._shrinker.leaving, self._analysis.order
-        leaving.update(segment.segment_id for segment in takewhile(self._is_garbage, order))
+        self._shrinker.leaving.update(segment.segment_id for segment in self._analysis.garbage)
         done: set[str] = set()
-        for segment in self._analysis.order:
-            if segment.segment_id not in done and self._is_live(segment):
+        for segment in self._analysis.live:
+            if segment.segment_id not in done:
                 done.update(self._bond(segment))
                 yield from self._kindest(segment)
 
     def garbage(self) -> Iterator[PruningCandidate]:
         """Yield what the roots do not reach, first to go first."""
-        return map(self._gone, takewhile(self._is_garbage, self._analysis.order))
+        return map(self._gone, self._analysis.garbage)
 
     def _find(self, segment_id: str) -> PruningCandidate | None:
-        if segment_id not in self._analysis.scores:
+        if not self._analysis.may_leave(segment_id):
             return None
         segment = self._heap.get(segment_id)
-        return self._stash(segment) if self._is_live(segment) else self._gone(segment)
+        return self._stash(segment) if self._analysis.is_live(segment) else self._gone(segment)
 
     def _gone(self, segment: ContextSegment) -> PruningCandidate:
         """Garbage is asked for by itself and again by each partner of its bond: it is made once."""
@@ -86,7 +83,7 @@ class Planner:
 
     def _kindest(self, segment: ContextSegment) -> list[PruningCandidate]:
         """Return what can be made smaller in a live segment's bond; else the segment, to be stashed."""
-        members = [m for m in self._bond(segment) if m in self._analysis.scores]
+        members = [m for m in self._bond(segment) if self._analysis.may_leave(m)]
         smaller = []
         for member in map(self._heap.get, members):
             found = self._shrinker.shrink(member)
@@ -103,7 +100,7 @@ class Planner:
         self, segment: ContextSegment, action: Action, freed: int, *, live: bool
     ) -> PruningCandidate:
         age = (self._analysis.state.now - segment.created_at).total_seconds()
-        score = self._analysis.scores[segment.segment_id]
+        score = self._analysis.score(segment.segment_id)
         return PruningCandidate(
             segment_id=segment.segment_id,
             score=score,
@@ -128,34 +125,18 @@ class Planner:
             known = self._bonds[bond] = tuple(member.segment_id for member in members)
         return known
 
-    def _is_garbage(self, segment: ContextSegment) -> bool:
-        return not self._is_live(segment)
-
-    def _is_live(self, segment: ContextSegment) -> bool:
-        if self._analysis.scope == "minor" and segment.generation == "old":
-            return True
-        return segment.segment_id in self._reached
-
     def _proposals(self, taken: dict[str, Action]) -> list[PruningCandidate]:
         """Reachable, long and cold: cold but important, so worth a summary."""
-        verbose = self._options.verbose_tokens
-        return [
-            self._proposal(segment)
-            for segment in self._analysis.order
-            if (segment.tokens or 0) >= verbose and self._is_worth_a_summary(segment, taken)
-        ]
-
-    def _is_worth_a_summary(self, segment: ContextSegment, taken: dict[str, Action]) -> bool:
-        if segment.segment_id in taken or not self._is_live(segment):
-            return False
-        return self._shrinker.may_compress(segment)
+        verbose, may_compress = self._options.verbose_tokens, self._shrinker.may_compress
+        cold = self._analysis.cold(lambda s: (s.tokens or 0) >= verbose and may_compress(s))
+        return [self._proposal(segment) for segment in cold if segment.segment_id not in taken]
 
     def _proposal(self, segment: ContextSegment) -> PruningCandidate:
         tokens = segment.tokens or 0
         idle = self._heap.step - segment.last_touched_step
         return PruningCandidate(
             segment_id=segment.segment_id,
-            score=self._analysis.scores[segment.segment_id],
+            score=self._analysis.score(segment.segment_id),
             tokens=tokens,
             reason=f"cold but important: {tokens} tokens, reachable, untouched for {idle} steps",
             type=segment.type,
