@@ -225,7 +225,7 @@ def varied(number: int) -> Checkpoint:
     )
 
 
-FILES = [*range(8), *(pytest.param(n, marks=pytest.mark.deep) for n in range(8, 200))]
+FILES = [*range(5), *(pytest.param(n, marks=pytest.mark.deep) for n in range(5, 200))]
 
 
 @pytest.mark.parametrize("number", FILES)

@@ -70,9 +70,11 @@ class Recovery:
             raise InputError("nothing was sent that could be refused", hint="use before_call first")
         refused = self._sent[-1]
         limit = window_after(overflow, refused, self._subject.limit)
-        walk = Walk(before=self._subject.size(), limit=limit, refused=refused)
+        walk = Walk(before=self._subject.size(), limit=limit)
         if len(self._sent) > MAX_RETRIES:
             self._walker.stop(walk, f"{MAX_RETRIES} retries were refused")
+        if not refused:
+            self._walker.stop(walk, "an empty context was refused")
         return self._ready(self._walker.run(walk, State.CRITICAL_ZONE))
 
     def call(

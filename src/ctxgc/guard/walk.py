@@ -51,14 +51,14 @@ class RecoveryReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Walk:
-    """What one walk knows: the window, the size that was refused, and what was done so far."""
+    """What one walk knows: the size before, the window, and what was done so far.
 
-    def __init__(
-        self, *, before: int, limit: int, refused: int | None = None, entered: bool = True
-    ) -> None:
+    After a refusal the window is smaller than what was refused, so that what fits it is smaller too.
+    """
+
+    def __init__(self, *, before: int, limit: int, entered: bool = True) -> None:
         self.before = before
         self.limit = limit
-        self.refused = refused
         self.entered = entered
         self.path: list[State] = []
         self.actions: list[Action] = []
@@ -177,10 +177,9 @@ class Walker:
         return DONE
 
     def _is_pruned(self, walk: Walk) -> str:
-        """Out of the critical zone, smaller than before, and everything essential still there."""
-        size = self._subject.size()
-        smaller = size < min(walk.before, self._ceiling(walk))
-        return YES if smaller and self._try(walk, "validate", self._subject.validate) else NO
+        """Out of the critical zone, and everything essential still there."""
+        out = self._subject.size() < self._ceiling(walk)
+        return YES if out and self._try(walk, "validate", self._subject.validate) else NO
 
     def _fall_back(self, walk: Walk) -> str:
         return self._shrunk(walk, "minimal context", self._subject.minimal)
@@ -189,9 +188,9 @@ class Walker:
 
     def _can_recover(self, walk: Walk) -> str:
         minimum = self._subject.checkpoint_minimum
-        if self._try(walk, "look", lambda: recovery_possible(minimum(), self._most(walk))):
+        if self._try(walk, "look", lambda: recovery_possible(minimum(), walk.limit)):
             return YES
-        fits = self._subject.size() <= self._most(walk)
+        fits = self._subject.size() <= walk.limit
         return TIGHT if fits and self._try(walk, "validate", self._subject.validate) else NO
 
     def _load(self, walk: Walk) -> str:
@@ -204,12 +203,8 @@ class Walker:
     # -- what they share ----------------------------------------------------------------------------
 
     def _shrunk(self, walk: Walk, name: str, shrink: Callable[[], bool]) -> str:
-        done = self._try(walk, name, shrink) and self._subject.size() <= self._most(walk)
+        done = self._try(walk, name, shrink) and self._subject.size() <= walk.limit
         return YES if done and self._try(walk, "validate", self._subject.validate) else NO
-
-    def _most(self, walk: Walk) -> int:
-        """The most that may be sent: the window, and less than what was refused."""
-        return walk.limit if walk.refused is None else min(walk.limit, walk.refused - 1)
 
     def _ceiling(self, walk: Walk) -> int:
         return math.ceil(walk.limit * self._config.critical_percent / 100)
