@@ -20,6 +20,7 @@ LONG = "a line about the weather in the mountains, which is fine. " * 40
 # The client believes in a window that is larger than the real one.
 BELIEVED = 20_000
 REAL = 5_000
+EMPTY = {"name": "dump", "parameters": {"type": "object", "properties": {}}}
 
 
 def texts(client: ChatClient) -> str:
@@ -118,6 +119,34 @@ def test_of_several_results_the_largest_is_cut_first() -> None:
         large, small = client.session.view()[2:4]
     assert "was cut out" in large["content"]
     assert small["content"] == rows(60)
+
+
+def test_a_strategy_of_turns_is_helped_out_within_a_long_turn() -> None:
+    def rows(start: int) -> str:
+        return "\n".join(f"row {start + number}: a value" for number in range(120))
+
+    model = ScriptedModel([ToolCall("rows", {"start": n * 1_000}) for n in range(12)], then="done")
+    with (
+        StrictServer(model, context_limit=REAL, count_output=False) as server,
+        connected(server, context_limit=BELIEVED, tools=[rows], plugin="gc_truncate") as client,
+    ):
+        assert client.send_message("Rows") == "done"
+        assert "gc_mark_sweep" in {result.plugin_name for result in client.get_gc_history()}
+        assert all(rows(n * 1_000) in texts(client) for n in range(12))
+
+
+def test_who_wants_no_collections_gets_none() -> None:
+    whole = "a line\n" * 4_000
+    with (
+        StrictServer([ToolCall("dump")], context_limit=REAL, count_output=False) as server,
+        connected(
+            server, context_limit=BELIEVED, tools=[{"schema": EMPTY, "callable": lambda: whole}],
+            plugin="gc_none",
+        ) as client,
+    ):  # fmt: skip
+        with pytest.raises(ContextOverflowError, match="nothing more can leave"):
+            client.send_message("Dump it")
+        assert client.session.view()[-1]["content"] == whole
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

@@ -8,6 +8,9 @@ from ctxgc.budget import InstructionSource
 from ctxgc.client.cutting import CutPendingStrategy
 from ctxgc.errors import ContextOverflowError
 from ctxgc.session import Session
+from ctxgc.strategies.base import GCPlugin
+from ctxgc.strategies.mark_sweep import MarkSweepStrategy
+from ctxgc.strategies.none import NoneStrategy
 from ctxgc.wire import Overflow, parse_overflow
 
 MOST_RETRIES = 3
@@ -46,10 +49,31 @@ class Relief:
         self._tries += 1
         target = self._next_target(before, overflow)
         self._session.relieve(target)
-        if self._session.usage().total_tokens > target:
-            cut_pending(self._session, target)
+        for last_resort in self._last_resorts():
+            if self._session.usage().total_tokens > target:
+                self._relieve_with(last_resort, target)
         if self._session.usage().total_tokens >= before:
             raise self._refusal(overflow, "nothing more can leave") from error
+
+    def _last_resorts(self) -> list[GCPlugin]:
+        """What may help when the session's own strategy keeps too much; who wants none gets none."""
+        own = self._plugin.name
+        if own == NoneStrategy.name:
+            return []
+        sweep = [] if own == MarkSweepStrategy.name else [MarkSweepStrategy()]
+        return [*sweep, CutPendingStrategy()]
+
+    def _relieve_with(self, plugin: GCPlugin, target: int) -> None:
+        own = self._plugin
+        self._session.set_gc_plugin(plugin)
+        try:
+            self._session.relieve(target)
+        finally:
+            self._session.set_gc_plugin(own)
+
+    @property
+    def _plugin(self) -> GCPlugin:
+        return self._session._w.plugin  # noqa: SLF001 - a session tells its strategy to nobody else
 
     def _next_target(self, now: int, overflow: Overflow) -> int:
         bounds = [now * _BLIND_STEP, self._session.usage().target_tokens]
@@ -74,16 +98,6 @@ class Relief:
             limit=limit,
             parts=parts,
         )
-
-
-def cut_pending(session: Session, target_tokens: int) -> None:
-    """Cut the tool results that the model has not read yet, with the session's strategy set aside."""
-    own = session._w.plugin  # noqa: SLF001 - a session tells its strategy to nobody else
-    session.set_gc_plugin(CutPendingStrategy())
-    try:
-        session.relieve(target_tokens)
-    finally:
-        session.set_gc_plugin(own)
 
 
 def largest_parts(session: Session) -> list[dict[str, Any]]:
