@@ -1,23 +1,24 @@
 """The archive: a session in its store, so that a restarted process goes on where this one was.
 
-What is written durably before the view changes: the stashed segments and the messages as they were.
+A message is written once, as it came in. What became of it since stands beside it in a small document:
+that it left the view, or what is shown in its place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from copy import copy
 from typing import Any
-
-import msgspec
 
 from ctxgc.core.codec import segment_from_dict, segment_to_dict
 from ctxgc.core.message import Message
 from ctxgc.core.segment import SEGMENT_FIELDS, ContextSegment
-from ctxgc.session.messages import message_from_doc, message_to_doc
-from ctxgc.session.view import View
-from ctxgc.stores import Collection, Drop, Put, Store
+from ctxgc.session.messages import message_to_doc
+from ctxgc.session.view import Gone
+from ctxgc.stores import Collection, Drop, Put, Store, Write
 
-Write = Put | Drop
+SHOWN = "shown:"
+GONE = "gone:"
 
 
 class Archive:
@@ -29,6 +30,7 @@ class Archive:
         self.revision = store.revision(session_id)
         self._pending: dict[tuple[Collection, str], Write] = {}
         self._headers: dict[str, ContextSegment] = {}
+        self._state: dict[str, Any] = {}
 
     @property
     def is_known(self) -> bool:
@@ -53,13 +55,23 @@ class Archive:
             self.revision = self.store.commit(self.session_id, batch, expect=self.revision)
             self._pending.clear()
 
+    def note_state(self, key: str, state: dict[str, Any]) -> None:
+        """Write a document of state, unless it is what was last written."""
+        if self._state.get(key) != state:
+            self._state[key] = state
+            self.later(Put("state", key, state))
+
+    def remember(self, segment: ContextSegment) -> None:
+        """Know that a segment is written as it is here."""
+        self._headers[segment.segment_id] = segment
+
     def note_segments(
         self, segments: Iterable[ContextSegment], handle_of: Callable[[str], str]
     ) -> None:
         """Write the segments whose header changed since they were last written."""
         for segment in segments:
             if self._headers.get(segment.segment_id) != segment:
-                self._headers[segment.segment_id] = msgspec.structs.replace(segment)
+                self.remember(copy(segment))
                 self.later(segment_write(segment, handle_of(segment.segment_id)))
 
     def drop_segment(self, segment_id: str) -> None:
@@ -72,18 +84,13 @@ class Archive:
         found = []
         for _, doc in self.store.load(self.session_id, "segments"):
             segment = segment_from_dict({k: v for k, v in doc.items() if k in SEGMENT_FIELDS})
-            self._headers[segment.segment_id] = msgspec.structs.replace(segment)
+            self.remember(copy(segment))
             found.append(segment)
         return found
 
-    def load_messages(self) -> dict[str, tuple[Message, dict[str, Any]]]:
-        """Return all messages by their key, each with what else its document says."""
-        rows = self.store.load(self.session_id, "messages")
-        return {key: (message_from_doc(doc), doc) for key, doc in rows}
-
-    def load_state(self) -> dict[str, Any]:
-        """Return the state document."""
-        return self.store.get(self.session_id, "state", "session") or {}
+    def load_state(self, key: str = "session") -> dict[str, Any]:
+        """Return a document of state; empty when there is none."""
+        return self.store.get(self.session_id, "state", key) or {}
 
 
 def segment_write(segment: ContextSegment, handle: str) -> Put:
@@ -91,12 +98,23 @@ def segment_write(segment: ContextSegment, handle: str) -> Put:
     return Put("segments", segment.segment_id, {**segment_to_dict(segment), "handle": handle})
 
 
-def message_write(view: View, message: Message, **more: Any) -> Put:
-    """Return the write of a message with its place; `more` goes into the document too."""
-    doc = {
-        **message_to_doc(message),
-        "place": view.place_of(message.message_id),
-        "in_view": True,
-        **more,
-    }
-    return Put("messages", message.message_id, doc)
+def arrival_write(message: Message, place: float, **more: Any) -> Put:
+    """Return the write of a message as it came in, with its place; `more` goes in too."""
+    return Put("messages", message.message_id, {**message_to_doc(message), "place": place, **more})
+
+
+def form_writes(message_id: str, shown: Message | None, left: Gone | None) -> tuple[Write, Write]:
+    """Return the writes that say what is in a message's place now.
+
+    Args:
+        message_id: of the message.
+        shown: what is in the view, or None when nothing is.
+        left: the message as it came in; None when that is what is shown.
+    """
+    gone, edited = f"{GONE}{message_id}", f"{SHOWN}{message_id}"
+    if left is None:
+        return Drop("messages", gone), Drop("messages", edited)
+    marks = {"segment_ids": list(left.segment_ids), "together": list(left.together)}
+    if shown is None:
+        return Put("messages", gone, marks), Drop("messages", edited)
+    return Drop("messages", gone), Put("messages", edited, {**message_to_doc(shown), **marks})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource
@@ -13,14 +13,24 @@ from ctxgc.tokens import TokenCounter
 from ctxgc.tokens.messages import message_tokens
 
 SYSTEM_KEY = "system_prompt"
+_BESIDE = (InstructionSource.SYSTEM, InstructionSource.PLUGIN, InstructionSource.ENRICHMENT)
 
 
 class Books:
     """Keeps the budget equal to the view, message by message."""
 
-    def __init__(self, context_limit: int, counter: TokenCounter) -> None:
-        self.budget = InstructionBudget(context_limit)
+    def __init__(
+        self, context_limit: int, counter: TokenCounter, clock: Callable[[], float]
+    ) -> None:
+        self.budget = InstructionBudget(context_limit, clock=clock)
         self.counter = counter
+        self.policies: dict[str, GCPolicy] = {}
+        """Policies that somebody gave to messages, in place of the usual ones."""
+        self.message_total = 0
+        """The tokens of all messages in the view."""
+        self.born: dict[str, float] = {}
+        """When each message first came in; a recall or an undo makes it no younger."""
+        self._clock = clock
         self._sizes: dict[int, tuple[Message, int]] = {}
         self._first_request: str | None = None
 
@@ -33,27 +43,34 @@ class Books:
         self._sizes[id(message)] = (message, size)
         return size
 
-    def enter(
-        self, message: Message, *, created_by: str | None = None, created_at: float | None = None
-    ) -> None:
-        """Book a message of the view; one that is booked already is booked anew, as old as it was."""
+    def enter(self, message: Message, *, created_by: str | None = None) -> None:
+        """Book a message of the view."""
+        message_id = message.message_id
         source, policy = self._place(message)
+        tokens = self.tokens(message)
         self.budget.add_child(
             source,
-            message.message_id,
-            self.tokens(message),
-            policy,
+            message_id,
+            tokens,
+            self.policies.get(message_id, policy),
             label="Context Summary" if message.origin == "gc_summary" else message.role,
-            created_at=created_at,
+            created_at=self.born.setdefault(message_id, self._clock()),
             metadata={} if created_by is None else {"created_by": created_by},
-            message_ids=(message.message_id,),
+            message_ids=(message_id,),
         )
+        self.message_total += tokens
 
     def leave(self, message: Message) -> None:
         """Take a message off the books."""
         for source, key in self.budget.children_of_message(message.message_id):
-            self.budget.remove_child(source, key)
+            self.message_total -= self.budget.remove_child(source, key).tokens
         self._sizes.pop(id(message), None)
+
+    def set_policy(self, message_id: str, policy: GCPolicy) -> None:
+        """Give a message of the view another policy, for as long as the session lives."""
+        for source, key in self.budget.children_of_message(message_id):
+            self.budget.set_policy(source, key, policy)
+        self.policies[message_id] = policy
 
     def enrich(self, key: str, text: str) -> None:
         """Book text that the host adds to each request by itself, such as retrieved documents."""
@@ -69,23 +86,52 @@ class Books:
 
     def set_tools(self, tools: Sequence[dict[str, Any]], policy: GCPolicy) -> None:
         """Book tool schemas; those of an earlier call that are not named again are taken off."""
+        sizes = {
+            _tool_name(tool) or f"tool_{number}": self.counter.count(
+                json.dumps(tool, ensure_ascii=False)
+            )
+            for number, tool in enumerate(tools)
+        }
         entry = self.budget.get_entry(InstructionSource.PLUGIN)
         for key in list(entry.children) if entry is not None else ():
-            self.budget.remove_child(InstructionSource.PLUGIN, key)
-        for number, tool in enumerate(tools):
-            text = json.dumps(tool, ensure_ascii=False)
-            self.budget.add_child(
-                InstructionSource.PLUGIN,
-                _tool_name(tool) or f"tool_{number}",
-                self.counter.count(text),
-                policy,
-            )
+            if key not in sizes:
+                self.budget.remove_child(InstructionSource.PLUGIN, key)
+        for key, tokens in sizes.items():
+            known = self.budget.get_child(InstructionSource.PLUGIN, key)
+            # A schema that was used once is locked, and stays so when it is named again.
+            used = known is not None and known.gc_policy is GCPolicy.LOCKED
+            kept = GCPolicy.LOCKED if used and policy is GCPolicy.CONDITIONAL else policy
+            self.budget.add_child(InstructionSource.PLUGIN, key, tokens, kept)
 
     def recount(self, messages: Iterable[Message]) -> None:
         """Count everything again, after the counter has learned from reported usage."""
-        self._sizes.clear()
         for message in messages:
+            self.leave(message)
             self.enter(message)
+
+    def beside(self) -> list[dict[str, Any]]:
+        """Return the children that no message makes up, as documents."""
+        entries = filter(None, map(self.budget.get_entry, _BESIDE))
+        return [
+            {
+                "source": child.source.value,
+                "key": key,
+                "tokens": child.tokens,
+                "policy": child.gc_policy.value,
+                "created_at": child.created_at,
+            }
+            for entry in entries
+            for key, child in entry.children.items()
+            if not child.message_ids
+        ]
+
+    def restore_beside(self, docs: Iterable[Mapping[str, Any]]) -> None:
+        """Book again what `beside` returned."""
+        for doc in docs:
+            source, policy = InstructionSource(doc["source"]), GCPolicy(doc["policy"])
+            self.budget.add_child(
+                source, doc["key"], doc["tokens"], policy, created_at=doc["created_at"]
+            )
 
     def _place(self, message: Message) -> tuple[InstructionSource, GCPolicy]:
         if message.role == "system":

@@ -1,152 +1,164 @@
-"""Running a plugin on the view, safely."""
+"""Collections: when they are due, what they propose, and what becomes of it."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Sequence
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
-from ctxgc.budget import InstructionBudget, InstructionSource
-from ctxgc.config import GCConfig, mask_text
-from ctxgc.core.message import Format, Message
-from ctxgc.errors import CtxgcError
-from ctxgc.session.usage import ContextUsage
-from ctxgc.session.verdict import Change, compare, objections
-from ctxgc.strategies.base import GCPlugin, GCRemovalItem, GCResult, GCTriggerReason, run_collect
-from ctxgc.wire import parse
+from ctxgc.config import mask_text
+from ctxgc.core.generations import age, in_scope
+from ctxgc.errors import InputError
+from ctxgc.session.events import EventKind
+from ctxgc.session.record import Applied
+from ctxgc.session.removals import apply_beside
+from ctxgc.session.running import Bounds, Outcome, run_plugin
+from ctxgc.session.swapping import swap
+from ctxgc.session.workings import Workings
+from ctxgc.stores import Put
+from ctxgc.strategies.base import GCResult, GCTriggerReason
+from ctxgc.strategies.turns import opens_turn
+
+STUCK_SHARE = 0.01
+LEAST_SHARE = 0.10
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What a plugin proposes, checked: the new history, the change, the result with true numbers."""
-
-    history: list[Message]
-    change: Change
-    result: GCResult
-
-
-def run_plugin(
-    plugin: GCPlugin,
-    history: Sequence[Message],
-    usage: ContextUsage,
-    config: GCConfig,
-    reason: GCTriggerReason,
-    *,
-    budget: InstructionBudget,
-    tokens: Callable[[Message], int],
-    must_stay: Sequence[str],
-) -> Outcome:
-    """Return what a plugin proposes; a plugin that fails proposes nothing and says why."""
-    old = list(history)
-    snapshot = budget.snapshot()
+def collect_if_due(w: Workings) -> GCResult | None:
+    """Collect when the strategy says so, or when the hard limit is reached before a request."""
+    if not w.config.auto_trigger or _is_stuck(w):
+        return None
+    usage = w.usage()
     try:
-        returned = run_collect(plugin, list(history), usage, config, reason, budget=budget)
-        new, result = _checked_shape(returned, old)
+        due, reason = w.plugin.should_collect(usage, w.config)
     except Exception as error:  # noqa: BLE001 - a plugin may raise anything
-        budget.restore(snapshot)
-        return _refusal(plugin, old, usage, reason, [_said(error)])
-    if budget.snapshot() != snapshot:
-        budget.restore(snapshot)
-    change = compare(old, new)
-    against = objections(
-        old, new, change, result, must_stay=must_stay, declares=_declares(plugin), tokens=tokens
-    )
-    if against or not result.success:
-        return _refusal(plugin, old, usage, reason, against or [result.error or "no success"])
-    _settle(result, change, usage, tokens)
-    return Outcome(history=new, change=change, result=result)
+        said = mask_text(f"should_collect raised {type(error).__name__}: {error}")
+        w.events.emit("refused", plugin=w.plugin.name, error=said)
+        due, reason = False, None
+    if not due and usage.percent_used >= w.config.hard_limit_percent:
+        due, reason = True, GCTriggerReason.PRE_MESSAGE
+    return collect(w, reason or GCTriggerReason.THRESHOLD) if due else None
 
 
-def _checked_shape(returned: Any, old: Sequence[Message]) -> tuple[list[Message], GCResult]:
-    if not isinstance(returned, tuple) or len(returned) != 2:
-        raise TypeError("collect() must return (new_history, GCResult)")
-    new, result = returned
-    if not isinstance(new, list) or not isinstance(result, GCResult):
-        raise TypeError("collect() must return a list of messages and a GCResult")
-    if old and not new:
-        raise ValueError("the new history is empty")
-    format_: Format = old[0].format if old else "openai"
-    return [_as_message(item, format_, number) for number, item in enumerate(new)], result
-
-
-def _as_message(item: object, format_: Format, number: int) -> Message:
-    if isinstance(item, Message):
-        return item
-    if isinstance(item, dict):
-        made = parse(item, format_, f"gc_plugin_{number}_{abs(hash(str(item))):x}")
-        return msgspec.structs.replace(made, origin="gc_notice")
-    raise TypeError(f"the new history holds a {type(item).__name__}")
-
-
-def _settle(
-    result: GCResult, change: Change, usage: ContextUsage, tokens: Callable[[Message], int]
-) -> None:
-    """Put the true numbers into a result: there is one ledger, and it is the session's."""
-    freed = sum(tokens(m) for m in change.gone)
-    freed += sum(tokens(before) - tokens(after) for before, after in change.edited)
-    cleared = _cleared_beside_messages(result, change, tokens)
-    added = sum(tokens(m) for m in change.added)
-    result.tokens_before = usage.total_tokens
-    result.tokens_after = usage.total_tokens - freed - cleared + added
-    result.shortfall = max(0, result.tokens_after - usage.target_tokens)
-    if not result.removal_list:
-        result.removal_list = _derived(change, tokens)
-        result.items_collected = result.items_collected or len(result.removal_list)
-
-
-def _cleared_beside_messages(
-    result: GCResult, change: Change, tokens: Callable[[Message], int]
-) -> int:
-    """What a bulk clear freed that was not in messages: text that the host adds to each request."""
-    sizes = {m.message_id: tokens(m) for m in change.gone}
-    bulk = [item for item in result.removal_list if item.child_key is None]
-    return sum(item.tokens_freed - sum(sizes.get(i, 0) for i in item.message_ids) for item in bulk)
-
-
-def _derived(change: Change, tokens: Callable[[Message], int]) -> list[GCRemovalItem]:
-    items = [(m, tokens(m)) for m in change.gone]
-    items += [(before, tokens(before) - tokens(after)) for before, after in change.edited]
-    return [
-        GCRemovalItem(
-            InstructionSource.CONVERSATION,
-            m.message_id,
-            freed,
-            "removed by plugin",
-            (m.message_id,),
-        )
-        for m, freed in items
-    ]
-
-
-def _refusal(
-    plugin: GCPlugin,
-    old: list[Message],
-    usage: ContextUsage,
-    reason: GCTriggerReason,
-    against: list[str],
-) -> Outcome:
-    result = GCResult(
-        success=False,
-        items_collected=0,
-        tokens_before=usage.total_tokens,
-        tokens_after=usage.total_tokens,
-        plugin_name=str(getattr(plugin, "name", type(plugin).__name__)),
-        trigger_reason=reason,
-        error="; ".join(against),
-        shortfall=max(0, usage.total_tokens - usage.target_tokens),
-    )
-    return Outcome(history=old, change=Change(gone=[], edited=[], added=[]), result=result)
-
-
-def _declares(plugin: GCPlugin) -> bool:
-    """Tell whether `collect` has S2's form, which names what it takes out."""
-    try:
-        return "budget" in inspect.signature(plugin.collect).parameters
-    except (TypeError, ValueError):
+def _is_stuck(w: Workings) -> bool:
+    """A strategy that could not help is not asked again before the context has grown."""
+    budget = w.books.budget
+    if w.stuck_at is None:
         return False
+    return budget.total_tokens() < w.stuck_at + STUCK_SHARE * budget.context_limit
 
 
-def _said(error: Exception) -> str:
-    text = error.message if isinstance(error, CtxgcError) else f"{type(error).__name__}: {error}"
-    return mask_text(text)
+def collect(w: Workings, reason: GCTriggerReason, target_tokens: int | None = None) -> GCResult:
+    """Run the strategy and apply what it proposes.
+
+    Raises:
+        StoreError: what would leave could not be made durable; nothing has changed.
+    """
+    outcome = propose(w, reason, target_tokens)
+    result = outcome.result
+    worth = result.tokens_freed >= _least_gain(w, reason)
+    # Re-writing the cached prefix for next to nothing would cost more than it wins.
+    wanted = worth or reason is GCTriggerReason.MANUAL or not result.shortfall
+    result = result if wanted else _without_progress(result)
+    described = result.to_dict()
+    if wanted and outcome.change:
+        _apply(w, outcome, described)
+    else:
+        w.archive.later(Put("collections", _key(w), {"result": described}))
+    if wanted:
+        apply_beside(result.removal_list, w.books.budget)
+    w.results.append(result)
+    w.stuck_at = None if worth else w.books.budget.total_tokens()
+    _tell(w, result.success, described)
+    return result
+
+
+def _least_gain(w: Workings, reason: GCTriggerReason) -> float:
+    """What a collection that misses its target must at least free: little once the limit is near."""
+    hard = w.books.budget.utilization() >= w.config.hard_limit_percent
+    forced = hard or reason in (GCTriggerReason.CONTEXT_LIMIT, GCTriggerReason.PRE_MESSAGE)
+    return (STUCK_SHARE if forced else LEAST_SHARE) * w.books.budget.context_limit
+
+
+def _without_progress(result: GCResult) -> GCResult:
+    """Return the result of a collection that was left undone because it won too little."""
+    if not result.success or not result.tokens_freed:
+        return result
+    return replace(
+        result,
+        items_collected=0,
+        tokens_after=result.tokens_before,
+        removal_list=[],
+        notification=None,
+        details={"no_progress": f"only {result.tokens_freed} tokens could be freed"},
+        shortfall=result.shortfall + result.tokens_freed,
+    )
+
+
+def propose(w: Workings, reason: GCTriggerReason, target_tokens: int | None) -> Outcome:
+    """Return what the strategy would do now."""
+    if target_tokens is not None and target_tokens < 0:
+        raise InputError(
+            f"target_tokens cannot be {target_tokens}", hint="zero or more", field="target_tokens"
+        )
+    # Turns were pinned by their ids as they came in; their numbers may have moved since.
+    config = w.config.replace(pinned_turn_indices=()) if w.config.pinned_turn_indices else w.config
+    return run_plugin(
+        w.plugin,
+        w.view.messages,
+        w.usage(target_tokens),
+        config,
+        reason,
+        budget=w.books.budget,
+        bounds=Bounds(
+            tokens=w.books.tokens,
+            must_stay=_must_stay(w),
+            binds=w.binds_thinking,
+        ),
+    )
+
+
+def _must_stay(w: Workings) -> frozenset[str]:
+    """The messages that no plugin may take out or edit."""
+    messages = w.view.messages
+    requests = [m.message_id for m in messages if opens_turn(m)]
+    system = [m.message_id for m in messages if m.role == "system"]
+    return frozenset((*system, *requests[:1], *requests[-1:], *w.kept_messages()))
+
+
+def _apply(w: Workings, outcome: Outcome, described: dict[str, Any]) -> None:
+    """Make a proposal durable, then real."""
+    change = outcome.change
+    record = Applied(
+        number=len(w.results) + 1,
+        before=(*change.gone, *(before for before, _ in change.edited)),
+        added=tuple(m.message_id for m in change.added),
+        until=w.view.next_place,
+        places={
+            m.message_id: w.view.place_of(m.message_id)
+            for m in change.gone
+            if m.origin == "gc_notice"
+        },
+    )
+    doc = {"result": described, **record.to_doc(w.view.originals)}
+    swap(
+        w,
+        outcome.history,
+        change,
+        created_by=outcome.result.plugin_name,
+        more=[Put("collections", _key(w), doc)],
+    )
+    w.applied.append(record)
+    w.collections += 1
+    age(w.heap, in_scope(w.heap, "major"), w.config.promote_after)
+
+
+def _key(w: Workings) -> str:
+    """The key of the next result's document."""
+    return f"{len(w.results) + 1:06d}"
+
+
+def _tell(w: Workings, success: bool, described: dict[str, Any]) -> None:
+    kind: EventKind = "collected" if success else "refused"
+    w.events.emit(kind, number=len(w.results), result=described)
+    if success:
+        w.events.emit("budget_updated", total_tokens=w.books.budget.total_tokens())

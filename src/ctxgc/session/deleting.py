@@ -1,20 +1,37 @@
-"""Deletion: gone for good, on explicit request only."""
+"""Deletion: gone for good, on explicit request only. No copy of the text stays behind."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+
+import msgspec
 
 from ctxgc.core.message import Message
 from ctxgc.core.segment import ContextSegment
 from ctxgc.errors import InputError
-from ctxgc.session.archive import message_write
-from ctxgc.session.restoring import ORIGINAL
+from ctxgc.session.archive import arrival_write, form_writes, segment_write
 from ctxgc.session.saving import save
 from ctxgc.session.workings import Workings
-from ctxgc.stores import Drop, Put
+from ctxgc.stores import Drop, Put, Write
+from ctxgc.strategies.segmenting import Exchange
 from ctxgc.wire import replace_text
 
 DELETED = "[ctxgc: deleted on request]"
+
+
+class _Erasure(msgspec.Struct, frozen=True, kw_only=True):
+    """What the deletion of one segment means.
+
+    `marked` is its message with a marker in the place of the text, if the view shows it. `forgotten`
+    are the messages that cannot come back into the view without it.
+    """
+
+    segment: ContextSegment
+    shown: Message | None = None
+    marked: Message | None = None
+    exchange: Exchange | None = None
+    ends: tuple[str, ...] = ()
+    forgotten: frozenset[str] = frozenset()
 
 
 def delete(w: Workings, names: Sequence[str]) -> list[str]:
@@ -22,13 +39,14 @@ def delete(w: Workings, names: Sequence[str]) -> list[str]:
 
     Raises:
         InputError: one of them is pinned, or its message cannot stand without it; nothing changed.
+        StoreError: it could not be made durable; nothing changed.
     """
     segments = list({s.segment_id: s for s in map(w.stash.find, names)}.values())
     for segment in segments:
         _check(w, segment)
-    for segment in segments:
-        _erase(w, segment)
     save(w)
+    for segment in segments:
+        _erase(w, _erasure(w, segment))
     ids = [segment.segment_id for segment in segments]
     w.events.emit("deleted", ids=ids)
     return ids
@@ -37,8 +55,8 @@ def delete(w: Workings, names: Sequence[str]) -> list[str]:
 def _check(w: Workings, segment: ContextSegment) -> None:
     if segment.pinned or segment.message_id in w.kept_messages():
         raise InputError(f"'{segment.segment_id}' is pinned", hint="unpin it first", field="ids")
-    shown = _shown(w, segment)
-    if shown is not None and shown[0].parts[shown[1]].kind not in ("text", "tool_result"):
+    message, place = _where(w, segment)
+    if message is not None and message.parts[place].kind not in ("text", "tool_result"):
         raise InputError(
             f"'{segment.segment_id}' is a {segment.part} that its message needs",
             hint="collect, or delete the result of the call",
@@ -46,52 +64,74 @@ def _check(w: Workings, segment: ContextSegment) -> None:
         )
 
 
-def _shown(w: Workings, segment: ContextSegment) -> tuple[Message, int] | None:
+def _where(w: Workings, segment: ContextSegment) -> tuple[Message | None, int]:
     """Where a segment, or what stands in for it, is in the view."""
     message = w.view.get(segment.message_id or "")
-    if message is None:
-        return None
-    for place, segment_id in enumerate(w.segment_ids(message.message_id)):
+    for place, segment_id in enumerate(w.segment_ids(message.message_id) if message else ()):
         here = w.heap.get(segment_id)
         if segment.segment_id in (here.segment_id, here.derived_from):
             return message, place
-    return None
+    return None, 0
 
 
-def _erase(w: Workings, segment: ContextSegment) -> None:
-    shown = _shown(w, segment)
-    if shown is not None:
-        _mark_in_view(w, *shown)
-    _forget_originals(w, segment)
-    if segment.segment_id in w.heap:
-        w.heap.remove(segment.segment_id)
-    w.archive.drop_segment(segment.segment_id)
-
-
-def _mark_in_view(w: Workings, message: Message, place: int) -> None:
+def _erasure(w: Workings, segment: ContextSegment) -> _Erasure:
+    left = w.view.originals.get(segment.message_id or "")
+    ids = frozenset((segment.message_id or "", *(left.together if left else ())))
+    message, place = _where(w, segment)
+    if message is None:
+        return _Erasure(segment=segment, ends=(segment.segment_id,), forgotten=ids)
     marked = replace_text(message, place, DELETED, keep_media=False)
-    changed = [w.segment_ids(message.message_id)[place]]
-    w.unsaved.update(dict.fromkeys(w.segmenter.exchange(message, marked, changed)))
-    for stand_in in changed:
-        w.heap.remove(stand_in)
-        w.archive.drop_segment(stand_in)
-    w.view.messages[w.view.messages.index(message)] = marked
-    w.books.enter(marked)
-    w.archive.later(message_write(w.view, marked, **w.view.arrival(marked)))
-    w.sent_before = 0
+    shown = w.segment_ids(message.message_id)
+    return _Erasure(
+        segment=segment,
+        shown=message,
+        marked=marked,
+        exchange=w.segmenter.exchange(message, marked, shown),
+        ends=tuple({segment.segment_id: None, shown[place]: None}),
+        forgotten=ids,
+    )
 
 
-def _forget_originals(w: Workings, segment: ContextSegment) -> None:
-    """No copy of a deleted text stays behind, neither for a recall nor for an undo."""
-    message_id = segment.message_id or ""
-    if w.view.originals.pop(message_id, None) is not None:
-        w.archive.later(Drop("messages", f"{ORIGINAL}{message_id}"))
-    if w.view.get(message_id) is None:
-        w.archive.later(Drop("messages", message_id))
-    for record in list(w.applied):
-        if any(message.message_id == message_id for message in record.before):
-            w.applied.remove(record)
+def _erase(w: Workings, erasure: _Erasure) -> None:
+    w.archive.commit(*_writes(w, erasure))
+    if erasure.marked is not None and erasure.shown is not None and erasure.exchange is not None:
+        w.segmenter.carry_out(erasure.marked.message_id, erasure.exchange)
+        w.books.leave(erasure.shown)
+        w.books.enter(erasure.marked)
+        w.view.show(w.view.with_messages([erasure.marked]))
+        w.sent_before = 0
+    for segment_id in erasure.ends:
+        w.heap.remove(segment_id)
+        w.archive.drop_segment(segment_id)
+    for message_id in erasure.forgotten:
+        w.view.originals.pop(message_id, None)
+    w.applied = [record.without(erasure.forgotten) for record in w.applied]
+
+
+def _writes(w: Workings, erasure: _Erasure) -> Iterator[Write]:
+    yield from (Drop("segments", segment_id) for segment_id in erasure.ends)
+    for message_id in erasure.forgotten:
+        yield from form_writes(message_id, None, None)
+        yield from _emptied(w, message_id)
+    if erasure.marked is not None and erasure.exchange is not None:
+        marked = erasure.marked
+        yield arrival_write(marked, **w.arrival(marked.message_id))
+        made = erasure.exchange.made
+        yield from (segment_write(s, w.handle(s.segment_id)) for s in made)
+    yield from _scrubbed_records(w, erasure.forgotten)
+
+
+def _emptied(w: Workings, message_id: str) -> Iterator[Write]:
+    """Keep that a message came in, so that a history which holds it still is the same one."""
+    if message_id in w.view.originals:
+        yield Put("messages", message_id, {"message_id": message_id, **w.arrival(message_id)})
+
+
+def _scrubbed_records(w: Workings, forgotten: frozenset[str]) -> Iterator[Write]:
+    store, session_id = w.archive.store, w.archive.session_id
+    for record in w.applied:
+        if any(message.message_id in forgotten for message in record.before):
             key = f"{record.number:06d}"
-            doc = w.archive.store.get(w.archive.session_id, "collections", key) or {}
-            scrubbed = {**doc, "before": [], "undone": True}
-            w.archive.later(Put("collections", key, scrubbed))
+            doc = store.get(session_id, "collections", key) or {}
+            rest = [each for each in doc["before"] if each["message_id"] not in forgotten]
+            yield Put("collections", key, {**doc, "before": rest})

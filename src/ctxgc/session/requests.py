@@ -10,8 +10,8 @@ def record_request(w: Workings) -> None:
     """Book the view that is sent now: what is new in it, and what it would be without collecting."""
     save(w)
     sent = w.books.budget.total_tokens()
-    beside = sent - sum(w.books.tokens(m) for m in w.view.messages)
-    w.savings.record(sent, min(sent, w.sent_before), w.ingested_tokens + max(0, beside))
+    beside = sent - w.books.message_total
+    w.savings.record(sent, min(sent, w.sent_before), w.ingested_tokens + beside)
     w.sent_before = sent
 
 

@@ -1,4 +1,4 @@
-"""Saving a session's state, and going on from it after a restart."""
+"""Restoring: a session goes on after a restart from what its archive holds."""
 
 from __future__ import annotations
 
@@ -6,40 +6,18 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ctxgc.budget import GCPolicy
+from ctxgc.core.message import Message
 from ctxgc.core.segment import ContextSegment
+from ctxgc.session.archive import GONE, SHOWN
+from ctxgc.session.messages import message_from_doc
 from ctxgc.session.record import Applied
-from ctxgc.session.view import Gone
+from ctxgc.session.view import Arrival, Gone
 from ctxgc.session.workings import Workings
-from ctxgc.stores import Put
 from ctxgc.strategies.base import GCResult
 from ctxgc.strategies.turns import opens_turn
 
-ORIGINAL = "original:"
-
-
-def state_write(w: Workings) -> Put:
-    """Return the write of everything that is neither message nor segment."""
-    heap, recent = w.heap, w.heap.recent
-    state: dict[str, Any] = {
-        "context_limit": w.books.budget.context_limit,
-        "secret": w.stash.secret.hex(),
-        "summaries": w.summaries,
-        "turns_taken": w.turns_taken,
-        "numbered": w.segmenter.numbered,
-        "ingested_tokens": w.ingested_tokens,
-        "pinned_messages": sorted(w.pinned_messages),
-        "held_until": w.held_until,
-        "task_id": w.task_id,
-        "task_dependencies": sorted(w.task_dependencies),
-        "active_file": w.active_file,
-        "active_range": w.active_range,
-        "step": heap.step,
-        "opened": list(recent.opened),
-        "first_request": recent.first_request,
-        "common": heap.mentions.common(),
-        "budget": w.books.budget.to_dict(),
-    }
-    return Put("state", "session", state)
+Docs = dict[str, dict[str, Any]]
 
 
 def reopen(w: Workings) -> None:
@@ -57,23 +35,26 @@ def reopen(w: Workings) -> None:
     w.active_range = (lines[0], lines[1]) if lines else None
     if "secret" in state:
         w.stash.secret = bytes.fromhex(state["secret"])
+    w.books.policies = {k: GCPolicy(v) for k, v in state.get("policies", {}).items()}
     _reopen_heap(w, state)
-    _reopen_view(w)
-    _reopen_history(w)
-    _reopen_books(w, state)
+    docs: Docs = dict(w.archive.store.load(w.archive.session_id, "messages"))
+    came_in = {key: message_from_doc(doc) for key, doc in docs.items() if _is_arrival(key, doc)}
+    _reopen_view(w, docs, came_in)
+    _reopen_history(w, came_in)
+    _reopen_books(w, docs, state)
 
 
 def _reopen_heap(w: Workings, state: dict[str, Any]) -> None:
     segments = w.archive.load_segments()
-    w.heap.mentions.restate_common(state.get("common", ()))
+    w.heap.mentions.restate_common(w.archive.load_state("common").get("names", ()))
     known = {segment.segment_id for segment in segments}
     w.heap.rebuild([_without_strays(segment, known) for segment in segments])
     w.heap.step = max(state.get("step", 0), w.heap.step)
     w.heap.recent.opened.update(dict.fromkeys(state.get("opened", ())))
     if state.get("first_request") is not None:
         w.heap.recent.first_request = state["first_request"]
-    w.segmenter.remember_number(max((_number(s) for s in segments), default=0))
-    w.segmenter.remember_number(state.get("numbered", 0))
+    numbers = [_number(segment) for segment in segments]
+    w.segmenter.numbered = max(*numbers, state.get("numbered", 0), 0)
     w.stash.learn([segment.segment_id for segment in segments])
 
 
@@ -91,46 +72,51 @@ def _number(segment: ContextSegment) -> int:
     return int(number) if prefix == "s" and number.isdigit() else 0
 
 
-def _reopen_view(w: Workings) -> None:
-    rows = w.archive.load_messages()
-    current = {key: row for key, row in rows.items() if not key.startswith(ORIGINAL)}
-    shown = sorted((r for r in current.values() if r[1]["in_view"]), key=lambda r: r[1]["place"])
-    came_in = sorted(
-        (r for r in current.values() if "number" in r[1]), key=lambda r: r[1]["number"]
-    )
-    originals = {
-        key.removeprefix(ORIGINAL): Gone(
-            message=message,
-            segment_ids=tuple(doc["segment_ids"]),
-            together=tuple(doc["together"]),
-        )
-        for key, (message, doc) in rows.items()
-        if key.startswith(ORIGINAL)
-    }
-    w.view.restore(
-        [message for message, _ in shown],
-        {message.message_id: doc["place"] for message, doc in current.values()},
-        originals,
-        [(message.message_id, bytes.fromhex(doc["digest"])) for message, doc in came_in],
-    )
-    w.turns_in_view = sum(opens_turn(message) for message in w.view.messages)
+def _is_arrival(key: str, doc: dict[str, Any]) -> bool:
+    """Tell whether a document holds a message as it came in, not deleted since."""
+    return not key.startswith((GONE, SHOWN)) and "format" in doc
 
 
-def _reopen_history(w: Workings) -> None:
-    for _, doc in w.archive.store.load(w.archive.session_id, "collections"):
-        w.results.append(
-            GCResult.from_dict({k: v for k, v in doc["result"].items() if k != "tokens_freed"})
-        )
-        if not doc.get("undone"):
-            w.applied.append(Applied.from_doc(doc))
+def _reopen_view(w: Workings, docs: Docs, came_in: dict[str, Message]) -> None:
+    w.view.originals = dict(_originals(docs, came_in))
+    edited = {i: message_from_doc(docs[f"{SHOWN}{i}"]) for i in came_in if f"{SHOWN}{i}" in docs}
+    shown = [edited.get(i, m) for i, m in came_in.items() if f"{GONE}{i}" not in docs]
+    arrivals = [(doc["number"], key, doc["digest"]) for key, doc in docs.items() if "digest" in doc]
+    places = {key: doc["place"] for key, doc in docs.items() if "place" in doc}
+    w.view.restate([Arrival(key, bytes.fromhex(known)) for _, key, known in sorted(arrivals)])
+    w.view.next_place = max(places.values(), default=-1.0) // 1 + 1.0
+    w.view.show(sorted(shown, key=lambda m: places[m.message_id]), places)
+    w.turns_in_view = sum(map(opens_turn, w.view.messages))
 
 
-def _reopen_books(w: Workings, state: dict[str, Any]) -> None:
+def _originals(docs: Docs, came_in: dict[str, Message]) -> list[tuple[str, Gone]]:
+    found = []
+    for message_id, message in came_in.items():
+        doc = docs.get(f"{GONE}{message_id}") or docs.get(f"{SHOWN}{message_id}")
+        if doc is not None:
+            ids, together = tuple(doc["segment_ids"]), tuple(doc["together"])
+            gone = Gone(message=message, segment_ids=ids, together=together)
+            found.append((message_id, gone))
+    return found
+
+
+def _reopen_history(w: Workings, came_in: dict[str, Message]) -> None:
+    rows = sorted(w.archive.store.load(w.archive.session_id, "collections"))
+    for key, doc in rows:
+        described = {k: v for k, v in doc["result"].items() if k != "tokens_freed"}
+        w.results.append(GCResult.from_dict(described))
+        if "before" in doc:
+            w.applied.append(Applied.from_doc(int(key), doc, came_in))
+            w.view.remember_places(doc["places"])
+    w.collections = len(w.applied)
+
+
+def _reopen_books(w: Workings, docs: Docs, state: dict[str, Any]) -> None:
+    w.books.restore_beside(state.get("beside", ()))
+    w.books.born = {key: doc["born"] for key, doc in docs.items() if "born" in doc}
     by_message: dict[str, list[ContextSegment]] = {}
     for segment in w.heap.working():
-        if segment.message_id is not None:
-            by_message.setdefault(segment.message_id, []).append(segment)
-    born = _births(state.get("budget", {}))
+        by_message.setdefault(segment.message_id or "", []).append(segment)
     for message in w.view.messages:
         segments = by_message.get(message.message_id, [])
         if len(segments) == len(message.parts):
@@ -138,14 +124,4 @@ def _reopen_books(w: Workings, state: dict[str, Any]) -> None:
             w.segmenter.adopt(message.message_id, ids)
         else:
             w.segmenter.take(message)
-        w.books.enter(message, created_at=born.get(message.message_id))
-
-
-def _births(budget: dict[str, Any]) -> dict[str, float]:
-    """When each message was first booked."""
-    found: dict[str, float] = {}
-    for entry in budget.get("entries", ()):
-        for child in entry.get("children", {}).values():
-            for message_id in child.get("message_ids", ()):
-                found[message_id] = child["created_at"]
-    return found
+        w.books.enter(message)

@@ -2,12 +2,39 @@
 
 from __future__ import annotations
 
-from ctxgc.session.restoring import state_write
 from ctxgc.session.workings import Workings
 
 
-def save_segments(w: Workings) -> None:
-    """Write with the next commit the segments that are new or were changed by hand."""
+def note_state(w: Workings) -> None:
+    """Write with the next commit what is neither message nor segment, where it changed."""
+    heap, recent = w.heap, w.heap.recent
+    w.archive.note_state(
+        "session",
+        {
+            "context_limit": w.books.budget.context_limit,
+            "secret": w.stash.secret.hex(),
+            "summaries": w.summaries,
+            "turns_taken": w.turns_taken,
+            "numbered": w.segmenter.numbered,
+            "ingested_tokens": w.ingested_tokens,
+            "pinned_messages": sorted(w.pinned_messages),
+            "held_until": dict(w.held_until),
+            "task_id": w.task_id,
+            "task_dependencies": sorted(w.task_dependencies),
+            "active_file": w.active_file,
+            "active_range": list(w.active_range) if w.active_range else None,
+            "step": heap.step,
+            "opened": list(recent.opened),
+            "first_request": recent.first_request,
+            "policies": {key: policy.value for key, policy in w.books.policies.items()},
+            "beside": w.books.beside(),
+        },
+    )
+
+
+def note_changes(w: Workings) -> None:
+    """Write with the next commit what came in or was changed by hand since the last one."""
+    note_state(w)
     segments = [s for s in map(w.heap.peek, w.unsaved) if s is not None]
     w.archive.note_segments(segments, w.handle)
     w.unsaved.clear()
@@ -15,11 +42,12 @@ def save_segments(w: Workings) -> None:
 
 def save(w: Workings) -> None:
     """Make everything durable that came in or was changed by hand since the last time."""
-    save_segments(w)
-    w.archive.commit(state_write(w))
+    note_changes(w)
+    w.archive.commit()
 
 
 def save_all(w: Workings) -> None:
     """Make everything durable, every header included."""
     w.archive.note_segments(w.heap, w.handle)
+    w.archive.note_state("common", {"names": w.heap.mentions.common()})
     save(w)

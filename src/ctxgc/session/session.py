@@ -10,39 +10,38 @@ provider, and loses nothing: what leaves the view is stashed under a handle firs
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
 
-from ctxgc.budget import GCPolicy, InstructionBudget
+from ctxgc.budget import GCPolicy
 from ctxgc.config import GCConfig
-from ctxgc.core.message import Format, Message
+from ctxgc.core.message import Format
 from ctxgc.core.plan import PruningPlan
 from ctxgc.core.segment import ContextSegment
 from ctxgc.economics import PriceSheet
 from ctxgc.errors import InputError, MessageError
 from ctxgc.plugins import load_gc_plugin
-from ctxgc.session.applying import collect, collect_if_due, plan
+from ctxgc.session.collecting import collect, collect_if_due
 from ctxgc.session.deleting import delete
-from ctxgc.session.events import Callback
-from ctxgc.session.keeping import recall, search, set_pinned, undo
-from ctxgc.session.requests import calibrate, record_request
+from ctxgc.session.intake import SessionIntake
+from ctxgc.session.keeping import search, set_pinned, set_policy
+from ctxgc.session.planning import plan
+from ctxgc.session.requests import record_request
+from ctxgc.session.returning import recall, undo
 from ctxgc.session.saving import save_all
 from ctxgc.session.setup import Setup, set_up
-from ctxgc.session.stash import RECALL_CALL, Hit, excerpt
-from ctxgc.session.syncing import reformat, sync
-from ctxgc.session.usage import ContextUsage
+from ctxgc.session.stash import RECALL_CALL, Hit
 from ctxgc.session.workings import Workings
 from ctxgc.stores import SearchFilters, Store
 from ctxgc.strategies.base import GCPlugin, GCResult, GCTriggerReason
 from ctxgc.strategies.segmenting import utc_now
 from ctxgc.tokens import TokenCounter
-from ctxgc.wire import RawMessage, detect_format, parse, render, render_json
+from ctxgc.wire import render, render_json
 
 
-class Session:
+class Session(SessionIntake):
     """One conversation under garbage collection.
 
     Args:
@@ -80,61 +79,6 @@ class Session:
         self._w: Workings = set_up(asked)
         self._format_is_guess = not self._w.view.messages
 
-    # -- in -----------------------------------------------------------------------------------------
-
-    def append(self, message: RawMessage, format: Format | None = None) -> list[str]:  # noqa: A002
-        """Take in one provider message and return the ids of its segments.
-
-        Raises:
-            MessageError: its shape is unknown, or it cannot come next; nothing was changed.
-        """
-        parsed = parse(message, format or self._format_of([message]), uuid.uuid4().hex)
-        self._w.view.check_next(parsed)
-        ids = self._w.take(parsed)
-        if self.config.auto_trigger and not self.config.check_before_send:
-            collect_if_due(self._w)
-        return ids
-
-    def extend(
-        self,
-        messages: Iterable[RawMessage],
-        format: Format | None = None,  # noqa: A002
-    ) -> list[str]:
-        """Take in several messages, all of them or none."""
-        batch = list(messages)
-        if not batch:
-            return []
-        chosen = format or self._format_of(batch)
-        return self._w.take_all([parse(m, chosen, uuid.uuid4().hex) for m in batch])
-
-    def sync(
-        self,
-        messages: Iterable[RawMessage],
-        format: Format | None = None,  # noqa: A002
-    ) -> list[str]:
-        """Take in a whole history again: only what is new comes in.
-
-        Where the history differs from what came in before, the rest of the old one is stashed and the
-        new one goes on from there. The same history twice changes nothing.
-        """
-        batch = list(messages)
-        chosen = format or self._format_of(batch)
-        return sync(self._w, [parse(m, chosen, uuid.uuid4().hex) for m in batch])
-
-    def set_system(self, text: str) -> None:
-        """Count a system prompt that is sent beside the messages."""
-        self._w.books.set_system(text)
-
-    def set_tools(
-        self, tools: Sequence[dict[str, Any]], policy: GCPolicy = GCPolicy.LOCKED
-    ) -> None:
-        """Count the tool schemas that are sent beside the messages."""
-        self._w.books.set_tools(tools, policy)
-
-    def report_usage(self, input_tokens: int) -> bool:
-        """Learn from the input tokens that the provider counted; tell whether an estimate changed."""
-        return calibrate(self._w, input_tokens)
-
     # -- out ----------------------------------------------------------------------------------------
 
     def messages(self, format: Format | None = None) -> list[dict[str, Any]]:  # noqa: A002
@@ -157,23 +101,10 @@ class Session:
         record_request(self._w)
         return render(self._w.view.messages)
 
-    def view(self) -> list[dict[str, Any]]:
-        """Return the messages as they are now, without collecting or checking."""
-        return render(self._w.view.messages)
-
     def messages_json(self) -> bytes:
         """Return the view as a JSON array in which messages that came as bytes stand byte for byte."""
         self.messages()
         return render_json(self._w.view.messages)
-
-    def usage(self) -> ContextUsage:
-        """Return how full the context is."""
-        return self._w.usage()
-
-    @property
-    def history(self) -> list[Message]:
-        """The messages of the view, in parts."""
-        return list(self._w.view.messages)
 
     # -- collecting ---------------------------------------------------------------------------------
 
@@ -208,11 +139,6 @@ class Session:
         options = self._w.config.plugin_config
         self._w.adopt(load_gc_plugin(plugin, options) if isinstance(plugin, str) else plugin)
 
-    @property
-    def gc_history(self) -> list[GCResult]:
-        """The results of all collections, refused ones included, oldest first."""
-        return list(self._w.results)
-
     # -- what stays, what comes back ----------------------------------------------------------------
 
     def pin(self, id: str) -> None:  # noqa: A002 - the word of the public face
@@ -231,11 +157,9 @@ class Session:
         """
         return recall(self._w, handle)
 
-    def read(
-        self, handle: str, *, lines: tuple[int, int] | None = None, pattern: str | None = None
-    ) -> str:
-        """Return the text of a segment, or the lines asked for, and leave the view alone."""
-        return excerpt(self._w.stash.find(handle).text, lines=lines, pattern=pattern)
+    def set_policy(self, id: str, policy: GCPolicy) -> None:  # noqa: A002
+        """Give a message a policy of its own, for example PRESERVABLE to a clarification."""
+        set_policy(self._w, id, policy)
 
     def search(
         self, query: str, limit: int = 10, filters: SearchFilters | Mapping[str, Any] | None = None
@@ -266,34 +190,6 @@ class Session:
 
     # -- around -------------------------------------------------------------------------------------
 
-    def events(self, callback: Callback) -> Callable[[], None]:
-        """Call back for every event from now on; return what ends that."""
-        return self._w.events.subscribe(callback)
-
-    @property
-    def session_id(self) -> str:
-        """The id that continues this session in its store."""
-        return self._w.archive.session_id
-
-    @property
-    def config(self) -> GCConfig:
-        """The configuration in force."""
-        return self._w.config
-
-    @property
-    def budget(self) -> InstructionBudget:
-        """The ledger of what is in the context, by source, child and policy."""
-        return self._w.books.budget
-
-    @property
-    def context_limit(self) -> int:
-        """The size of the window in tokens."""
-        return self._w.books.budget.context_limit
-
-    def segments(self) -> list[ContextSegment]:
-        """Return all segments of the session, stashed ones included."""
-        return list(self._w.heap)
-
     def flush(self) -> None:
         """Make everything durable that is not yet."""
         save_all(self._w)
@@ -314,16 +210,6 @@ class Session:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-    def _format_of(self, batch: Sequence[RawMessage]) -> Format:
-        """The session's format; while all that came in was plain text, a clear sign may change it."""
-        known = self._w.format
-        seen = detect_format(list(batch))
-        if known is not None and known != seen and self._format_is_guess:
-            reformat(self._w, seen)
-            return seen
-        self._format_is_guess = self._format_is_guess and seen == "openai"
-        return known if known is not None else seen
 
     def _check_format(self, asked: Format | None) -> None:
         known = self._w.format

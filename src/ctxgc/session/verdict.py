@@ -6,12 +6,13 @@ a lost message or a missing pin: such a result is refused and the history stays 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
 from ctxgc.core.message import Message
 from ctxgc.invariants import check
+from ctxgc.invariants.verbatim import changed_thinking
 from ctxgc.strategies.base import GCResult
 
 
@@ -45,31 +46,30 @@ def compare(old: Sequence[Message], new: Sequence[Message]) -> Change:
 def objections(
     old: Sequence[Message],
     new: Sequence[Message],
-    change: Change,
-    result: GCResult,
+    declared: GCResult | None,
     *,
-    must_stay: Sequence[str],
-    declares: bool,
+    must_stay: Collection[str],
     tokens: Callable[[Message], int],
 ) -> list[str]:
-    """Return why a result may not be applied; empty when it may.
+    """Return why a new history may not be applied; empty when it may.
 
     Args:
         old: the history before.
         new: the history that the plugin returned.
-        change: the difference between them.
-        result: what the plugin says it did.
+        declared: what the plugin says it did; None when it could not say (S3's form).
         must_stay: ids of messages that no plugin may take out or edit.
-        declares: whether the plugin has to name what it took out (S2) or could not (S3's form).
         tokens: counts a message.
     """
+    change = compare(old, new)
     found = _lost_order(old, new)
-    held = set(must_stay)
     touched = [m.message_id for m in change.gone] + [m.message_id for m, _ in change.edited]
-    found += [f"message {i} must stay as it is" for i in touched if i in held]
-    if declares:
-        found += _undeclared(touched, result)
-    found += [f"{v.promise}: {v.text}" for v in check(new, complete=False)][:3]
+    found += [f"message {i} must stay as it is" for i in touched if i in must_stay]
+    found += [f"the id {m.message_id} has a colon" for m in change.added if ":" in m.message_id]
+    if declared is not None:
+        found += _undeclared(touched, declared)
+    if not found:
+        broken = [*check(new, complete=False), *changed_thinking(old, new)]
+        found = [f"{v.promise}: {v.text}" for v in broken[:3]]
     if sum(map(tokens, new)) > sum(map(tokens, old)):
         found.append("the history grew")
     return found

@@ -7,9 +7,8 @@ puts the same bytes back into the same place.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any
 
 import msgspec
 
@@ -20,11 +19,21 @@ from ctxgc.wire import message_bytes
 
 
 class Gone(msgspec.Struct, frozen=True, kw_only=True):
-    """A message as it came in, its segments, and the messages that left together with it."""
+    """A message as it came in, its segments, and the messages that left together with it.
+
+    While it is in the view in an edited form, it left alone: `together` is empty.
+    """
 
     message: Message
     segment_ids: tuple[str, ...]
     together: tuple[str, ...] = ()
+
+
+class Arrival(msgspec.Struct, frozen=True):
+    """That a message came in from the host: its id and what tells its content from others."""
+
+    message_id: str
+    digest: bytes
 
 
 class View:
@@ -33,22 +42,21 @@ class View:
     def __init__(self) -> None:
         self.messages: list[Message] = []
         self.originals: dict[str, Gone] = {}
-        self.digests: list[bytes] = []
-        self.taken: list[str] = []
+        self.arrivals: list[Arrival] = []
+        self.next_place = 0.0
         self._places: dict[str, float] = {}
         self._numbers: dict[str, int] = {}
         self._waiting: dict[str, str] = {}
         self._tail_from = 0
-        self._next_place = 0.0
 
     def get(self, message_id: str) -> Message | None:
         """Return a message of the view, or None."""
         return next((m for m in self.messages if m.message_id == message_id), None)
 
     @property
-    def waiting(self) -> dict[str, str]:
+    def waiting(self) -> Mapping[str, str]:
         """Tool calls without a result, each with the message that made it."""
-        return dict(self._waiting)
+        return self._waiting
 
     def check_next(self, *messages: Message) -> None:
         """Make sure that messages may come next, all of them together.
@@ -76,79 +84,54 @@ class View:
             )
 
     def take(self, message: Message) -> None:
-        """Put a message at the end."""
-        self._places[message.message_id] = self._next_place
-        self._next_place += 1.0
+        """Put a message that came in at the end."""
+        self._places[message.message_id] = self.next_place
+        self.next_place += 1.0
         self.messages.append(message)
-        self.taken.append(message.message_id)
-        self._numbers[message.message_id] = len(self.taken)
-        self.digests.append(digest(message))
         self._follow_calls(message, len(self.messages) - 1)
+        self.arrivals.append(Arrival(message.message_id, digest(message)))
+        self._numbers[message.message_id] = len(self.arrivals)
 
-    def swap(self, new: Sequence[Message], gone: Sequence[Gone], places: dict[str, float]) -> None:
-        """Put a new history in the place of the old one, and keep what left it as it came in."""
-        for left in gone:
-            self.originals[left.message.message_id] = left
-        self._places.update(places)
-        self.messages = list(new)
-        self._replay_calls()
+    def number_of(self, message_id: str) -> int | None:
+        """Return the how-manieth a message was that came in; None for one of ours."""
+        return self._numbers.get(message_id)
 
-    def put_back(self, messages: Iterable[Message]) -> None:
-        """Put messages back into their places, over what stands there now."""
-        now = {m.message_id: m for m in self.messages}
-        for message in messages:
-            now[message.message_id] = message
-            self.originals.pop(message.message_id, None)
-        self.messages = sorted(now.values(), key=lambda m: self._places[m.message_id])
-        self._replay_calls()
+    def restate(self, arrivals: Sequence[Arrival]) -> None:
+        """Take these, and no others, as what came in."""
+        self.arrivals = list(arrivals)
+        self._numbers = {known.message_id: n for n, known in enumerate(self.arrivals, 1)}
 
-    def restore(
-        self,
-        messages: Sequence[Message],
-        places: dict[str, float],
-        originals: dict[str, Gone],
-        taken: Sequence[tuple[str, bytes]],
-    ) -> None:
-        """Become the view that another one was."""
+    def show(self, messages: Iterable[Message], places: Mapping[str, float] | None = None) -> None:
+        """Show other messages from now on; new ones among them need their places."""
+        self._places.update(places or {})
         self.messages = list(messages)
-        self._places = dict(places)
-        self._next_place = max(places.values(), default=-1.0) // 1 + 1.0
-        self.originals = dict(originals)
-        self.taken = [message_id for message_id, _ in taken]
-        self.digests = [known for _, known in taken]
-        self._numbers = {message_id: n for n, message_id in enumerate(self.taken, 1)}
-        self._replay_calls()
-
-    def _follow_calls(self, message: Message, place: int) -> None:
-        if not self._waiting and not message.results():
-            self._tail_from = place
-        for call in message.calls():
-            self._waiting[call] = message.message_id
-        for call in message.results():
-            self._waiting.pop(call, None)
-
-    def _replay_calls(self) -> None:
         self._waiting, self._tail_from = {}, 0
         for place, message in enumerate(self.messages):
             self._follow_calls(message, place)
 
-    def places_for(self, new: Sequence[Message], added: Sequence[Message]) -> dict[str, float]:
-        """Return places for messages that came in between others: right before what follows them.
+    def with_messages(self, messages: Iterable[Message]) -> list[Message]:
+        """Return what the view would be with these in their places, over what stands there now."""
+        now = {message.message_id: message for message in self.messages}
+        now.update((message.message_id, message) for message in messages)
+        return sorted(now.values(), key=lambda message: self._places[message.message_id])
+
+    def places_for(self, new: Sequence[Message]) -> dict[str, float]:
+        """Return places for the messages that have none yet: right before what follows them.
 
         They stand behind everything that left there, so that a recall never puts it around them.
         """
-        wanted = {message.message_id for message in added}
-        stay = (m.message_id for m in new if m.message_id not in wanted)
+        stay = (m.message_id for m in new if m.message_id in self._places)
         taken = sorted(self._places[i] for i in {*stay, *self.originals, *self._leaving(new)})
-        after = self._next_place
+        after = self.next_place
         places: dict[str, float] = {}
         for message in reversed(new):
-            if message.message_id in wanted:
+            message_id = message.message_id
+            if message_id in self._places:
+                after = self._places[message_id]
+            else:
                 below = bisect_left(taken, after)
                 after = (taken[below - 1] + after) / 2 if below else after - 0.5
-                places[message.message_id] = after
-            else:
-                after = self._places[message.message_id]
+                places[message_id] = after
         return places
 
     def _leaving(self, new: Sequence[Message]) -> set[str]:
@@ -156,30 +139,30 @@ class View:
         gone = {m.message_id for m in self.messages if m.origin != "gc_notice"}
         return gone.difference(m.message_id for m in new)
 
+    def remember_places(self, places: Mapping[str, float]) -> None:
+        """Know the places of messages that are not in the view."""
+        self._places.update(places)
+
     def place_of(self, message_id: str) -> float:
         """Return the place of a message that is or was in the view."""
         return self._places[message_id]
 
-    def arrival(self, message: Message) -> dict[str, Any]:
-        """Return the number and the digest under which a message came in; empty for one of ours."""
-        number = self._numbers.get(message.message_id)
-        if number is None:
-            return {}
-        return {"number": number, "digest": self.digests[number - 1].hex()}
-
     def shared_with(self, messages: Sequence[Message]) -> int:
         """Return how many messages a history shares with what came in, from the beginning."""
-        pairs = zip(self.digests, messages, strict=False)
+        pairs = zip(self.arrivals, messages, strict=False)
         return next(
-            (n for n, (known, message) in enumerate(pairs) if known != digest(message)),
-            min(len(self.digests), len(messages)),
+            (n for n, (known, message) in enumerate(pairs) if known.digest != digest(message)),
+            min(len(self.arrivals), len(messages)),
         )
 
-    def forget_taken(self, count: int) -> None:
-        """Take only the first `count` messages as having come in."""
-        for message_id in self.taken[count:]:
-            self._numbers.pop(message_id, None)
-        del self.taken[count:], self.digests[count:]
+    def _follow_calls(self, message: Message, place: int) -> None:
+        results = message.results()
+        if not self._waiting and not results:
+            self._tail_from = place
+        for call in message.calls():
+            self._waiting[call] = message.message_id
+        for call in results:
+            self._waiting.pop(call, None)
 
 
 def digest(message: Message) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import Any
 
 from ctxgc.config import GCConfig
 from ctxgc.core.heap import Heap
@@ -11,7 +12,7 @@ from ctxgc.core.message import Format, Message
 from ctxgc.core.roots import GCState, RootKnobs
 from ctxgc.economics import PriceSheet, SavingsLedger
 from ctxgc.guard.zones import Zone, zone_of
-from ctxgc.session.archive import Archive, message_write
+from ctxgc.session.archive import Archive, arrival_write
 from ctxgc.session.books import Books
 from ctxgc.session.events import Events
 from ctxgc.session.record import Applied
@@ -23,6 +24,7 @@ from ctxgc.strategies.host import Bindable
 from ctxgc.strategies.segmenting import Segmenter
 from ctxgc.strategies.turns import opens_turn
 from ctxgc.tokens import CountingCache
+from ctxgc.wire import binds_thinking
 
 
 class Workings:
@@ -50,13 +52,14 @@ class Workings:
         self.clock = clock
         self.view = View()
         self.heap = Heap(counter.count)
-        self.books = Books(context_limit, counter)
+        self.books = Books(context_limit, counter, lambda: clock().timestamp())
         self.segmenter = Segmenter(counter, self.heap, clock)
         self.stash = Stash(self.heap)
         self.events = Events(clock)
         self.savings = SavingsLedger(prices, context_limit)
         self.results: list[GCResult] = []
         self.applied: list[Applied] = []
+        self.collections = 0
         self.pinned_messages: set[str] = set()
         self.held_until: dict[str, int] = {}
         self.task_id: str | None = None
@@ -95,7 +98,7 @@ class Workings:
         self.ingested_tokens += self.books.tokens(message)
         self._count_turn(message)
         self.unsaved.update(dict.fromkeys(ids))
-        self.archive.later(message_write(self.view, message, **self.view.arrival(message)))
+        self.archive.later(arrival_write(message, **self.arrival(message.message_id)))
         self.watch()
         return list(ids)
 
@@ -103,6 +106,17 @@ class Workings:
         """Take in several messages, or none when one of them cannot come next."""
         self.view.check_next(*messages)
         return [segment_id for message in messages for segment_id in self.take(message)]
+
+    def arrival(self, message_id: str) -> dict[str, Any]:
+        """Return what is stored beside a message: its place, its age, and how it came in."""
+        found: dict[str, Any] = {"place": self.view.place_of(message_id)}
+        if message_id in self.books.born:
+            found["born"] = self.books.born[message_id]
+        number = self.view.number_of(message_id)
+        if number is not None:
+            digest = self.view.arrivals[number - 1].digest.hex()
+            found |= {"number": number, "digest": digest}
+        return found
 
     def watch(self) -> None:
         """Tell when the context enters another zone."""
@@ -145,8 +159,7 @@ class Workings:
 
     def kept_messages(self) -> set[str]:
         """Return the messages that no collection may touch: pinned, or recalled not long ago."""
-        number = len(self.applied)
-        held = {m for m, until in self.held_until.items() if until > number}
+        held = {m for m, until in self.held_until.items() if until > self.collections}
         pinned = {
             segment.message_id
             for segment in map(self.heap.get, self.heap.recent.pinned)
@@ -188,5 +201,12 @@ class Workings:
         return self.segmenter.segment_ids(message_id)
 
     def handle(self, segment_id: str) -> str:
-        """Return the handle that recalls a segment once it is stashed."""
-        return self.stash.handle(segment_id)
+        """Return the handle that recalls a segment once it is stashed; a stand-in has its original's."""
+        segment = self.heap.peek(segment_id)
+        original = segment.derived_from if segment is not None else None
+        return self.stash.handle(segment_id if original is None else original)
+
+    @property
+    def binds_thinking(self) -> bool:
+        """Whether the model refuses thinking that stands behind an edit."""
+        return self.format == "anthropic" and binds_thinking(self.model or "")

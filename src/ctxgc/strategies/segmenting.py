@@ -60,7 +60,8 @@ class Segmenter:
         self._clock = clock
         self._open: dict[str, tuple[str, ToolUse]] = {}
         self._by_message: dict[str, tuple[str, ...]] = {}
-        self._taken = 0
+        self.numbered = 0
+        """How many segments were numbered so far."""
 
     @property
     def now(self) -> datetime:
@@ -116,10 +117,10 @@ class Segmenter:
         self.adopt(message_id, exchange.ids)
 
     def _stand_in(self, message: Message, part: Part, original: str) -> ContextSegment:
-        self._taken += 1
+        self.numbered += 1
         return replace(
             self.heap.get(original),
-            segment_id=f"s-{self._taken}",
+            segment_id=f"s-{self.numbered}",
             text=part.text,
             tokens=part_tokens(part, self._counter),
             tier="working",
@@ -144,20 +145,11 @@ class Segmenter:
         """Connect a message with segments that the heap holds already."""
         self._by_message[message_id] = segment_ids
 
-    def remember_number(self, taken: int) -> None:
-        """Go on numbering after this one."""
-        self._taken = max(self._taken, taken)
-
-    @property
-    def numbered(self) -> int:
-        """How many segments were numbered so far."""
-        return self._taken
-
     def _segment(self, message: Message, part: Part, now: datetime) -> ContextSegment:
-        self._taken += 1
+        self.numbered += 1
         bond, use = self._bond(message, part)
         return ContextSegment(
-            segment_id=f"s-{self._taken}",
+            segment_id=f"s-{self.numbered}",
             text=part.text,
             type=_type_of(message, part, use),
             role=message.role,

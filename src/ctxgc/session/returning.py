@@ -1,0 +1,106 @@
+"""What comes back: recall and undo. Both put the same bytes back into the same places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ctxgc.core.message import Message
+from ctxgc.core.segment import ContextSegment
+from ctxgc.errors import PlanError
+from ctxgc.invariants import check
+from ctxgc.invariants.verbatim import first_difference
+from ctxgc.session.record import Applied
+from ctxgc.session.saving import save
+from ctxgc.session.swapping import swap
+from ctxgc.session.verdict import compare
+from ctxgc.session.workings import Workings
+from ctxgc.stores import Put
+from ctxgc.wire import strip_bound_thinking
+
+
+def recall(w: Workings, handle: str) -> ContextSegment:
+    """Bring a segment back into its place in the view, and hold it there for some collections.
+
+    What the host took back itself, or what lost its message, is returned and stays out of the view.
+
+    Raises:
+        UnknownHandleError: nothing answers to the handle.
+        PlanError: the view would be invalid with it.
+    """
+    segment = w.stash.find(handle)
+    left = w.view.originals.get(segment.message_id or "")
+    if segment.tier == "working" or left is None:
+        w.heap.touch(segment.segment_id, w.clock())
+        return segment
+    ids = left.together or (left.message.message_id,)
+    _show(w, w.view.with_messages(w.view.originals[i].message for i in ids))
+    for message_id in ids:
+        w.held_until[message_id] = w.collections + w.config.recall_hold_collections
+    w.savings.fault(segment.tokens or 0, w.books.budget.total_tokens())
+    save(w)
+    w.events.emit("recalled", handle=handle, segment_id=segment.segment_id)
+    return w.heap.get(segment.segment_id)
+
+
+def undo(w: Workings) -> None:
+    """Make the view what it was before the last collection, with what came in since.
+
+    Raises:
+        PlanError: there is no collection to undo, or the view would be invalid without it.
+    """
+    if not w.applied:
+        raise PlanError("there is no collection to undo", hint="look at gc_history")
+    record = w.applied[-1]
+    key = f"{record.number:06d}"
+    doc = w.archive.store.get(w.archive.session_id, "collections", key) or {}
+    kept = {name: value for name, value in doc.items() if name == "result"}
+    back = w.view.with_messages(_to_bring_back(w, record))
+    new = [m for m in back if m.message_id not in record.added]
+    _show(w, new, bound_from=record.until, more=[Put("collections", key, kept)])
+    w.applied.pop()
+    w.collections -= 1
+    save(w)
+    w.events.emit("undone", number=record.number)
+
+
+def _to_bring_back(w: Workings, record: Applied) -> list[Message]:
+    """The messages that the collection moved and that nobody moved back since."""
+    here = {m.message_id for m in w.view.messages}
+    as_it_came = here - w.view.originals.keys()
+    return [
+        m
+        for m in record.before
+        if m.message_id not in as_it_came
+        and (m.message_id in w.view.originals or m.origin == "gc_notice")
+    ]
+
+
+def _show(
+    w: Workings,
+    new: list[Message],
+    *,
+    bound_from: float | None = None,
+    more: Sequence[Put] = (),
+) -> None:
+    """Show a history that was put together from earlier ones.
+
+    Args:
+        w: the session's workings.
+        new: the history.
+        bound_from: thinking from this place on was made with another history in front of it; None:
+            from the first difference on.
+        more: writes that belong to the change.
+    """
+    if w.binds_thinking:
+        places = [w.view.place_of(m.message_id) for m in new]
+        first = first_difference(w.view.messages, new)
+        if bound_from is not None:
+            first = sum(place < bound_from for place in places)
+        new = strip_bound_thinking(new, first)
+    broken = check(new, complete=False)
+    if broken:
+        raise PlanError(
+            f"the view would be invalid: {broken[0].text}",
+            hint="read(handle) shows the text without changing the view",
+        )
+    swap(w, new, compare(w.view.messages, new), more=more)

@@ -1,0 +1,140 @@
+"""Swapping the view: the one way in which it changes other than at its end.
+
+Everything is decided first, then made durable in one commit, then made real. When the commit fails,
+nothing has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
+
+from msgspec.structs import force_setattr
+
+from ctxgc.core.message import Message
+from ctxgc.core.segment import ContextSegment, Tier
+from ctxgc.session.archive import arrival_write, form_writes, segment_write
+from ctxgc.session.moves import Move, moves_of
+from ctxgc.session.saving import note_changes
+from ctxgc.session.verdict import Change
+from ctxgc.session.workings import Workings
+from ctxgc.stores import Drop, Write
+from ctxgc.strategies.turns import opens_turn
+
+
+def swap(
+    w: Workings,
+    new: Sequence[Message],
+    change: Change,
+    *,
+    created_by: str | None = None,
+    forget: frozenset[str] = frozenset(),
+    more: Sequence[Write] = (),
+) -> None:
+    """Show another history from now on.
+
+    Args:
+        w: the session's workings.
+        new: the history to show.
+        change: how it differs from the view.
+        created_by: who made the messages that are new in it.
+        forget: messages that leave without a way back.
+        more: writes that belong to the change.
+
+    Raises:
+        StoreError: the change could not be made durable; nothing has changed.
+    """
+    moves = list(moves_of(w, change, forget))
+    places = w.view.places_for(new)
+    _commit(w, moves, places, more)
+    first = _first_change(w.view.messages, new)
+    w.sent_before = min(w.sent_before, sum(map(w.books.tokens, w.view.messages[:first])))
+    final = {move.message_id: move.after for move in moves}
+    for move in moves:
+        _carry_out(w, move, created_by)
+    w.view.show([final.get(m.message_id) or m for m in new], places)
+    w.turns_in_view = sum(map(opens_turn, w.view.messages))
+    w.watch()
+
+
+def _commit(
+    w: Workings, moves: Sequence[Move], places: Mapping[str, float], more: Sequence[Write]
+) -> None:
+    writes: list[Write] = []
+    for move in moves:
+        writes += _segment_writes(w, move)
+        writes += _message_writes(w, move, places)
+    note_changes(w)
+    w.archive.commit(*writes, *more)
+
+
+def _segment_writes(w: Workings, move: Move) -> Iterable[Write]:
+    stashed = [*move.stashed, *(move.exchange.dropped if move.exchange else ())]
+    made = move.exchange.made if move.exchange else ()
+    yield from (Drop("segments", i) for i in move.ends)
+    yield from (_write(w, _at(w.heap.get(i), "stashed")) for i in stashed)
+    yield from (_write(w, _at(w.heap.get(str(s.derived_from)), "stashed")) for s in made)
+    yield from (_write(w, _at(w.heap.get(i), "working")) for i in move.recalled)
+    yield from (_write(w, segment) for segment in (*made, *move.fresh))
+
+
+def _message_writes(w: Workings, move: Move, places: Mapping[str, float]) -> Iterable[Write]:
+    if move.forgotten:
+        yield Drop("messages", move.message_id)
+        yield from form_writes(move.message_id, None, None)
+    elif move.fresh and move.after is not None:
+        known = places.get(move.message_id)
+        yield arrival_write(
+            move.after, w.view.place_of(move.message_id) if known is None else known
+        )
+    else:
+        yield from form_writes(move.message_id, move.after, move.left)
+
+
+def _carry_out(w: Workings, move: Move, created_by: str | None) -> None:
+    for segment_id in move.ends:
+        w.heap.remove(segment_id)
+        w.archive.drop_segment(segment_id)
+    for segment_id in move.recalled:
+        w.heap.recall(segment_id)
+    for segment_id in move.stashed:
+        w.heap.stash(segment_id)
+    _connect(w, move)
+    if move.before is not None:
+        w.books.leave(move.before)
+    if move.after is not None:
+        w.books.enter(move.after, created_by=created_by if move.fresh else None)
+    if move.left is None or move.forgotten:
+        w.view.originals.pop(move.message_id, None)
+    else:
+        w.view.originals[move.message_id] = move.left
+
+
+def _connect(w: Workings, move: Move) -> None:
+    """Connect a message with the segments that are shown of it now."""
+    if move.after is None:
+        w.segmenter.forget(move.message_id)
+    elif move.fresh:
+        w.segmenter.enter(move.after, move.fresh)
+    elif move.exchange is not None:
+        w.segmenter.carry_out(move.message_id, move.exchange)
+    else:
+        w.segmenter.adopt(move.message_id, move.ids)
+
+
+def _write(w: Workings, segment: ContextSegment) -> Write:
+    w.archive.remember(segment)
+    return segment_write(segment, w.handle(segment.segment_id))
+
+
+def _at(segment: ContextSegment, tier: Tier) -> ContextSegment:
+    """Return the segment as it will be in another tier."""
+    twin = copy(segment)
+    force_setattr(twin, "tier", tier)
+    return twin
+
+
+def _first_change(old: Sequence[Message], new: Sequence[Message]) -> int:
+    """The place of the first message that is no longer what was sent before."""
+    pairs = zip(old, new, strict=False)
+    return next((n for n, (a, b) in enumerate(pairs) if a is not b), min(len(old), len(new)))
