@@ -12,6 +12,7 @@ from ctxgc.stores.base import (
     StoreReport,
     Write,
 )
+from ctxgc.stores.copy import copy_sessions
 from ctxgc.stores.urls import DEFAULT_URL, open_store
 
 __all__ = [
@@ -26,5 +27,6 @@ __all__ = [
     "StoreHit",
     "StoreReport",
     "Write",
+    "copy_sessions",
     "open_store",
 ]

@@ -6,7 +6,9 @@ the words until they outnumber the live ones, and are skipped.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from heapq import nlargest
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -14,7 +16,9 @@ import msgspec
 from ctxgc.stores.search import CANDIDATES, COMMON, Candidate, Entry, Query, entry, matches
 
 
-class _Slot(msgspec.Struct):
+class Slot(msgspec.Struct, gc=False):
+    """A segment in the index."""
+
     key: str
     order: int
     entry: Entry
@@ -26,9 +30,9 @@ class SessionIndex:
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
         self.length = 0
-        self._slots: dict[int, _Slot] = {}
+        self._slots: dict[int, Slot] = {}
         self._by_key: dict[str, int] = {}
-        self._lists: dict[str, list[int]] = {}
+        self._lists: defaultdict[str, list[int]] = defaultdict(list)
         self._next = 0
 
     def __len__(self) -> int:
@@ -40,10 +44,10 @@ class SessionIndex:
         old = None if slot is None else self._slots[slot].entry
         new = entry(doc, old)
         if slot is not None and old is not None and new.digest == old.digest:
-            self._slots[slot] = _Slot(key, order, new)
+            self._slots[slot] = Slot(key, order, new)
         else:
             self.drop(key)
-            self._add(_Slot(key, order, new))
+            self._add(Slot(key, order, new))
 
     def drop(self, key: str) -> None:
         """Forget a segment."""
@@ -56,20 +60,17 @@ class SessionIndex:
 
     def count(self, word: str) -> int:
         """Return how many segments have a word."""
-        return sum(slot in self._slots for slot in self._lists.get(word, ()))
+        numbers = self._lists.get(word, ())
+        if self._next == len(self._slots):
+            return len(numbers)
+        return sum(number in self._slots for number in numbers)
 
-    def having(self, asked: Query) -> list[tuple[int, Candidate]]:
-        """Return the segments with all words that pass the filters, each with its order."""
-        return [
-            (slot.order, Candidate(self.session_id, slot.key, slot.entry.length, slot.entry.words))
-            for slot in self._with_all(asked.words)
-            if matches(asked, slot.entry)
-        ]
-
-    def _with_all(self, words: tuple[str, ...]) -> Iterator[_Slot]:
-        lists = sorted((self._lists.get(word, []) for word in words), key=len)
-        common = set(lists[0]).intersection(*lists[1:])
-        return (self._slots[slot] for slot in common if slot in self._slots)
+    def having(self, asked: Query) -> list[tuple[int, Slot, str]]:
+        """Return the segments with all words that pass the filters: order, slot, session id."""
+        lists = sorted((self._lists.get(word, []) for word in asked.words), key=len)
+        common = set(lists[0]).intersection(*lists[1:]) if len(lists) > 1 else lists[0]
+        found = (self._slots[number] for number in common if number in self._slots)
+        return [(slot.order, slot, self.session_id) for slot in found if matches(asked, slot.entry)]
 
     def _compact(self) -> None:
         live = list(self._slots.values())
@@ -77,17 +78,18 @@ class SessionIndex:
         for slot in live:
             self._add(slot)
 
-    def _add(self, slot: _Slot) -> None:
+    def _add(self, slot: Slot) -> None:
         number, self._next = self._next, self._next + 1
         self._by_key[slot.key] = number
         self._slots[number] = slot
         self.length += slot.entry.length
+        lists = self._lists
         for word in set(slot.entry.words.split()):
-            self._lists.setdefault(word, []).append(number)
+            lists[word].append(number)
 
     def _clear(self) -> None:
         self.length = self._next = 0
-        self._slots, self._by_key, self._lists = {}, {}, {}
+        self._slots, self._by_key, self._lists = {}, {}, defaultdict(list)
 
 
 class Indexes:
@@ -107,5 +109,7 @@ class Indexes:
     def newest(self, asked: Query) -> list[Candidate]:
         """Return the newest candidates that have all words and pass the filters."""
         found = [hit for index in self._indexes for hit in index.having(asked)]
-        found.sort(key=lambda hit: -hit[0])
-        return [candidate for _, candidate in found[:CANDIDATES]]
+        return [
+            Candidate(session_id, slot.key, slot.entry.length, slot.entry.words)
+            for _, slot, session_id in nlargest(CANDIDATES, found, key=itemgetter(0))
+        ]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from heapq import nsmallest
 from math import log
 from typing import Any, NamedTuple, Protocol, TypeGuard
@@ -34,7 +35,7 @@ _SEARCHED = ("text", "name", "file_path", "topic_id")
 _MARKED = ("file_path", "task_id", "type", "tier")
 
 
-class Entry(msgspec.Struct, frozen=True):
+class Entry(msgspec.Struct, frozen=True, gc=False):
     """What search knows of a segment: its words, how many, its marks, and when it was made.
 
     In `words` each word has a blank on both sides, so that counting one is counting substrings.
@@ -94,7 +95,7 @@ def entry(doc: Mapping[str, Any], old: Entry | None = None) -> Entry:
     else:
         found = [word for text in texts for word in words(text)]
         padded, length = f" {'  '.join(found)} " if found else "", len(found)
-    marks = [mark(field, doc.get(field)) for field in _MARKED]
+    marks = [mark(field, _shown(doc.get(field))) for field in _MARKED]
     marks += [mark("tag", tag) for tag in tags]
     return Entry(padded, length, frozenset(marks), _created(doc.get("created_at")), digest)
 
@@ -149,7 +150,8 @@ def matches(asked: Query, candidate: Entry) -> bool:
     )
 
 
-def mark(kind: str, value: object) -> str:
+@lru_cache(maxsize=1 << 14)
+def mark(kind: str, value: str | None) -> str:
     """Return the index term for a property of a segment; no word of a text is like it."""
     name = f"{kind}\0{value}".encode("utf-8", "surrogatepass")
     return "=" + hashlib.blake2b(name, digest_size=8).hexdigest()
@@ -189,6 +191,10 @@ def _rank(
         scored.append((score, session_id, key))
     best = nsmallest(limit, scored)
     return [(-score, session_id, key) for score, session_id, key in best]
+
+
+def _shown(value: object) -> str | None:
+    return None if value is None else str(value)
 
 
 def _is_text(value: object) -> TypeGuard[str]:
