@@ -20,12 +20,16 @@ if typing.TYPE_CHECKING:
     from ctxgc.core.plan import PruningCandidate, PruningPlan
     from ctxgc.core.segment import ContextSegment
     from ctxgc.errors import CtxgcError
+    from ctxgc.guard import Checkpoint, ContextMonitor, ContextPruner
     from ctxgc.plugins import discover_gc_plugins, load_gc_from_file, load_gc_plugin
     from ctxgc.session import ContextUsage, Session, collect
     from ctxgc.strategies.base import GCPlugin, GCRemovalItem, GCResult, GCTriggerReason
     from ctxgc.wire import repair, validate
 
 __all__ = [
+    "Checkpoint",
+    "ContextMonitor",
+    "ContextPruner",
     "ContextSegment",
     "ContextUsage",
     "CtxgcError",
@@ -59,6 +63,7 @@ _HOMES = {
     "ctxgc.core.plan": ("PruningCandidate", "PruningPlan"),
     "ctxgc.core.segment": ("ContextSegment",),
     "ctxgc.errors": ("CtxgcError",),
+    "ctxgc.guard": ("Checkpoint", "ContextMonitor", "ContextPruner"),
     "ctxgc.plugins": ("discover_gc_plugins", "load_gc_from_file", "load_gc_plugin"),
     "ctxgc.session": ("ContextUsage", "Session", "collect"),
     "ctxgc.strategies.base": ("GCPlugin", "GCRemovalItem", "GCResult", "GCTriggerReason"),

@@ -17,8 +17,7 @@ def record_request(w: Workings) -> None:
 
 def calibrate(w: Workings, input_tokens: int) -> bool:
     """Teach the counter what the provider counted for the view; recount when that changed it."""
-    learn = getattr(w.counter, "calibrate", None)
-    if learn is None or not learn(w.books.budget.total_tokens(), input_tokens):
+    if not w.counter.calibrate(w.books.budget.total_tokens(), input_tokens):
         return False
     w.books.recount(w.view.messages)
     return True

@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ctxgc.session.workings import Workings
+
+
+def state_of(w: Workings) -> dict[str, Any]:
+    """Return what a session knows beside its messages and segments, as JSON values."""
+    heap, recent = w.heap, w.heap.recent
+    return {
+        "context_limit": w.books.budget.context_limit,
+        "secret": w.stash.secret.hex(),
+        "summaries": w.summaries,
+        "turns_taken": w.turns_taken,
+        "numbered": w.segmenter.numbered,
+        "ingested_tokens": w.ingested_tokens,
+        "pinned_messages": sorted(w.pinned_messages),
+        "held_until": dict(w.held_until),
+        "task_id": w.task_id,
+        "task_dependencies": sorted(w.task_dependencies),
+        "active_file": w.active_file,
+        "active_range": list(w.active_range) if w.active_range else None,
+        "step": heap.step,
+        "opened": list(recent.opened),
+        "first_request": recent.first_request,
+        "policies": {key: policy.value for key, policy in w.books.policies.items()},
+        "beside": w.books.beside(),
+    }
 
 
 def note_state(w: Workings) -> None:
     """Write with the next commit what is neither message nor segment, where it changed."""
-    heap, recent = w.heap, w.heap.recent
-    w.archive.note_state(
-        "session",
-        {
-            "context_limit": w.books.budget.context_limit,
-            "secret": w.stash.secret.hex(),
-            "summaries": w.summaries,
-            "turns_taken": w.turns_taken,
-            "numbered": w.segmenter.numbered,
-            "ingested_tokens": w.ingested_tokens,
-            "pinned_messages": sorted(w.pinned_messages),
-            "held_until": dict(w.held_until),
-            "task_id": w.task_id,
-            "task_dependencies": sorted(w.task_dependencies),
-            "active_file": w.active_file,
-            "active_range": list(w.active_range) if w.active_range else None,
-            "step": heap.step,
-            "opened": list(recent.opened),
-            "first_request": recent.first_request,
-            "policies": {key: policy.value for key, policy in w.books.policies.items()},
-            "beside": w.books.beside(),
-        },
-    )
+    w.archive.note_state("session", state_of(w))
 
 
 def note_changes(w: Workings) -> None:

@@ -25,6 +25,7 @@ from ctxgc.errors import InputError, MessageError
 from ctxgc.plugins import load_gc_plugin
 from ctxgc.session.collecting import collect, collect_if_due
 from ctxgc.session.deleting import delete
+from ctxgc.session.guarding import Guard, SessionGuard
 from ctxgc.session.intake import SessionIntake
 from ctxgc.session.keeping import search, set_pinned, set_policy
 from ctxgc.session.planning import plan
@@ -41,7 +42,7 @@ from ctxgc.tokens import TokenCounter
 from ctxgc.wire import render, render_json
 
 
-class Session(SessionIntake):
+class Session(SessionIntake, SessionGuard):
     """One conversation under garbage collection.
 
     Args:
@@ -78,6 +79,7 @@ class Session(SessionIntake):
         )  # fmt: skip
         self._w: Workings = set_up(asked)
         self._format_is_guess = not self._w.view.messages
+        self._guard = Guard(self._w)
 
     # -- out ----------------------------------------------------------------------------------------
 
@@ -86,6 +88,7 @@ class Session(SessionIntake):
 
         Raises:
             MessageError: a tool call still waits for its result, or the session has another format.
+            ContextOverflowError: what must stay does not fit the window; `details` names the parts.
         """
         self._check_format(format)
         if self._w.view.waiting:
@@ -98,6 +101,7 @@ class Session(SessionIntake):
             )
         if self.config.check_before_send:
             collect_if_due(self._w)
+            self._guard.before_request()
         record_request(self._w)
         return render(self._w.view.messages)
 

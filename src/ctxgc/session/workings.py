@@ -11,7 +11,7 @@ from ctxgc.core.heap import Heap
 from ctxgc.core.message import Format, Message
 from ctxgc.core.roots import GCState, RootKnobs
 from ctxgc.economics import PriceSheet, SavingsLedger
-from ctxgc.guard.zones import Zone, zone_of
+from ctxgc.guard.zones import Zone, next_zone, zone_of
 from ctxgc.session.archive import Archive, arrival_write
 from ctxgc.session.books import Books
 from ctxgc.session.events import Events
@@ -121,7 +121,7 @@ class Workings:
     def watch(self) -> None:
         """Tell when the context enters another zone."""
         percent = self.books.budget.utilization()
-        zone = zone_of(percent, self.config)
+        zone = next_zone(self.zone, percent, self.config)
         if zone is not self.zone:
             before, self.zone = self.zone, zone
             self.events.emit("zone_changed", before=before.value, now=zone.value, percent=percent)

@@ -72,6 +72,8 @@ class Workbench:
     @property
     def above_hard_limit(self) -> bool:
         """Whether the context is so full that it must shrink, whatever that costs."""
+        if self.reason is GCTriggerReason.CONTEXT_LIMIT:
+            return True
         limit = self.usage.get("context_limit", 0)
         return bool(self.draft.tokens > limit * self.config.hard_limit_percent / 100)
 
@@ -86,7 +88,7 @@ class Workbench:
     @cached_property
     def turns(self) -> list[Turn]:
         """The turns of the history."""
-        return turns_of(self.history)
+        return turns_of(self.history, self.groups)
 
     @cached_property
     def groups(self) -> list[tuple[int, ...]]:

@@ -61,6 +61,15 @@ class CountingCache:
             known = self._recall(key)
             return self._remember(key, self._counter.count(text)) if known is None else known
 
+    def calibrate(self, counted_tokens: int, reported_tokens: int) -> bool:
+        """Teach the counter that is asked, if it can learn; tell whether counts changed by that."""
+        learn = getattr(self._counter, "calibrate", None)
+        if learn is None or not learn(counted_tokens, reported_tokens):
+            return False
+        with self._lock:
+            self._counts.clear()
+        return True
+
     def _recall(self, key: str | bytes) -> int | None:
         with self._lock:
             known = self._counts.get(key)

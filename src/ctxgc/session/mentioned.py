@@ -1,0 +1,100 @@
+"""Automatic recall: what a new message names and only the stash holds comes back by itself.
+
+It comes back as lines at the end of the view, never into its old place: so the prefix that the
+provider has cached stays as it is. The lines leave again with the next collection.
+"""
+
+from __future__ import annotations
+
+import uuid
+
+from ctxgc.core.identifiers import identifiers
+from ctxgc.core.mentions import Mentions
+from ctxgc.core.message import Message
+from ctxgc.core.segment import ContextSegment
+from ctxgc.core.tombstone import describe, is_tombstone
+from ctxgc.session.stash import excerpt
+from ctxgc.session.swapping import swap
+from ctxgc.session.verdict import Change
+from ctxgc.session.workings import Workings
+from ctxgc.wire import text_message
+
+MOST_NAMES = 8
+MOST_SHARE = 0.02
+
+
+class Mentioned:
+    """Knows which names only the stash holds, and brings their lines back when they are used."""
+
+    def __init__(self, workings: Workings) -> None:
+        self._w = workings
+        self._names = Mentions()
+        self._indexed: dict[str, ContextSegment] = {}
+        self._read = len(workings.view.arrivals)
+        self.last: Message | None = None
+
+    def bring_back(self) -> Message | None:
+        """Add the lines around names that came in since the last request and only the stash holds.
+
+        Nothing is added beyond 2 % of the window.
+        """
+        w = self._w
+        fresh = {known.message_id for known in w.view.arrivals[self._read :]}
+        self._read = len(w.view.arrivals)
+        if not w.config.auto_recall or not fresh:
+            return None
+        self._follow_stash()
+        names = self._missing([m for m in w.view.messages if m.message_id in fresh])
+        text = self._lines(names, int(w.books.budget.context_limit * MOST_SHARE))
+        if not text:
+            return None
+        format_ = w.view.messages[0].format
+        self.last = text_message("user", text, format_, f"recall_{uuid.uuid4().hex}", "gc_notice")
+        change = Change(gone=[], edited=[], added=[self.last])
+        swap(w, [*w.view.messages, self.last], change, created_by="auto_recall")
+        w.events.emit("recalled", names=names, automatic=True)
+        return self.last
+
+    def _follow_stash(self) -> None:
+        """Index what was stashed since the last time, and forget what came back or was deleted."""
+        stashed = {s.segment_id: s for s in self._w.heap if s.tier == "stashed"}
+        for segment_id in self._indexed.keys() - stashed.keys():
+            self._names.discard(segment_id, self._indexed.pop(segment_id).text)
+        for segment_id in stashed.keys() - self._indexed.keys():
+            self._names.add(segment_id, stashed[segment_id].text)
+            self._indexed[segment_id] = stashed[segment_id]
+
+    def _missing(self, fresh: list[Message]) -> list[str]:
+        found: dict[str, None] = {}
+        for message in fresh:
+            own = set(self._w.segment_ids(message.message_id))
+            for part in message.parts if message.role != "assistant" else ():
+                if part.kind in ("text", "tool_result") and not is_tombstone(part.text):
+                    names = (n for n in identifiers(part.text) if self._only_stashed(n, own))
+                    found.update(dict.fromkeys(names))
+        return list(found)[:MOST_NAMES]
+
+    def _only_stashed(self, name: str, own: set[str]) -> bool:
+        working = self._w.heap.mentions
+        if not self._names.holders(name) or working.is_common(name):
+            return False
+        return own.issuperset(working.holders(name))
+
+    def _lines(self, names: list[str], budget: int) -> str:
+        blocks: list[str] = []
+        for name in names:
+            segment = self._newest(name)
+            if segment is None:
+                continue
+            head = f"[ctxgc: {name} stands in {describe(segment)}, moved out earlier]"
+            block = f"{head}\n{excerpt(segment.text, pattern=name)}"
+            cost = self._w.counter.count(block)
+            if cost <= budget:
+                budget -= cost
+                blocks.append(block)
+        return "\n".join(blocks)
+
+    def _newest(self, name: str) -> ContextSegment | None:
+        known = [self._indexed[i] for i in self._names.holders(name) if i in self._indexed]
+        outputs = [segment for segment in known if segment.part != "tool_call"]
+        return max(outputs, key=lambda segment: segment.position, default=None)
