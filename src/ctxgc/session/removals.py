@@ -21,8 +21,13 @@ def true_items(
     change: Change,
     budget: InstructionBudget,
     tokens: Callable[[Message], int],
+    *,
+    otherwise: str = "removed by plugin",
 ) -> list[GCRemovalItem]:
-    """Return one item for each thing that leaves or shrinks, with the tokens that it really frees."""
+    """Return one item for each thing that leaves or shrinks, with the tokens that it really frees.
+
+    `otherwise` is the reason for what the plugin did not declare.
+    """
     beside = [replace(item, tokens_freed=_booked(item, budget)) for item in declared
               if is_beside_messages(item, budget)]  # fmt: skip
     in_bulk = {i for item in beside for i in item.message_ids}
@@ -31,7 +36,11 @@ def true_items(
     freed |= {old.message_id: tokens(old) - tokens(new) for old, new in change.edited}
     return [
         *beside,
-        *(_of_message(i, n, reasons.get(i)) for i, n in freed.items() if i not in in_bulk),
+        *(
+            _of_message(i, n, reasons.get(i), otherwise)
+            for i, n in freed.items()
+            if i not in in_bulk
+        ),
     ]
 
 
@@ -77,11 +86,13 @@ def _booked(item: GCRemovalItem, budget: InstructionBudget) -> int:
     return 0 if entry is None else entry.total_tokens()
 
 
-def _of_message(message_id: str, tokens: int, known: GCRemovalItem | None) -> GCRemovalItem:
+def _of_message(
+    message_id: str, tokens: int, known: GCRemovalItem | None, otherwise: str
+) -> GCRemovalItem:
     return GCRemovalItem(
         source=InstructionSource.CONVERSATION if known is None else known.source,
         child_key=message_id,
         tokens_freed=tokens,
-        reason="removed by plugin" if known is None else known.reason,
+        reason=otherwise if known is None else known.reason,
         message_ids=(message_id,),
     )

@@ -129,7 +129,10 @@ def _settle(
 ) -> None:
     """Put the true numbers into a result: there is one ledger, and it is the session's."""
     result, change = outcome.result, outcome.change
-    result.removal_list = true_items(result.removal_list, change, budget, bounds.tokens)
+    otherwise = "bound_thinking" if bounds.binds else "removed by plugin"
+    result.removal_list = true_items(
+        result.removal_list, change, budget, bounds.tokens, otherwise=otherwise
+    )
     freed = sum(item.tokens_freed for item in result.removal_list)
     result.tokens_before = usage.total_tokens
     result.tokens_after = usage.total_tokens - freed + sum(map(bounds.tokens, change.added))

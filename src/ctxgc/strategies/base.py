@@ -80,7 +80,8 @@ class Constraints(msgspec.Struct, frozen=True, kw_only=True):
     """Facts about a strategy, as data. The defaults promise nothing.
 
     `monotone`: a bigger budget keeps a superset. `rewrites_prefix`: it may change what was sent
-    before. `needs_summarizer`: without one it frees nothing. `lossy`: what leaves cannot come back.
+    before. `needs_summarizer`: without one it makes do with an extract and says so. `lossy`: without
+    a session, which stashes what leaves, it is gone.
     """
 
     monotone: bool = False

@@ -25,6 +25,7 @@ _PHASES: tuple[tuple[str, frozenset[GCPolicy]], ...] = (
 )
 
 Group = tuple[int, ...]
+_Rank = tuple[float, int, str]
 
 
 class BudgetStrategy(BuiltinStrategy):
@@ -68,12 +69,17 @@ class BudgetStrategy(BuiltinStrategy):
         reason: str,
     ) -> None:
         groups = [g for g in bench.groups if _policy(bench, budget, g) in policies]
-        for group in sorted(groups, key=lambda g: _age_then_size(bench, budget, g)):
+        candidates: list[tuple[_Rank, Group | GCRemovalItem]] = [
+            (_rank(bench, budget, group), group) for group in groups
+        ]
+        candidates += [_released(key, entry, reason) for key, entry in _beside(budget, policies)]
+        for _, candidate in sorted(candidates, key=lambda each: each[0]):
             if bench.excess <= 0:
                 return
-            free = bench.free_ids(group)
-            if len(free) == len(group):
-                bench.draft.remove_all(free, reason)
+            if isinstance(candidate, GCRemovalItem):
+                bench.draft.release(candidate)
+            elif len(bench.free_ids(candidate)) == len(candidate):
+                bench.draft.remove_all(bench.ids(candidate), reason)
 
     def _tell(self, bench: Workbench) -> None:
         """Count what each phase removed, under the names that S2 gives."""
@@ -100,13 +106,28 @@ def _entries(bench: Workbench, budget: InstructionBudget, group: Group) -> Itera
                 yield entry
 
 
-def _age_then_size(
-    bench: Workbench, budget: InstructionBudget, group: Group
-) -> tuple[float, int, int]:
+def _beside(
+    budget: InstructionBudget, policies: frozenset[GCPolicy]
+) -> Iterator[tuple[str, SourceEntry]]:
+    """The children under these policies that no message makes up: tool schemas, mostly."""
+    for source in InstructionSource:
+        entry = budget.get_entry(source)
+        for key, child in entry.children.items() if entry is not None else ():
+            if not child.message_ids and child.gc_policy in policies:
+                yield key, child
+
+
+def _released(key: str, entry: SourceEntry, reason: str) -> tuple[_Rank, GCRemovalItem]:
+    tokens = entry.total_tokens()
+    item = GCRemovalItem(entry.source, key, tokens, reason)
+    return (entry.created_at or 0.0, -tokens, key), item
+
+
+def _rank(bench: Workbench, budget: InstructionBudget, group: Group) -> _Rank:
     """Oldest first; among equals the largest, since it frees most with least."""
     born = [entry.created_at or 0.0 for entry in _entries(bench, budget, group)]
     size = sum(bench.draft.size(message_id) for message_id in bench.ids(group))
-    return (min(born, default=0.0), -size, group[0])
+    return (min(born, default=0.0), -size, f"{group[0]:09d}")
 
 
 def create_plugin() -> BudgetStrategy:

@@ -67,6 +67,11 @@ class Draft:
         self.tokens -= item.tokens_freed - held
         self._cleared.append(item)
 
+    def release(self, item: GCRemovalItem) -> None:
+        """Free a child of the budget that no message makes up, such as a tool schema."""
+        self.tokens -= item.tokens_freed
+        self._cleared.append(item)
+
     def insert(self, message: Message, before: str | None) -> None:
         """Put a new message in front of another's place, even if that one left; None: at the end."""
         self._inserted.setdefault(before or "", []).append(message)

@@ -17,19 +17,16 @@ from ctxgc.core.options import EngineOptions
 from ctxgc.core.roots import RootKnobs
 from ctxgc.core.segment import ContextSegment
 from ctxgc.economics import requests_to_pay_back
-from ctxgc.strategies.base import Constraints
 from ctxgc.strategies.builtin import BuiltinStrategy
 from ctxgc.strategies.stubs import LEVELS, Stubs
 from ctxgc.strategies.truncate import drop_turns
 from ctxgc.strategies.workbench import Workbench
-from ctxgc.wire import binds_thinking, drop_parts
 
 
 class MarkSweepStrategy(BuiltinStrategy):
     """The engine at work on a history."""
 
     name: ClassVar[str] = "gc_mark_sweep"
-    constraints: ClassVar[Constraints] = Constraints(lossy=False)
 
     def shrink(self, bench: Workbench) -> None:
         """Evacuate results, then bare their tombstones, then drop groups, while the target is unmet."""
@@ -41,7 +38,6 @@ class MarkSweepStrategy(BuiltinStrategy):
                 break
         if bench.excess_turns:
             drop_turns(bench, bench.turns, "turn_limit")
-        self._strip_thinking(bench)
         self._price(bench)
 
     def _reaches(self, bench: Workbench) -> Iterator[RootKnobs]:
@@ -89,20 +85,6 @@ class MarkSweepStrategy(BuiltinStrategy):
                 if spare_recent and any(message_id in bench.protected for message_id in ids):
                     continue
                 bench.draft.remove_all(ids, "low_score" if reachable else "unreachable")
-
-    def _strip_thinking(self, bench: Workbench) -> None:
-        """Take thinking out behind the first edit, for models that bind it to what stands before."""
-        if bench.format != "anthropic" or not binds_thinking(self._host.model or ""):
-            return
-        edited = False
-        for old in bench.history:
-            now = bench.draft.get(old.message_id)
-            edited = edited or now is not old
-            places = [i for i, p in enumerate(old.parts) if p.kind == "thinking"]
-            if edited and now is not None and places:
-                stripped = drop_parts(now, places)
-                if stripped is not None:
-                    bench.draft.replace(stripped, "bound_thinking")
 
     def _price(self, bench: Workbench) -> None:
         """Say what the collection wins, what it re-writes, and when it has paid for itself."""

@@ -70,15 +70,18 @@ class Stubs:
 
     def _evacuation(self, segment: ContextSegment, level: int) -> Evacuation:
         config = self._bench.config
-        mentions = self._analysis.state.heap.mentions
-        gone = self._leaving | {segment.segment_id}
         with_lines = level == 0 and self._analysis.is_reachable(segment.segment_id)
         return evacuate(
             segment.text,
-            lambda name: bool(mentions.holders(name)) and gone.issuperset(mentions.holders(name)),
+            lambda name: self._goes(name, segment.segment_id),
             line_share=config.evacuate_keep_percent / 100 if with_lines else 0.0,
             name_share=config.tombstone_names_percent / 100 * NAMES_AT[level],
         )
+
+    def _goes(self, name: str, segment_id: str) -> bool:
+        """Tell whether nobody who stays holds an identifier of this segment."""
+        holders = self._analysis.state.heap.mentions.holders(name)
+        return bool(holders) and all(h == segment_id or h in self._leaving for h in holders)
 
     def _why(self, segment: ContextSegment) -> str:
         if segment.superseded_by is not None:

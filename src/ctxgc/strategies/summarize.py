@@ -6,7 +6,13 @@ from typing import Any, ClassVar
 
 from ctxgc.strategies.base import Constraints
 from ctxgc.strategies.builtin import BuiltinStrategy
-from ctxgc.strategies.summarizing import EXPECTED_SHARE, Summaries, replace_by_summary
+from ctxgc.strategies.summarizing import (
+    EXPECTED_SHARE,
+    Summaries,
+    replace_by_summary,
+    withdraw_summaries,
+)
+from ctxgc.strategies.truncate import drop_turns
 from ctxgc.strategies.workbench import Workbench
 from ctxgc.summarizers import resolve_summarizer
 
@@ -27,13 +33,20 @@ class SummarizeStrategy(BuiltinStrategy):
         self._summaries = Summaries(resolve_summarizer(self._options.summarizer))
 
     def shrink(self, bench: Workbench) -> None:
-        """Summarise as many of the oldest turns as the target asks for; all of them if need be."""
+        """Summarise as many of the oldest turns as the target asks for; all of them if need be.
+
+        Where no summary is shorter than what it stands for, turns go when the pressure is high.
+        """
         enough = self._oldest(bench, share=1 - EXPECTED_SHARE)
         chosen = enough if self._suffices(bench, enough) else self._oldest(bench, share=0.0)
         replace_by_summary(bench, chosen, self._summaries, "summarized")
         rest = [i for i in self._oldest(bench, share=0.0) if bench.draft.get(i) is not None]
         if bench.excess > 0 and rest:
             replace_by_summary(bench, rest, self._summaries, "summarized")
+        if bench.excess > 0 and bench.under_pressure:
+            drop_turns(bench, bench.turns, "truncated")
+        if bench.excess > 0 and bench.under_pressure:
+            withdraw_summaries(bench)
 
     def _oldest(self, bench: Workbench, share: float) -> list[str]:
         """The free messages of the oldest turns whose removal, at this share of gain, meets the need."""

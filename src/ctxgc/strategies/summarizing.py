@@ -44,7 +44,8 @@ class Summaries:
         text = conversation_text(messages)
         outcome = self._ask(bench, text)
         if not outcome.ok:
-            bench.details.setdefault("summarizer_failures", []).append(outcome.failure)
+            why = f"{outcome.failure}: {outcome.detail}" if outcome.detail else outcome.failure
+            bench.details.setdefault("summarizer_failures", []).append(why)
             outcome = _extract(bench, text)
         if outcome.text is None:
             return None

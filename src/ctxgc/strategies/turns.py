@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from ctxgc.core.message import Message
-from ctxgc.invariants import cuts
+from ctxgc.invariants.violation import positions_outside
 
 
 class Turn(msgspec.Struct, frozen=True):
@@ -27,13 +27,13 @@ def opens_turn(message: Message) -> bool:
     return message.origin == "conversation" and message.opens_turn()
 
 
-def turns_of(history: Sequence[Message]) -> list[Turn]:
+def turns_of(history: Sequence[Message], groups: Iterable[tuple[int, ...]]) -> list[Turn]:
     """Return the turns of a history; what stands before the first belongs to none.
 
-    A turn starts only where the history may be cut: a message that also answers a tool call stays
-    with the turn of that call.
+    A turn never starts inside a group: a message that also answers a tool call stays with the turn of
+    that call.
     """
-    legal = set(cuts(history))
+    legal = positions_outside(((group[0], group[-1]) for group in groups), len(history))
     starts = [i for i, message in enumerate(history) if opens_turn(message) and i in legal]
     stops = [*starts[1:], len(history)] if starts else []
     return [Turn(n, start, stop) for n, (start, stop) in enumerate(zip(starts, stops, strict=True))]
