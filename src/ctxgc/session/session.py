@@ -26,6 +26,7 @@ from ctxgc.plugins import load_gc_plugin
 from ctxgc.session.collecting import collect, collect_if_due
 from ctxgc.session.deleting import delete
 from ctxgc.session.guarding import Guard, SessionGuard
+from ctxgc.session.handout import Handout
 from ctxgc.session.intake import SessionIntake
 from ctxgc.session.keeping import search, set_pinned, set_policy
 from ctxgc.session.planning import plan
@@ -79,6 +80,7 @@ class Session(SessionIntake, SessionGuard):
         )  # fmt: skip
         self._w: Workings = set_up(asked)
         self._format_is_guess = not self._w.view.messages
+        self._handout = Handout()
         self._guard = Guard(self._w)
 
     # -- out ----------------------------------------------------------------------------------------
@@ -103,7 +105,7 @@ class Session(SessionIntake, SessionGuard):
             collect_if_due(self._w)
             self._guard.before_request()
         record_request(self._w)
-        return render(self._w.view.messages)
+        return self._handout.render(self._w.view.messages)
 
     def messages_json(self) -> bytes:
         """Return the view as a JSON array in which messages that came as bytes stand byte for byte."""

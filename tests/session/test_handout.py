@@ -1,0 +1,62 @@
+"""The view as it is handed out: right each time, whatever its receiver does to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ctxgc.session.handout import Handout
+from ctxgc.wire import parse
+
+MESSAGES = [
+    parse({"role": "user", "content": f"text {n}", "meta": [n]}, "openai") for n in range(8)
+]
+
+
+class Incomparable:
+    """What a receiver may put into a message, and nobody can compare."""
+
+    def __eq__(self, other: object) -> bool:
+        raise ValueError("no truth in this")
+
+    __hash__ = None  # type: ignore[assignment]  # nor hash
+
+
+@given(st.lists(st.tuples(st.lists(st.sampled_from(MESSAGES)), st.integers(0, 7)), max_size=6))
+def test_each_view_is_right_whatever_was_done_to_the_last(
+    views: list[tuple[list[Any], int]],
+) -> None:
+    handout = Handout()
+    for messages, place in views:
+        given_out = handout.render(messages)
+        assert given_out == [message.data for message in messages]
+        if messages:
+            given_out[place % len(messages)]["meta"].append("changed")
+            given_out.pop(place % len(messages))
+
+
+def test_what_was_left_alone_is_given_out_again() -> None:
+    handout = Handout()
+    first = handout.render(MESSAGES[:3])
+    second = handout.render(MESSAGES[:4])
+    assert [one is other for one, other in zip(first, second, strict=False)] == [True] * 3
+    assert [copy is message.data for copy, message in zip(second, MESSAGES, strict=False)] == [
+        False
+    ] * 4
+
+
+def test_a_changed_message_alone_is_copied_anew() -> None:
+    handout = Handout()
+    first = handout.render(MESSAGES[:3])
+    first[1]["cache_control"] = {"type": "ephemeral"}
+    second = handout.render(MESSAGES[:3])
+    assert [one is other for one, other in zip(first, second, strict=True)] == [True, False, True]
+    assert second[1] == MESSAGES[1].data
+
+
+def test_what_cannot_be_compared_is_copied_anew() -> None:
+    handout = Handout()
+    handout.render(MESSAGES[:2])[0]["meta"] = Incomparable()
+    assert handout.render(MESSAGES[:2])[0] == MESSAGES[0].data
