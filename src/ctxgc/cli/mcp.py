@@ -1,0 +1,65 @@
+"""`ctxgc mcp`: context management for agents, over stdio or HTTP."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Any
+
+import click
+
+from ctxgc.cli.report import write_table
+
+_PROFILES = ("minimal", "standard", "full")
+
+
+@click.command(context_settings={"show_default": True})
+@click.option("--http", "over_http", is_flag=True, help="Serve streamable HTTP instead of stdio.")
+@click.option("--host", default="127.0.0.1", help="Where HTTP listens.")
+@click.option("--port", type=click.IntRange(0, 65_535), default=8423, help="0: a free one.")
+@click.option("--tools", type=click.Choice(_PROFILES), default="full", help="Which tools.")
+@click.option("--store", help="Where the context is kept, as everywhere in ctxgc.")
+@click.option("--session", default="mcp", help="The name of the context in the store.")
+@click.option("--context-limit", type=click.IntRange(min=1), help="The model's window in tokens.")
+@click.option("--model", help="Whose tokens are counted.")
+@click.option("--root", "roots", multiple=True, help="Where transcripts may be imported from.")
+@click.option("--token-file", help="Bearer tokens for HTTP, one caller per line; made if missing.")
+@click.option("--no-token", is_flag=True, help="HTTP on loopback without a token.")
+@click.option("--allow-host", "allowed_hosts", multiple=True, help="A name HTTP is called by.")
+@click.option("--allow-origin", "allowed_origins", multiple=True, help="A page that may call it.")
+@click.option("--print-schema-cost", is_flag=True, help="Print the tokens of each profile and end.")
+def mcp(print_schema_cost: bool, over_http: bool, no_token: bool, **chosen: Any) -> None:
+    """Serve context management to an agent.
+
+    Without --http it speaks over stdin and stdout with the agent that started it.
+    """
+    if print_schema_cost:
+        _write_costs()
+        return
+    from ctxgc.mcp.stdout import Wire  # noqa: PLC0415 (before anything that may print)
+
+    wire = None if over_http else Wire()
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
+    _need_sdk()
+    from ctxgc.mcp.starting import Options, run_http, run_stdio  # noqa: PLC0415 (0.7 s)
+
+    options = Options(use_token=not no_token, **chosen)
+    if wire is None:
+        run_http(options)
+    else:
+        run_stdio(options, wire)
+
+
+def _write_costs() -> None:
+    _need_sdk()
+    from ctxgc.mcp.cost import schema_costs  # noqa: PLC0415 (0.7 s)
+
+    costs = schema_costs()
+    write_table([(profile, str(tokens), "tokens (o200k)") for profile, tokens in costs.items()])
+
+
+def _need_sdk() -> None:
+    try:
+        import mcp  # noqa: F401, PLC0415
+    except ModuleNotFoundError:
+        raise click.ClickException("the MCP server needs pip install 'ctxgc[mcp]'") from None

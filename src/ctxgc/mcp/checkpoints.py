@@ -1,0 +1,168 @@
+"""Checkpoints of a context: which segments stood where, and what was said beside them.
+
+A checkpoint holds headers and digests, never a text: what is deleted later is gone for good, and a
+restore says so. All other texts are in the store anyway, working or stashed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ctxgc.core.codec import segment_from_dict, segment_to_dict
+from ctxgc.core.heap import Heap
+from ctxgc.core.segment import ContextSegment
+from ctxgc.errors import CheckpointError
+from ctxgc.guard import Checkpoint, CheckpointShelf, checksum_files, compare_files
+from ctxgc.mcp.context import Context, saved_from_doc
+from ctxgc.mcp.roots import AllowedRoots
+
+MOST_FILES = 20
+_OWN = ("secret", "version", "step", "updates", "deleted", "collections", "imports")
+"""What goes on as it is when a checkpoint is restored."""
+
+
+class Restored(msgspec.Struct, frozen=True, kw_only=True):
+    """What a restore did: back in the working tier, moved out of it, deleted since, files changed."""
+
+    checkpoint_id: str
+    label: str
+    recalled: list[str]
+    stashed: list[str]
+    lost: list[str]
+    files: list[dict[str, str]]
+
+
+def make(context: Context, label: str, roots: AllowedRoots) -> Checkpoint:
+    """Return a checkpoint of a context as it is now."""
+    return Checkpoint(
+        label=label,
+        timestamp=context.clock(),
+        triggers=["request"],
+        context_snapshot={"state": msgspec.to_builtins(context.saved)},
+        metrics={"tokens": context.tokens, "segments": len(context.heap)},
+        conversation_history=[_header(segment) for segment in context.heap.working()],
+        file_checksums=checksum_files(_files(context, roots)),
+    )
+
+
+def restore(context: Context, checkpoint: Checkpoint) -> tuple[Heap, Restored]:
+    """Return the heap as it was then; what came in since is stashed, nothing is lost by this.
+
+    Raises:
+        CheckpointError: a text is not the one that it was then.
+    """
+    checkpoint.verify()
+    heap = context.heap
+    wanted = {doc["segment_id"]: doc for doc in checkpoint.conversation_history}
+    now = {segment.segment_id for segment in heap.working()}
+    lost = [segment_id for segment_id in wanted if segment_id not in heap]
+    then = _then(heap, {i: doc for i, doc in wanted.items() if i not in lost})
+    rebuilt = _rebuilt(context, then)
+    _restore_saved(context, checkpoint, rebuilt)
+    return rebuilt, Restored(
+        checkpoint_id=checkpoint.checkpoint_id,
+        label=checkpoint.label,
+        recalled=[i for i in wanted if i in heap and i not in now],
+        stashed=sorted(now - wanted.keys()),
+        lost=lost,
+        files=[{"path": d.path, "kind": d.kind} for d in compare_files(checkpoint)],
+    )
+
+
+def described(shelf: CheckpointShelf) -> list[dict[str, Any]]:
+    """Return what is on the shelf, newest first."""
+    return [
+        {
+            "checkpoint_id": info.checkpoint_id,
+            "label": info.label,
+            "made_at": info.timestamp.isoformat(),
+        }
+        for info in reversed(shelf.list())
+    ]
+
+
+def find(shelf: CheckpointShelf, wanted: str | None) -> Checkpoint:
+    """Return a checkpoint by id or label, verified; the newest that verifies when none is named.
+
+    Raises:
+        CheckpointError: there is none, or it is damaged.
+    """
+    if wanted is None:
+        latest = shelf.latest_good().checkpoint
+        if latest is None:
+            raise CheckpointError(
+                "there is no checkpoint yet", hint="context_checkpoint(action='create') makes one"
+            )
+        return latest
+    labelled = [info.checkpoint_id for info in shelf.list() if info.label == wanted]
+    return shelf.get(labelled[-1] if labelled else wanted)
+
+
+def _header(segment: ContextSegment) -> dict[str, Any]:
+    doc = segment_to_dict(segment)
+    return {**doc, "text": "", "digest": _digest(segment.text)}
+
+
+def _then(heap: Heap, wanted: dict[str, dict[str, Any]]) -> list[ContextSegment]:
+    """All segments that there are, those of the checkpoint with the headers that they had."""
+    found = []
+    for segment in heap:
+        doc = wanted.get(segment.segment_id)
+        if doc is None:
+            found.append(msgspec.structs.replace(segment, tier="stashed"))
+            continue
+        if doc["digest"] != _digest(segment.text):
+            raise CheckpointError(
+                f"the text of '{segment.segment_id}' is not the one of the checkpoint",
+                hint="the store was changed by other means; use another checkpoint",
+                segment_id=segment.segment_id,
+            )
+        header = {key: value for key, value in doc.items() if key != "digest"}
+        found.append(segment_from_dict({**header, "text": segment.text}))
+    return found
+
+
+def _rebuilt(context: Context, segments: list[ContextSegment]) -> Heap:
+    old, heap = context.heap, Heap(context.heap.count)
+    heap.ledger.restate_deleted(old.ledger.deleted)
+    heap.mentions.restate_common(old.mentions.common())
+    known = {segment.segment_id for segment in segments}
+    heap.rebuild([_without_strays(segment, known) for segment in segments])
+    heap.version, heap.step, heap.updates = old.version + 1, old.step, old.updates
+    return heap
+
+
+def _without_strays(segment: ContextSegment, known: set[str]) -> ContextSegment:
+    """A segment whose links lead only to what there still is."""
+    return msgspec.structs.replace(
+        segment,
+        references=tuple(i for i in segment.references if i in known),
+        tags=tuple(t for t in segment.tags if not t.startswith("ref:") or t[4:] in known),
+        reply_to=segment.reply_to if segment.reply_to in known else None,
+        derived_from=segment.derived_from if segment.derived_from in known else None,
+    )
+
+
+def _restore_saved(context: Context, checkpoint: Checkpoint, heap: Heap) -> None:
+    then = saved_from_doc(checkpoint.context_snapshot["state"])
+    for name in _OWN:
+        setattr(then, name, getattr(context.saved, name))
+    heap.recent.opened.update(dict.fromkeys(then.opened))
+    heap.recent.files = dict.fromkeys(then.files)
+    heap.recent.first_request = then.first_request
+    context.saved = then
+
+
+def _files(context: Context, roots: AllowedRoots) -> Iterable[str]:
+    recent = context.heap.recent
+    newest = dict.fromkeys([*reversed(recent.opened), *reversed(recent.files)])
+    return [path for path in list(newest)[:MOST_FILES] if roots.holds(Path(path))]
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

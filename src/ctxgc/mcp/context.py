@@ -1,0 +1,173 @@
+"""Context: the segments that an agent keeps here, and what the agent and its host said beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+
+from ctxgc.config import GCConfig
+from ctxgc.core.engine import GCEngine
+from ctxgc.core.heap import Heap
+from ctxgc.core.ledger import Amount
+from ctxgc.core.options import EngineOptions
+from ctxgc.core.roots import GCState, RootKnobs
+from ctxgc.guard.zones import Zone
+from ctxgc.session.stash import Stash
+from ctxgc.stores import Write
+
+PruneStrategy = Literal["stash", "delete", "auto"]
+DefaultStrategy = Literal["stash", "auto"]
+
+DEFAULT_CONTEXT_LIMIT = 200_000
+FORMAT_VERSION = 1
+
+
+class Saved(msgspec.Struct, kw_only=True):
+    """All that a context is beside its segments; one document of the store.
+
+    `settings` are the keys that the agent configured, `latest` the newest arrivals, `imports` how far
+    each transcript was read.
+    """
+
+    format: int = FORMAT_VERSION
+    secret: str = ""
+    version: int = 0
+    step: int = 0
+    updates: int = 0
+    opened: list[str] = []
+    files: list[str] = []
+    first_request: str | None = None
+    deleted: Amount = Amount()
+    context_limit: int = DEFAULT_CONTEXT_LIMIT
+    limit_by_agent: bool = False
+    settings: dict[str, Any] = {}
+    strategy: DefaultStrategy = "stash"
+    task_id: str | None = None
+    depends_on: list[str] = []
+    active_file: str | None = None
+    active_range: tuple[int, int] | None = None
+    open_files: list[str] = []
+    breakpoints: list[tuple[str, int]] = []
+    latest: list[str] = []
+    zone: str = Zone.SAFE.value
+    collections: int = 0
+    imports: dict[str, dict[str, Any]] = {}
+
+
+class Context:
+    """One context in memory: heap, what is said beside it, and the writes that are due.
+
+    Args:
+        heap: its segments.
+        saved: the rest.
+        base: the configuration that the server was started with.
+        clock: gives the present time.
+    """
+
+    def __init__(
+        self, heap: Heap, saved: Saved, base: GCConfig, clock: Callable[[], datetime]
+    ) -> None:
+        self.heap = heap
+        self.saved = saved
+        self.base = base
+        self.clock = clock
+        self.stash = Stash(heap, bytes.fromhex(saved.secret))
+        self.writes: list[Write] = []
+        """What the next commit writes beside the segments and the saved state."""
+        self.config = base.replace(**saved.settings)
+        """The configuration in force: what the server was started with, and the agent's own keys."""
+
+    def replace_heap(self, heap: Heap) -> None:
+        """Go on with another heap and with the configuration that is saved beside it."""
+        self.heap = heap
+        self.stash = Stash(heap, bytes.fromhex(self.saved.secret))
+        self.stash.learn([segment.segment_id for segment in heap])
+        self.config = self.base.replace(**self.saved.settings)
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens stand in the working tier."""
+        return self.heap.ledger.working.tokens
+
+    @property
+    def engine(self) -> GCEngine:
+        """The engine with the options in force."""
+        return GCEngine(engine_options(self.config, self.saved.context_limit))
+
+    def state(self) -> GCState:
+        """Return what the engine has to know beside the heap."""
+        saved, config = self.saved, self.config
+        return GCState(
+            heap=self.heap,
+            now=self.clock(),
+            current_task_id=saved.task_id,
+            task_dependencies=frozenset(saved.depends_on),
+            active_file=saved.active_file,
+            active_range=saved.active_range,
+            held=self.held(),
+            knobs=root_knobs(config),
+        )
+
+    def held(self) -> dict[str, str]:
+        """Return what is kept because the host works on it, or because it only just came in."""
+        found = dict.fromkeys(self._newest(), "recently ingested")
+        for path, line in self.saved.breakpoints:
+            found.update(dict.fromkeys(self._at(path, line), "breakpoint"))
+        for path in self.saved.open_files:
+            found.update(dict.fromkeys(self._at(path, None), "open file"))
+        return found
+
+    def handle(self, segment_id: str) -> str:
+        """Return what recalls a segment."""
+        return self.stash.handle(segment_id)
+
+    def _newest(self) -> list[str]:
+        count = self.config.recent_messages
+        return self.saved.latest[-count:] if count else []
+
+    def _at(self, path: str, line: int | None) -> list[str]:
+        """The current segments of a file, or of the place of a line in it."""
+        segments = map(self.heap.get, self.heap.keys.holders_of_path(path))
+        return [
+            segment.segment_id
+            for segment in segments
+            if segment.superseded_by is None and _covers(segment.line_range, line)
+        ]
+
+
+def engine_options(config: GCConfig, context_limit: int) -> EngineOptions:
+    """Return the options of an engine that follows a configuration."""
+    return EngineOptions(
+        profile=config.score_profile,
+        weights=dict(config.score_weights),
+        knobs=root_knobs(config),
+        context_limit=context_limit,
+        soft_percent=config.soft_limit_percent,
+        hard_percent=config.hard_limit_percent,
+        target_percent=min(config.target_percent, config.soft_limit_percent),
+        batch=config.batch,
+        promote_after=config.promote_after,
+        evacuate_min_tokens=config.evacuate_min_tokens,
+    )
+
+
+def root_knobs(config: GCConfig) -> RootKnobs:
+    """Return how far the root rules reach by a configuration."""
+    return RootKnobs(
+        recent_messages=config.recent_messages,
+        recent_user_messages=config.recent_user_messages,
+        decision_window_seconds=config.decision_window_seconds,
+        recent_files=config.recent_files,
+    )
+
+
+def saved_from_doc(doc: Mapping[str, Any]) -> Saved:
+    """Return the state that a document of the store holds."""
+    return msgspec.convert(dict(doc), Saved)
+
+
+def _covers(lines: tuple[int, int] | None, line: int | None) -> bool:
+    return lines is None or line is None or lines[0] <= line <= lines[1]
