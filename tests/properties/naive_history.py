@@ -33,8 +33,7 @@ class History:
             self._take(s, self._arrivals)
         self.links |= naive_engine.all_links(new.values())
         for s in new.values():
-            if s.tier == "working":
-                self._supersede(s, older)
+            self._supersede(s, older)
             older.add(s.segment_id)
 
     def replace(self, segment_id: str, stand_in: ContextSegment) -> None:

@@ -114,8 +114,7 @@ class Heap(Headers):
         for segment in arrived:
             self._link_all(segment)
         for segment in arrived:
-            if segment.tier == "working":
-                self._arrive(segment)
+            self._arrive(segment)
         return [segment.segment_id for segment in batch]
 
     def replace(self, segment_id: str, stand_in: ContextSegment) -> None:
@@ -220,9 +219,11 @@ class Heap(Headers):
     def _arrive(self, segment: ContextSegment) -> None:
         """The write barrier: touch what the new text mentions, note what it makes stale."""
         index = self.index
-        index.changed.append(segment.segment_id)
-        for mentioned in index.mentions.add(segment.segment_id, segment.text):
-            self._touch(self._segments[mentioned], segment.created_at)
+        if segment.tier == "working":
+            index.changed.append(segment.segment_id)
+            for mentioned in index.mentions.add(segment.segment_id, segment.text):
+                self._touch(self._segments[mentioned], segment.created_at)
+        # What arrives stashed makes the older stale all the same, as if it had been stashed since.
         for older, how in index.supersession.arrive(segment).items():
             stale = self._segments[older]
             resolved = stale.failed and not segment.failed
