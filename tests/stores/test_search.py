@@ -288,4 +288,4 @@ def test_all_stores_give_the_same_hits_in_the_same_order(
 
 
 def test_the_work_of_a_search_is_bounded() -> None:
-    assert (searching.CANDIDATES, searching.COMMON) == (2_000, 10_000)
+    assert (searching.CANDIDATES, searching.COMMON) == (1_000, 10_000)

@@ -36,11 +36,11 @@ def copy_sessions(
                 hint="copy with replace=True, or name other sessions",
                 session_id=session_id,
             )
-    return {session_id: _copy(source, target, session_id) for session_id in wanted}
+    return {session_id: copy_session(source, target, session_id) for session_id in wanted}
 
 
-def _copy(source: Store, target: Store, session_id: str) -> int:
-    """Replace all documents of a session in one commit."""
+def copy_session(source: Store, target: Store, session_id: str) -> int:
+    """Give the target the documents of a session, and no others, in one commit; return how many."""
     held = target.revision(session_id)
     drops = [Drop(name, key) for name in COLLECTIONS for key, _ in target.load(session_id, name)]
     puts = [

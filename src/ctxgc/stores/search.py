@@ -26,7 +26,7 @@ from ctxgc.stores.words import words
 
 K1 = 1.2
 B = 0.75
-CANDIDATES = 2_000
+CANDIDATES = 1_000
 COMMON = 10_000
 MOST_QUERY_WORDS = 64
 

@@ -1,0 +1,230 @@
+"""Sessions as a file that one can carry away: JSON lines, or S0's `{"segments": [...]}`.
+
+A file of JSON lines starts with a line that names its version and ends with one that counts its
+documents and has their digest. So a file that was cut, or in which a bit was changed, is noticed
+before anything of it is used. The other form is the file of a json store, with its checksum.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from datetime import datetime
+from difflib import get_close_matches
+from hashlib import blake2b
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ctxgc.errors import InputError, StoreDamagedError, StoreError, StoreVersionError
+from ctxgc.stores.base import COLLECTIONS, Collection, Put, Store
+from ctxgc.stores.documents import decode, encode, prepare
+from ctxgc.stores.files import append_durable, create_private, remove, replace
+from ctxgc.stores.json_file import render
+from ctxgc.stores.json_salvage import parse
+from ctxgc.stores.masking import masked_document
+from ctxgc.stores.tables import Tables
+
+EXPORT_VERSION = 1
+UNMASKABLE: tuple[Collection, ...] = ("checkpoints",)
+"""Their history is packed and sealed with a digest, so nobody can look into it for keys."""
+
+_HEAD = '{"ctxgc_export":'
+_CHUNK = 1 << 22
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One document with its place: the session, the collection, the key."""
+
+    session_id: str
+    collection: Collection
+    key: str
+    doc: dict[str, Any]
+
+
+class Export(msgspec.Struct, frozen=True):
+    """What an export holds; `masked` tells whether likely keys were taken out of it."""
+
+    entries: tuple[Entry, ...]
+    masked: bool = False
+
+
+def chosen_sessions(store: Store, session_ids: Iterable[str] | None = None) -> list[str]:
+    """Return the sessions that were named, or all of a store.
+
+    Raises:
+        InputError: the store has no such session.
+    """
+    known = [info.session_id for info in store.sessions()]
+    wanted = known if session_ids is None else list(dict.fromkeys(session_ids))
+    for session_id in wanted:
+        if session_id not in known:
+            near = get_close_matches(session_id, known, 1)
+            raise InputError(
+                f"there is no session {session_id!r} in {store.url}",
+                hint=f"did you mean {near[0]!r}?" if near else "list the sessions first",
+                field="session_id",
+            )
+    return wanted
+
+
+def entries_of(
+    store: Store, session_ids: Iterable[str] | None = None, *, mask: bool = True
+) -> Iterator[Entry]:
+    """Yield all documents of sessions; with `mask` without likely keys, and without checkpoints."""
+    names = [name for name in COLLECTIONS if not (mask and name in UNMASKABLE)]
+    for session_id in chosen_sessions(store, session_ids):
+        for name in names:
+            for key, doc in store.load(session_id, name):
+                shown = masked_document(name, doc) if mask else doc
+                yield Entry(session_id, name, key, shown)
+
+
+def session_digest(store: Store, session_id: str) -> str:
+    """Return what tells the documents of a session, in their order, from any others."""
+    digest = blake2b(digest_size=32)
+    for entry in entries_of(store, [session_id], mask=False):
+        digest.update(_line(entry))
+    return digest.hexdigest()
+
+
+def to_lines(entries: Iterable[Entry], *, masked: bool) -> Iterator[bytes]:
+    """Yield the lines of an export, the head and the trailer included."""
+    head = encode({"ctxgc_export": EXPORT_VERSION, "masked": masked}).encode() + b"\n"
+    digest = blake2b(head, digest_size=32)
+    yield head
+    count = 0
+    for entry in entries:
+        line = _line(entry)
+        digest.update(line)
+        count += 1
+        yield line
+    yield _trailer(count, digest.hexdigest())
+
+
+def to_json(entries: Iterable[Entry], now: datetime) -> bytes:
+    """Return an export as the file of a json store, which S0's readers understand too."""
+    tables = Tables()
+    for session_id, group in groupby(entries, key=lambda entry: entry.session_id):
+        puts = [Put(entry.collection, entry.key, entry.doc) for entry in group]
+        tables.apply(session_id, prepare(session_id, puts), now)
+    return render(tables, 1)
+
+
+def write_export(path: Path, pieces: Iterable[bytes]) -> None:
+    """Write a file for this user only; until it is whole there is none, or the one before.
+
+    Raises:
+        StoreError: the disk refused.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+    create_private(temporary)
+    size = 0
+    try:
+        for chunk in _chunks(pieces):
+            append_durable(temporary, chunk, size)
+            size += len(chunk)
+        replace(temporary, path)
+    except BaseException:
+        with suppress(StoreError):
+            remove(temporary)
+        raise
+
+
+def read_export(path: Path, data: bytes, now: datetime) -> Export:
+    """Return what the bytes of an export hold, verified.
+
+    Args:
+        path: where they come from, for messages.
+        data: the whole file, in either form.
+        now: the time for sessions whose own is not in the file.
+
+    Raises:
+        StoreVersionError: a newer ctxgc wrote it.
+        StoreDamagedError: it was cut, or is not as it was written.
+        InputError: it is no export.
+    """
+    if data.startswith(_HEAD.encode()):
+        return _read_lines(path, data)
+    contents = parse(path, data, now)
+    if contents.report is not None:
+        raise _damaged(path, contents.report.message)
+    tables = contents.tables
+    entries = tuple(
+        Entry(session_id, name, key, doc)
+        for session_id in tables.sessions
+        for name in COLLECTIONS
+        for key, doc in tables.load(session_id, name)
+    )
+    if not entries:
+        raise InputError(
+            f"{path} is no export: it has no segments",
+            hint="name a file that `export` wrote, or one with a list of segments",
+            field="path",
+        )
+    return Export(entries)
+
+
+def _read_lines(path: Path, data: bytes) -> Export:
+    head, newline, _ = data.partition(b"\n")
+    if not newline:
+        raise _damaged(path, "it ends within its first line")
+    said = decode(head)
+    _check_version(path, said.get("ctxgc_export"))
+    cut = data.rfind(b"\n", 0, len(data) - 1) + 1
+    body = data[:cut]
+    lines = body.split(b"\n")[1:-1]
+    if not data[cut:].startswith(b'{"ctxgc_end":'):
+        raise _damaged(path, f"it ends after {len(lines)} documents, without its last line")
+    if data[cut:] != _trailer(len(lines), blake2b(body, digest_size=32).hexdigest()):
+        raise _damaged(path, "its digest does not match")
+    return Export(tuple(_entry(path, line) for line in lines), said.get("masked") is True)
+
+
+def _check_version(path: Path, version: object) -> None:
+    if not isinstance(version, int) or version > EXPORT_VERSION:
+        raise StoreVersionError(
+            f"{path} was exported in version {version}, this ctxgc reads {EXPORT_VERSION}",
+            hint="import it with a newer ctxgc; nothing was changed",
+            found=version,
+            known=EXPORT_VERSION,
+        )
+
+
+def _entry(path: Path, line: bytes) -> Entry:
+    try:
+        return msgspec.convert(decode(line), Entry)
+    except msgspec.ValidationError as error:
+        raise _damaged(path, f"a line is no document: {error}") from None
+
+
+def _damaged(path: Path, why: str) -> StoreDamagedError:
+    return StoreDamagedError(
+        f"{path} is damaged: {why}",
+        hint="export again; nothing was imported",
+        path=str(path),
+    )
+
+
+def _line(entry: Entry) -> bytes:
+    return encode(msgspec.structs.asdict(entry)).encode() + b"\n"
+
+
+def _trailer(count: int, digest: str) -> bytes:
+    return encode({"ctxgc_end": {"documents": count, "digest": digest}}).encode() + b"\n"
+
+
+def _chunks(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Join small pieces, for each chunk costs a durable write."""
+    held: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        held.append(piece)
+        size += len(piece)
+        if size >= _CHUNK:
+            yield b"".join(held)
+            held, size = [], 0
+    yield b"".join(held)
