@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
+from ctxgc.config import GCConfig
 from ctxgc.core.message import Message
-from ctxgc.core.roots import GCState
+from ctxgc.core.roots import GCState, RootKnobs
 from ctxgc.economics import PriceSheet, price_sheet
 from ctxgc.strategies.segmenting import Segmenter
 from ctxgc.tokens import CountingCache, TokenCounter, counter_for
@@ -54,6 +55,16 @@ class Host(Protocol):
     def handle(self, segment_id: str) -> str:
         """Return the handle that will recall a segment once it is stashed."""
         ...
+
+
+def root_knobs(config: GCConfig) -> RootKnobs:
+    """Return how far the root rules reach by a configuration."""
+    return RootKnobs(
+        recent_messages=config.recent_messages,
+        recent_user_messages=config.recent_user_messages,
+        decision_window_seconds=config.decision_window_seconds,
+        recent_files=config.recent_files,
+    )
 
 
 @runtime_checkable

@@ -18,6 +18,7 @@ from ctxgc.core.roots import RootKnobs
 from ctxgc.core.segment import ContextSegment
 from ctxgc.economics import requests_to_pay_back
 from ctxgc.strategies.builtin import BuiltinStrategy
+from ctxgc.strategies.host import root_knobs
 from ctxgc.strategies.stubs import LEVELS, Stubs
 from ctxgc.strategies.truncate import drop_turns
 from ctxgc.strategies.workbench import Workbench
@@ -42,7 +43,7 @@ class MarkSweepStrategy(BuiltinStrategy):
 
     def _reaches(self, bench: Workbench) -> Iterator[RootKnobs]:
         """Yield how far the root rules reach: as configured, and less far while nothing else fits."""
-        knobs = self._host.gc_state(bench.history).knobs
+        knobs = root_knobs(bench.config)
         yield knobs
         for recent in (4, 2):
             if knobs.recent_messages > recent:

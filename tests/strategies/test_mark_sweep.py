@@ -1,0 +1,109 @@
+"""gc_mark_sweep: what no root reaches leaves first, results before the rest."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ctxgc.config import GCConfig
+from ctxgc.core.message import Message
+from ctxgc.core.tombstone import is_tombstone
+from ctxgc.strategies.base import GCTriggerReason
+from ctxgc.testing import check_history
+from ctxgc.wire import parse, render
+from tests.strategies.build import collect, ids, requests, size_of, talk, words
+
+NARROW = GCConfig(recent_messages=2, recent_user_messages=1, recent_files=0)
+
+
+def with_results(*outputs: tuple[str, str]) -> list[Message]:
+    """Return a history in which each command has an output, and a last request."""
+    data: list[dict[str, Any]] = [{"role": "user", "content": "Fix the build."}]
+    for number, (command, output) in enumerate(outputs):
+        call = {"name": "bash", "arguments": json.dumps({"command": command})}
+        data.append(
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": f"c{number}", "type": "function", "function": call}],
+            }
+        )
+        data.append({"role": "tool", "tool_call_id": f"c{number}", "content": output})
+    data += [{"role": "assistant", "content": "Done."}, {"role": "user", "content": "Go on."}]
+    return [parse(message, "openai", f"m{n}") for n, message in enumerate(data)]
+
+
+def output_of(history: list[Message], message_id: str) -> str:
+    return next(m for m in history if m.message_id == message_id).parts[0].text
+
+
+def test_results_become_tombstones_and_every_call_keeps_its_result() -> None:
+    history = with_results(*[(f"make part{n}", words(200, f"line{n}")) for n in range(8)])
+    new, result = collect("gc_mark_sweep", history, target=size_of(history) // 3, config=NARROW)
+    assert ids(new) == ids(history)
+    assert check_history(render(new), "openai") == []
+    stubs = [m for m in new if m.role == "tool" and is_tombstone(m.parts[0].text)]
+    assert [item.child_key for item in result.removal_list] == ids(stubs)
+    assert {item.reason for item in result.removal_list} <= {"stashed", "evacuated"}
+    assert result.tokens_after <= size_of(history) // 3
+
+
+def test_identical_results_shrink_to_a_marker_and_the_last_copy_stays() -> None:
+    same = words(150, "warning_unused_variable_x1")
+    history = with_results(
+        ("make a", same), ("make b", same), ("make c", same), ("make d", words(30, "other"))
+    )
+    target = size_of(history) - int(1.5 * size_of(history[2:3]))
+    new, _ = collect("gc_mark_sweep", history, target=target, config=NARROW)
+    assert "superseded, identical" in output_of(new, "m2")
+    assert "superseded, identical" in output_of(new, "m4")
+    assert output_of(new, "m6") == same
+
+
+def test_a_command_that_was_run_again_leaves_before_what_is_current() -> None:
+    history = with_results(
+        ("make test", words(150, "red")),
+        ("ls", words(150, "file")),
+        ("make test", words(150, "green")),
+    )
+    new, _ = collect("gc_mark_sweep", history, target=size_of(history) - 100, config=NARROW)
+    assert "superseded, re-run" in output_of(new, "m2")
+    assert output_of(new, "m4").startswith("file")
+    assert output_of(new, "m6").startswith("green")
+
+
+def test_whole_groups_leave_when_tombstones_are_not_enough() -> None:
+    history = talk(12, 30, tools=2)
+    new, result = collect("gc_mark_sweep", history, target=size_of(history) // 6, config=NARROW)
+    assert check_history(render(new), "openai") == []
+    assert {"unreachable", "low_score"} & {item.reason for item in result.removal_list}
+    assert requests(new)[0] == 0
+    assert requests(new)[-1] == 11
+
+
+def test_a_turn_limit_is_kept_too() -> None:
+    history = talk(10, tools=1)
+    new, result = collect(
+        "gc_mark_sweep",
+        history,
+        target=2 * size_of(history),
+        config=GCConfig(max_turns=4, preserve_recent_turns=2),
+        reason=GCTriggerReason.TURN_LIMIT,
+    )
+    assert requests(new) == [0, 7, 8, 9]
+    assert {item.reason for item in result.removal_list} == {"turn_limit"}
+
+
+def test_the_result_says_what_is_won_and_what_is_written_again() -> None:
+    history = with_results(*[(f"make part{n}", words(200, f"line{n}")) for n in range(4)])
+    _, result = collect("gc_mark_sweep", history, target=size_of(history) // 2, config=NARROW)
+    assert result.details["tokens_won"] == result.tokens_freed
+    assert result.details["tokens_rewritten"] > 0
+    assert "requests_to_pay_back" in result.details
+
+
+def test_without_a_session_a_tombstone_names_no_handle() -> None:
+    history = with_results(("make", words(300)))
+    new, _ = collect("gc_mark_sweep", history, target=size_of(history) - 200, config=NARROW)
+    assert is_tombstone(output_of(new, "m2"))
+    assert "To see it again" not in output_of(new, "m2")
