@@ -1,6 +1,6 @@
 """Small ordered sets: a tuple while there are few members, a dict once there are many.
 
-Most bonds, messages and shared keys have one or two members. A dict for each would weigh more than the
+Most bonds, messages and shared keys have few members. A dict for each would weigh more than the
 segments themselves; a tuple of a topic with 100,000 members would be copied 100,000 times.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-FEW = 8
+FEW = 24
 
 K = TypeVar("K")
 T = TypeVar("T")

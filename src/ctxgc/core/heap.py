@@ -109,7 +109,7 @@ class Heap(Headers):
         batch = list(segments)
         arrived = [self._own(segment, n) for n, segment in enumerate(admit(batch, self._segments))]
         for segment in arrived:
-            self.step = max(self.step + 1, segment.last_touched_step)
+            self._pass_step(segment)
             self._place(segment)
         for segment in arrived:
             self._link_all(segment)
@@ -198,6 +198,12 @@ class Heap(Headers):
         force_setattr(own, "created_step", segment.created_step or step)
         force_setattr(own, "last_touched_step", segment.last_touched_step or step)
         return own
+
+    def _pass_step(self, segment: ContextSegment) -> None:
+        """Count the step of an arrival; numbers that are equal become one object, to save memory."""
+        if segment.position == self.step:
+            force_setattr(segment, "position", self.step)
+        self.step = max(segment.last_touched_step, self.step + 1)
 
     def _place(self, segment: ContextSegment) -> None:
         self._enter(segment)

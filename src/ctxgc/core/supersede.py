@@ -8,7 +8,7 @@ nothing had happened since.
 
 from __future__ import annotations
 
-from hashlib import blake2b
+from collections.abc import Iterable
 
 from ctxgc.core.segment import ContextSegment, Superseding
 
@@ -22,9 +22,10 @@ class Supersession:
     __slots__ = ("_outputs", "_texts", "_views")
 
     def __init__(self) -> None:
-        self._views: dict[str, dict[str, ContextSegment]] = {}
+        self._views: dict[str, tuple[ContextSegment, ...]] = {}
         self._outputs: dict[str, str] = {}
-        self._texts: dict[bytes, str] = {}
+        self._texts: dict[str, str] = {}
+        """By the text itself, which the segment holds anyway: a digest would only add to that."""
 
     def arrive(self, segment: ContextSegment) -> dict[str, Superseding]:
         """Return the older segments that this one supersedes, and how. Remembers the new one."""
@@ -46,25 +47,28 @@ class Supersession:
         """Drop a segment that is gone or stale, so that no later arrival finds it."""
         segment_id = segment.segment_id
         if (path := segment.file_path) in self._views:
-            self._views[path].pop(segment_id, None)
-            if not self._views[path]:
-                del self._views[path]
+            self._keep_views(path, (v for v in self._views[path] if v.segment_id != segment_id))
         if segment.command is not None and self._outputs.get(segment.command) == segment_id:
             del self._outputs[segment.command]
-        if _repeatable(segment) and self._texts.get(key := _digest(segment.text)) == segment_id:
-            del self._texts[key]
+        if _repeatable(segment) and self._texts.get(segment.text) == segment_id:
+            del self._texts[segment.text]
 
     def _file(self, segment: ContextSegment, path: str) -> dict[str, Superseding]:
-        views = self._views.setdefault(path, {})
+        views = self._views.get(path, ())
         how: Superseding = "re-read" if segment.access == "read" else "edited"
-        stale = [view.segment_id for view in views.values() if _outdates(segment, view)]
-        for view in stale:
-            del views[view]
+        stale = {view.segment_id: how for view in views if _outdates(segment, view)}
+        live = [view for view in views if view.segment_id not in stale]
         if segment.access == "read" or segment.failed:
-            views[segment.segment_id] = segment
-            if len(views) > VIEWS_PER_FILE:
-                del views[next(iter(views))]
-        return dict.fromkeys(stale, how)
+            live.append(segment)
+        self._keep_views(path, live[-VIEWS_PER_FILE:])
+        return stale
+
+    def _keep_views(self, path: str, views: Iterable[ContextSegment]) -> None:
+        kept = tuple(views)
+        if kept:
+            self._views[path] = kept
+        else:
+            self._views.pop(path, None)
 
     def _command(self, segment: ContextSegment, command: str) -> dict[str, Superseding]:
         older = self._outputs.get(command)
@@ -72,9 +76,9 @@ class Supersession:
         return {} if older is None else {older: "re-run"}
 
     def _identical(self, segment: ContextSegment) -> list[str]:
-        key = _digest(segment.text)
-        older = self._texts.get(key)
-        self._texts[key] = segment.segment_id
+        # Out and in again, so that the key is the text of the newest and no older one is kept alive.
+        older = self._texts.pop(segment.text, None)
+        self._texts[segment.text] = segment.segment_id
         return [] if older is None else [older]
 
 
@@ -102,7 +106,3 @@ def _covers(segment: ContextSegment, lines: tuple[int, int] | None) -> bool:
     if segment.access == "edit":
         return mine[0] <= lines[1] and lines[0] <= mine[1]
     return mine[0] <= lines[0] and lines[1] <= mine[1]
-
-
-def _digest(text: str) -> bytes:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
