@@ -45,6 +45,9 @@ def evacuate(
         line_share: how much of the text may stay as lines.
         name_share: how much of the text may be spent on bare names.
     """
+    if not line_share:
+        names = dict.fromkeys(filter(only_here, identifiers(text))) if name_share else {}
+        return Evacuation("", _fitting(names, name_share * len(text)))
     pieces = split_lines(text)
     wanted = [frozenset(name for name in identifiers(piece) if only_here(name)) for piece in pieces]
     kept = cover(wanted, [_cost(piece) for piece in pieces], line_share * _cost(text))

@@ -104,16 +104,17 @@ def pair(messages: Sequence[Message]) -> Pairing:
         if message.data.get("type") == "item_reference":
             reference = index
         for place, part in enumerate(message.parts):
-            if part.server_side:
+            if part.kind not in _TOOL_KINDS or part.server_side:
                 continue
             ref, key = Ref(index, place, part.call_id), (tool_channel(message), part.call_id)
-            if part.kind == "tool_call" and index in spans:
-                _open(pairing, waiting, ref, key, spans[index])
-            elif part.kind == "tool_result":
+            if part.kind == "tool_result":
                 _answer(pairing, waiting, ref, key, reference)
+            elif index in spans:
+                _open(pairing, waiting, ref, key, spans[index])
     return pairing
 
 
+_TOOL_KINDS = ("tool_call", "tool_result")
 _Key: TypeAlias = tuple[str, str | None]
 _Waiting: TypeAlias = dict[_Key, list[tuple[Batch, Ref]]]
 
