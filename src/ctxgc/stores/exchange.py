@@ -77,16 +77,15 @@ def entries_of(
     """Yield all documents of sessions; with `mask` without likely keys, and without checkpoints."""
     names = [name for name in COLLECTIONS if not (mask and name in UNMASKABLE)]
     for session_id in chosen_sessions(store, session_ids):
-        for name in names:
-            for key, doc in store.load(session_id, name):
-                shown = masked_document(name, doc) if mask else doc
-                yield Entry(session_id, name, key, shown)
+        for entry in _documents(store, session_id, names):
+            shown = masked_document(entry.collection, entry.doc) if mask else entry.doc
+            yield msgspec.structs.replace(entry, doc=shown)
 
 
 def session_digest(store: Store, session_id: str) -> str:
     """Return what tells the documents of a session, in their order, from any others."""
     digest = blake2b(digest_size=32)
-    for entry in entries_of(store, [session_id], mask=False):
+    for entry in _documents(store, session_id, COLLECTIONS):
         digest.update(_line(entry))
     return digest.hexdigest()
 
@@ -166,6 +165,12 @@ def read_export(path: Path, data: bytes, now: datetime) -> Export:
             field="path",
         )
     return Export(entries)
+
+
+def _documents(store: Store, session_id: str, collections: Iterable[Collection]) -> Iterator[Entry]:
+    for name in collections:
+        for key, doc in store.load(session_id, name):
+            yield Entry(session_id, name, key, doc)
 
 
 def _read_lines(path: Path, data: bytes) -> Export:

@@ -89,7 +89,7 @@ def _by_session(entries: Iterable[Entry], into: str | None) -> dict[str, list[En
             hint="choose one of them",
             field="into",
         )
-    return {into: group for group in groups.values()}
+    return {into: next(iter(groups.values()))}
 
 
 def _checked(entry: Entry) -> Entry:
