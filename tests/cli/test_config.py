@@ -105,7 +105,7 @@ def test_show_says_where_each_value_comes_from(
     assert before["store"] == ("json:artifacts/context_stash.json", "default")
     assert before["threshold_percent"] == (80.0, "default")
     path = write(".ctxgc/gc.json", {"plugin": "gc_budget", "config": {"max_turns": 9}})
-    monkeypatch.setenv("CTXGC_STORE", "postgresql://me:secret@host/db")
+    monkeypatch.setenv("CTXGC_STORE", "postgresql://me:hunter2@host/db")
     monkeypatch.setenv("CTXGC_CONTEXT_LIMIT", "1000")
     after = shown()
     assert after["plugin"] == ("gc_budget", "file")
@@ -114,7 +114,7 @@ def test_show_says_where_each_value_comes_from(
     assert after["max_turns"] == (9, "file")
     text = run("config", "show").stdout
     assert text.startswith(f"file: {path}\n")
-    assert "secret" not in text
+    assert "hunter2" not in text
     assert run("config", "show", "--quiet").output == ""
 
 

@@ -103,6 +103,14 @@ class GCConfig(
     stash_max_age_seconds: Annotated[Seconds | None, says("Stash age limit; null: none.")] = None
     stash_max_bytes: Annotated[Positive | None, says("Stash size limit; null: none.")] = None
 
+    secrets: Annotated[
+        Literal["off", "mark", "mask", "refuse"],
+        says(
+            "Likely keys in what comes in: ignored, marked with a tag and an event, also masked in "
+            "tombstones, exports and recalled lines, or refused."
+        ),
+    ] = "mark"
+
     warning_percent: Annotated[Percent, says("The warning zone starts here.")] = 70.0
     danger_percent: Annotated[Percent, says("The danger zone starts here.")] = 85.0
     critical_percent: Annotated[Percent, says("The critical zone starts here.")] = 95.0
@@ -154,7 +162,7 @@ class GCConfig(
 
     def describe(self) -> dict[str, Any]:
         """Return every key as JSON-ready data with secrets masked and callables by name."""
-        return {key: shown(value, key) for key, value in msgspec.structs.asdict(self).items()}
+        return {key: shown(value) for key, value in msgspec.structs.asdict(self).items()}
 
     def __repr__(self) -> str:
         changed = {

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Literal, NamedTuple
 
 from ctxgc.core.compact import NO_IDS, Few, Ids, enter, leave
-from ctxgc.core.segment import REF_TAG, ContextSegment
+from ctxgc.core.segment import REF_TAG, SECRET_TAG, ContextSegment
 
 KeyKind = Literal["path", "tag", "topic"]
 KEY_KINDS: tuple[KeyKind, ...] = ("path", "tag", "topic")
@@ -20,6 +20,9 @@ CARD_LINES = 64
 MAX_CARDS = 64
 
 WHOLE = -1
+
+# Two texts that both hold a key are not about the same thing.
+_NO_LINKS = (REF_TAG, SECRET_TAG)
 
 Key = tuple[KeyKind, str, int]
 """Kind, value, and for a file view the number of the card (`WHOLE` for the file itself)."""
@@ -42,7 +45,7 @@ def keys_of(segment: ContextSegment) -> list[Key]:
     if segment.topic_id is not None:
         keys.append(("topic", segment.topic_id, WHOLE))
     if segment.tags:
-        keys += [("tag", tag, WHOLE) for tag in segment.tags if not tag.startswith(REF_TAG)]
+        keys += [("tag", tag, WHOLE) for tag in segment.tags if not tag.startswith(_NO_LINKS)]
     if (path := segment.file_path) is not None:
         keys += [("path", path, card) for card in cards(segment.line_range)]
     return keys

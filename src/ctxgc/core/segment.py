@@ -29,12 +29,13 @@ from ctxgc.core.kinds import (
 )  # fmt: skip
 
 __all__ = [
-    "REF_TAG", "SEGMENT_FIELDS", "Access", "ContextSegment", "Generation", "Policy", "SegmentPart",
-    "SegmentRole", "SegmentType", "Source", "Superseding", "Tier", "Trust", "checked_time",
+    "REF_TAG", "SECRET_TAG", "SEGMENT_FIELDS", "Access", "ContextSegment", "Generation", "Policy",
+    "SegmentPart", "SegmentRole", "SegmentType", "Source", "Superseding", "Tier", "Trust", "checked_time",
     "explicit_references", "new_segment_id", "utc_now",
 ]  # fmt: skip
 
 REF_TAG = "ref:"
+SECRET_TAG = "secret:"  # noqa: S105 - a label, no password
 
 
 def new_segment_id() -> str:

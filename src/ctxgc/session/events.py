@@ -11,7 +11,7 @@ import msgspec
 
 EventKind = Literal[
     "appended", "collected", "refused", "budget_updated", "zone_changed", "alert", "recalled",
-    "deleted", "pinned", "unpinned", "checkpoint", "restored", "undone",
+    "deleted", "pinned", "unpinned", "checkpoint", "restored", "undone", "secret_found",
 ]  # fmt: skip
 
 _log = logging.getLogger("ctxgc")

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ctxgc.budget import GCPolicy
-from ctxgc.core.message import Format
+from ctxgc.core.message import Format, Message
 from ctxgc.session.collecting import collect_if_due
 from ctxgc.session.facts import SessionFacts
 from ctxgc.session.requests import calibrate
-from ctxgc.session.syncing import reformat, sync
+from ctxgc.session.secrecy import refuse_secrets
+from ctxgc.session.syncing import is_plain, reformat, sync
 from ctxgc.wire import RawMessage, detect_format, parse
 
 
@@ -24,9 +25,10 @@ class SessionIntake(SessionFacts):
         """Take in one provider message and return the ids of its segments.
 
         Raises:
-            MessageError: its shape is unknown, or it cannot come next; nothing was changed.
+            MessageError: its shape is unknown, it cannot come next, or it holds a likely key and
+                `secrets` says to refuse those; nothing was changed.
         """
-        parsed = parse(message, format or self._format_of([message]), uuid.uuid4().hex)
+        (parsed,) = self._parse([message], format)
         self._w.view.check_next(parsed)
         ids = self._w.take(parsed)
         if self.config.auto_trigger and not self.config.check_before_send:
@@ -40,10 +42,7 @@ class SessionIntake(SessionFacts):
     ) -> list[str]:
         """Take in several messages, all of them or none."""
         batch = list(messages)
-        if not batch:
-            return []
-        chosen = format or self._format_of(batch)
-        return self._w.take_all([parse(m, chosen, uuid.uuid4().hex) for m in batch])
+        return self._w.take_all(self._parse(batch, format)) if batch else []
 
     def sync(
         self,
@@ -55,9 +54,7 @@ class SessionIntake(SessionFacts):
         Where the history differs from what came in before, the rest of the old one is stashed and the
         new one goes on from there. The same history twice changes nothing.
         """
-        batch = list(messages)
-        chosen = format or self._format_of(batch)
-        return sync(self._w, [parse(m, chosen, uuid.uuid4().hex) for m in batch])
+        return sync(self._w, self._parse(list(messages), format))
 
     def set_system(self, text: str) -> None:
         """Count a system prompt that is sent beside the messages."""
@@ -80,12 +77,16 @@ class SessionIntake(SessionFacts):
         """Learn from the input tokens that the provider counted; tell whether an estimate changed."""
         return calibrate(self._w, input_tokens)
 
-    def _format_of(self, batch: Sequence[RawMessage]) -> Format:
-        """The session's format; while all that came in was plain text, a clear sign may change it."""
+    def _parse(self, batch: Sequence[RawMessage], asked: Format | None) -> list[Message]:
         known = self._w.format
-        seen = detect_format(list(batch))
-        if known is not None and known != seen and self._format_is_guess:
-            reformat(self._w, seen)
-            return seen
-        self._format_is_guess = self._format_is_guess and seen == "openai"
-        return known if known is not None else seen
+        seen = detect_format(list(batch)) if asked is None else asked
+        # While all that came in was plain text, which fits every format, a clear sign may choose it.
+        chosen = seen if known is None or (self._format_is_guess and seen != "openai") else known
+        parsed = [parse(message, asked or chosen, uuid.uuid4().hex) for message in batch]
+        if self.config.secrets == "refuse":
+            refuse_secrets(parsed)
+        if known is not None and chosen != known:
+            reformat(self._w, chosen)
+        plain = asked is None and all(map(is_plain, parsed))
+        self._format_is_guess = self._format_is_guess and plain
+        return parsed

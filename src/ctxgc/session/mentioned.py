@@ -11,6 +11,7 @@ import uuid
 from ctxgc.core.identifiers import identifiers
 from ctxgc.core.mentions import Mentions
 from ctxgc.core.message import Message
+from ctxgc.core.secrets import mask_secrets
 from ctxgc.core.segment import ContextSegment
 from ctxgc.core.tombstone import describe, is_tombstone
 from ctxgc.session.stash import excerpt
@@ -88,6 +89,8 @@ class Mentioned:
                 continue
             head = f"[ctxgc: {name} stands in {describe(segment)}, moved out earlier]"
             block = f"{head}\n{excerpt(segment.text, pattern=name)}"
+            if self._w.config.secrets == "mask":
+                block = mask_secrets(block)
             cost = self._w.counter.count(block)
             if cost <= budget:
                 budget -= cost

@@ -35,12 +35,13 @@ from ctxgc.session.returning import recall, undo
 from ctxgc.session.saving import save_all
 from ctxgc.session.setup import Setup, set_up
 from ctxgc.session.stash import RECALL_CALL, Hit
+from ctxgc.session.syncing import is_plain
 from ctxgc.session.workings import Workings
 from ctxgc.stores import SearchFilters, Store
 from ctxgc.strategies.base import GCPlugin, GCResult, GCTriggerReason
 from ctxgc.strategies.segmenting import utc_now
 from ctxgc.tokens import TokenCounter
-from ctxgc.wire import render, render_json
+from ctxgc.wire import render_json
 
 
 class Session(SessionIntake, SessionGuard):
@@ -79,7 +80,7 @@ class Session(SessionIntake, SessionGuard):
             clock=clock,
         )  # fmt: skip
         self._w: Workings = set_up(asked)
-        self._format_is_guess = not self._w.view.messages
+        self._format_is_guess = all(map(is_plain, self._w.view.messages))
         self._handout = Handout()
         self._guard = Guard(self._w)
 
@@ -141,7 +142,8 @@ class Session(SessionIntake, SessionGuard):
     def set_gc_plugin(self, plugin: str | GCPlugin, config: GCConfig | None = None) -> None:
         """Use another strategy, and another configuration if one is given."""
         if config is not None:
-            self._w.config = config
+            self._w.configure(config)
+            self._guard = Guard(self._w)
         options = self._w.config.plugin_config
         self._w.adopt(load_gc_plugin(plugin, options) if isinstance(plugin, str) else plugin)
 

@@ -9,18 +9,19 @@ from typing import Any
 from ctxgc.config import GCConfig
 from ctxgc.core.heap import Heap
 from ctxgc.core.message import Format, Message
-from ctxgc.core.roots import GCState, RootKnobs
+from ctxgc.core.roots import GCState
 from ctxgc.economics import PriceSheet, SavingsLedger
 from ctxgc.guard.zones import Zone, next_zone, zone_of
 from ctxgc.session.archive import Archive, arrival_write
 from ctxgc.session.books import Books
 from ctxgc.session.events import Events
 from ctxgc.session.record import Applied
+from ctxgc.session.secrecy import tell_secrets
 from ctxgc.session.stash import Stash
 from ctxgc.session.usage import ContextUsage
 from ctxgc.session.view import View
 from ctxgc.strategies.base import GCPlugin, GCResult
-from ctxgc.strategies.host import Bindable
+from ctxgc.strategies.host import Bindable, root_knobs
 from ctxgc.strategies.segmenting import Segmenter
 from ctxgc.strategies.turns import opens_turn
 from ctxgc.tokens import CountingCache
@@ -53,7 +54,7 @@ class Workings:
         self.view = View()
         self.heap = Heap(counter.count)
         self.books = Books(context_limit, counter, lambda: clock().timestamp())
-        self.segmenter = Segmenter(counter, self.heap, clock)
+        self.segmenter = Segmenter(counter, self.heap, clock, marks_secrets=config.secrets != "off")
         self.stash = Stash(self.heap)
         self.events = Events(clock)
         self.savings = SavingsLedger(prices, context_limit)
@@ -77,6 +78,11 @@ class Workings:
         self.plugin = plugin
         self.adopt(plugin)
 
+    def configure(self, config: GCConfig) -> None:
+        """Work by another configuration from now on."""
+        self.config = config
+        self.segmenter.marks_secrets = config.secrets != "off"
+
     def adopt(self, plugin: GCPlugin) -> None:
         """Let a strategy work for this session."""
         self.plugin = plugin
@@ -99,6 +105,7 @@ class Workings:
         self._count_turn(message)
         self.unsaved.update(dict.fromkeys(ids))
         self.archive.later(arrival_write(message, **self.arrival(message.message_id)))
+        tell_secrets(self.events, map(self.heap.get, ids))
         self.watch()
         return list(ids)
 
@@ -180,7 +187,6 @@ class Workings:
 
     def gc_state(self, history: list[Message]) -> GCState:  # noqa: ARG002 - the heap has it already
         """Return the heap with task, active file and time."""
-        config = self.config
         return GCState(
             heap=self.heap,
             now=self.clock(),
@@ -188,12 +194,7 @@ class Workings:
             task_dependencies=self.task_dependencies,
             active_file=self.active_file,
             active_range=self.active_range,
-            knobs=RootKnobs(
-                recent_messages=config.recent_messages,
-                recent_user_messages=config.recent_user_messages,
-                decision_window_seconds=config.decision_window_seconds,
-                recent_files=config.recent_files,
-            ),
+            knobs=root_knobs(self.config),
         )
 
     def segment_ids(self, message_id: str) -> tuple[str, ...]:

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from ctxgc.core.heap import Heap
 from ctxgc.core.kinds import Source
 from ctxgc.core.message import Message, Part
-from ctxgc.core.segment import ContextSegment, Policy, SegmentType, Trust
+from ctxgc.core.secrets import find_secrets
+from ctxgc.core.segment import SECRET_TAG, ContextSegment, Policy, SegmentType, Trust
 from ctxgc.tokens import TokenCounter
 from ctxgc.tokens.messages import part_tokens
 from ctxgc.wire.tools import ToolUse, understand
@@ -54,8 +55,12 @@ class Segmenter:
         counter: TokenCounter,
         heap: Heap | None = None,
         clock: Callable[[], datetime] = utc_now,
+        *,
+        marks_secrets: bool = False,
     ) -> None:
         self.heap = heap if heap is not None else Heap(counter.count)
+        self.marks_secrets = marks_secrets
+        """Whether segments with likely keys get the tags `secret:RULE`."""
         self._counter = counter
         self._clock = clock
         self._open: dict[str, tuple[str, ToolUse]] = {}
@@ -118,14 +123,19 @@ class Segmenter:
 
     def _stand_in(self, message: Message, part: Part, original: str) -> ContextSegment:
         self.numbered += 1
+        known = self.heap.get(original)
         return replace(
-            self.heap.get(original),
+            known,
             segment_id=f"s-{self.numbered}",
             text=part.text,
             tokens=part_tokens(part, self._counter),
             tier="working",
             derived_from=original,
             references=(),
+            tags=(
+                *(tag for tag in known.tags if not tag.startswith(SECRET_TAG)),
+                *self._secret_tags(part),
+            ),
             access=None,
             command=None,
             failed=False,
@@ -168,7 +178,13 @@ class Segmenter:
             access=use.access if part.kind == "tool_result" else None,
             command=use.command if part.kind == "tool_result" else None,
             name=part.name,
+            tags=self._secret_tags(part),
         )
+
+    def _secret_tags(self, part: Part) -> tuple[str, ...]:
+        if not self.marks_secrets:
+            return ()
+        return tuple(dict.fromkeys(f"{SECRET_TAG}{s.rule}" for s in find_secrets(part.text)))
 
     def _bond(self, message: Message, part: Part) -> tuple[str | None, ToolUse]:
         """Return the bond of a part and what its tool call is about."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ctxgc.core.analysis import Analysis
 from ctxgc.core.evacuate import Evacuation, evacuate
 from ctxgc.core.message import Message
+from ctxgc.core.secrets import mask_secrets
 from ctxgc.core.segment import ContextSegment
 from ctxgc.core.tombstone import is_tombstone, tombstone
 from ctxgc.errors import MessageError
@@ -63,6 +64,8 @@ class Stubs:
             names=found.names,
             kept=found.kept,
         )
+        if self._bench.config.secrets == "mask":
+            text = mask_secrets(text)
         try:
             return replace_text(message, place, text, keep_media=False)
         except MessageError:
