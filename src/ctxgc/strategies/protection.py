@@ -73,7 +73,7 @@ def protect_turns(
     config: GCConfig,
 ) -> None:
     """Protect the newest turns and those pinned by their number."""
-    for turn in turns[len(turns) - recent :] if recent else ():
+    for turn in turns[max(0, len(turns) - recent) :]:
         keep.hold((history[i].message_id for i in turn.places()), "recent turn")
     for turn in turns:
         if turn.index in config.pinned_turn_indices:

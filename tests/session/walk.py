@@ -1,0 +1,208 @@
+"""Random walks over a session, and a judge that looks only at what a caller can see."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any
+
+from ctxgc.budget import InstructionSource
+from ctxgc.config import GCConfig
+from ctxgc.core.message import Format
+from ctxgc.errors import InputError, PlanError
+from ctxgc.session import Session
+from ctxgc.stores import open_store
+from ctxgc.testing import check_history, make_session
+from ctxgc.tokens import counter_for
+from ctxgc.tokens.messages import message_tokens
+from tests.wire.histories import random_history
+
+Json = dict[str, Any]
+
+HANDLE = re.compile(r"\bh-[a-z2-7]+")
+STRATEGIES = ("gc_none", "gc_truncate", "gc_summarize", "gc_hybrid", "gc_budget", "gc_mark_sweep")
+_COUNTER = counter_for(None)
+
+
+class Clock:
+    """A clock that moves on by a second whenever it is read."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 3, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        self.now += timedelta(seconds=1)
+        return self.now
+
+
+def faults(session: Session) -> list[str]:
+    """Return what is wrong with a session, in words; an empty list when nothing is."""
+    view = session.view()
+    format_ = session.history[0].format if session.history else "openai"
+    # A reasoning item belongs to the item after it, which may still be on its way.
+    under_way = bool(view) and view[-1].get("type") == "reasoning"
+    judged = view[:-1] if under_way else view
+    breaches = check_history(judged, format_, complete=False, ignore=("duplicate_id",))
+    found = [str(breach) for breach in breaches] if judged else []
+    booked = session.budget.tokens_by_source()
+    held = sum(message_tokens(m, _COUNTER) for m in session.history)
+    spoken = booked[InstructionSource.CONVERSATION] + booked[InstructionSource.SYSTEM]
+    if held != spoken:
+        found.append(f"the history holds {held} tokens, the budget says {spoken}")
+    found += [
+        f"{handle} leads nowhere" for handle in handles(session) if not resolves(session, handle)
+    ]
+    shown = {message.message_id for message in session.history}
+    for segment in session.segments():
+        if (segment.tier == "working") and segment.message_id not in shown:
+            found.append(f"{segment.segment_id} is at work but its message left")
+    for message in session.history:
+        working = [
+            s.text
+            for s in sorted(session.segments(), key=lambda s: s.position)
+            if s.tier == "working" and s.message_id == message.message_id
+        ]
+        if working != [part.text for part in message.parts]:
+            found.append(f"the segments of {message.message_id} are not its parts")
+    return found
+
+
+def handles(session: Session) -> list[str]:
+    """Return the handles that the view names."""
+    return sorted(set(HANDLE.findall(json.dumps(session.view()))))
+
+
+def resolves(session: Session, handle: str) -> bool:
+    """Tell whether a handle can be read."""
+    try:
+        return bool(session.read(handle)) or True
+    except LookupError:
+        return False
+    except Exception:  # noqa: BLE001 - any error means that the handle is dead
+        return False
+
+
+class Walk:
+    """A session that random things happen to; every step is noted, to be read when one fails."""
+
+    def __init__(self, rng: Random, plugin: str, format_: Format, *, limit: int = 1_500) -> None:
+        self.rng = rng
+        self.format: Format = format_
+        self.store = open_store("memory:")
+        self.clock = Clock()
+        self.plugin = plugin
+        self.limit = limit
+        self.config = GCConfig(
+            preserve_recent_turns=rng.choice((0, 1, 2)),
+            recent_messages=rng.choice((1, 3)),
+            recent_user_messages=1,
+            max_turns=rng.choice((None, None, 4)),
+            pressure_percent=rng.choice((90.0, None)),
+            notify_on_gc=rng.random() > 0.5,
+        )
+        self.session = self._open()
+        self.story = _story(rng, format_)
+        self.given: list[Json] = []
+        self.steps: list[str] = []
+
+    def _open(self) -> Session:
+        return Session(
+            context_limit=self.limit, config=self.config, plugin=self.plugin, store=self.store,
+            session_id="walk", clock=self.clock,
+        )  # fmt: skip
+
+    def step(self) -> None:
+        """Let one random thing happen."""
+        action = self.rng.choice(
+            (self.append, self.append, self.append, self.send, self.collect, self.recall, self.pin,
+             self.unpin, self.undo, self.sync, self.restart, self.plan, self.delete)
+        )  # fmt: skip
+        self.steps.append(action.__name__)
+        action()
+
+    def append(self) -> None:
+        for message in self.story[len(self.given) : len(self.given) + self.rng.randint(1, 6)]:
+            self.session.append(message, format=self.format)
+            self.given.append(message)
+
+    def send(self) -> None:
+        if not self.waiting():
+            self.session.messages()
+
+    def collect(self) -> None:
+        self.session.collect(self.rng.choice((None, 0, self.limit // 4, self.limit // 2)))
+
+    def plan(self) -> None:
+        before = (self.session.view(), self.session.budget.to_dict())
+        self.session.plan(self.limit // 4)
+        assert before == (self.session.view(), self.session.budget.to_dict())
+
+    def recall(self) -> None:
+        found = handles(self.session)
+        if found:
+            self.session.recall(self.rng.choice(found))
+
+    def pin(self) -> None:
+        if self.session.history:
+            self.session.pin(self.rng.choice(self.session.history).message_id)
+
+    def unpin(self) -> None:
+        pinned = [m.message_id for m in self.session.history]
+        if pinned:
+            self.session.unpin(self.rng.choice(pinned))
+
+    def undo(self) -> None:
+        try:
+            self.session.undo()
+        except PlanError:
+            pass
+
+    def sync(self) -> None:
+        self.session.sync(self.given, format=self.format)
+        before = self.session.view()
+        self.session.sync(self.given, format=self.format)
+        assert self.session.view() == before
+
+    def restart(self) -> None:
+        view, pins = self.session.view(), self.session.usage().pinned_message_ids
+        self.session.close()
+        self.session = self._open()
+        assert self.session.view() == view
+        assert self.session.usage().pinned_message_ids == pins
+
+    def delete(self) -> None:
+        segments = self.session.segments()
+        if segments and self.rng.random() < 0.3:
+            try:
+                self.session.delete([self.rng.choice(segments).segment_id], confirm=True)
+            except InputError:
+                pass
+
+    def waiting(self) -> bool:
+        """Tell whether a call has no answer yet."""
+        open_calls: set[str] = set()
+        for message in self.session.history:
+            open_calls |= set(message.calls())
+            open_calls -= set(message.results())
+        return bool(open_calls)
+
+
+def _story(rng: Random, format_: Format) -> list[Json]:
+    """Return a valid history: of the invented agent, or wild."""
+    if rng.random() < 0.5:
+        seed = rng.randrange(40)
+        return make_session(
+            seed, 40, format_, thinking=rng.random() < 0.5, reuse_ids=rng.random() < 0.3
+        ).messages
+    story: list[Json] = []
+    while len(story) < 30:
+        story += random_history(rng, format_)
+    return [
+        m for n, m in enumerate(story) if n == 0 or m.get("role") not in ("system", "developer")
+    ]
+
+
+Action = Callable[[], None]
