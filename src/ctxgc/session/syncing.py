@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from ctxgc.core.message import Format, Message
-from ctxgc.session.archive import form_writes
+from ctxgc.session.archive import arrival_write, form_writes
 from ctxgc.session.swapping import swap
 from ctxgc.session.verdict import compare
 from ctxgc.session.view import View
 from ctxgc.session.workings import Workings
 from ctxgc.stores import Drop
-from ctxgc.wire import parse, render
+from ctxgc.wire import message_bytes, parse
 
 
 def sync(w: Workings, messages: Sequence[Message]) -> list[str]:
@@ -42,13 +44,28 @@ def _rewind(w: Workings, count: int, new: Sequence[Message]) -> None:
     w.applied = [record.without(forgotten) for record in w.applied]
 
 
+def is_plain(message: Message) -> bool:
+    """Tell whether a message is nothing but text, which reads the same in every format."""
+    return message.role != "tool" and all(part.kind == "text" for part in message.parts)
+
+
 def reformat(w: Workings, format_: Format) -> None:
     """Read the plain messages of a session, whose format was only guessed, in another format."""
-    twins = [
-        parse(data, format_, message.message_id)
-        for data, message in zip(render(w.view.messages), w.view.messages, strict=True)
+    for message_id, left in w.view.originals.items():
+        w.view.originals[message_id] = replace(left, message=_read_as(left.message, format_))
+    w.applied = [
+        replace(record, before=tuple(_read_as(m, format_) for m in record.before))
+        for record in w.applied
     ]
+    twins = [_read_as(message, format_) for message in w.view.messages]
     for old, new in zip(w.view.messages, twins, strict=True):
         w.books.leave(old)
         w.books.enter(new)
     w.view.show(twins)
+    for message in (*twins, *(left.message for left in w.view.originals.values())):
+        w.archive.later(arrival_write(message, **w.arrival(message.message_id)))
+
+
+def _read_as(message: Message, format_: Format) -> Message:
+    twin = parse(message_bytes(message), format_, message.message_id)
+    return replace(twin, origin=message.origin, source=message.source)
