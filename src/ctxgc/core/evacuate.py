@@ -12,7 +12,7 @@ from heapq import heapify, heappop, heappush
 
 import msgspec
 
-from ctxgc.core.identifiers import identifiers
+from ctxgc.core.identifiers import identifiers, tokens
 
 MAX_LINE = 200
 LINE_SHARE = 0.30
@@ -45,14 +45,15 @@ def evacuate(
         line_share: how much of the text may stay as lines.
         name_share: how much of the text may be spent on bare names.
     """
-    if not line_share:
-        names = dict.fromkeys(filter(only_here, identifiers(text))) if name_share else {}
+    names = dict.fromkeys(filter(only_here, identifiers(text))) if line_share or name_share else {}
+    if not line_share or not names:
         return Evacuation("", _fitting(names, name_share * len(text)))
     pieces = split_lines(text)
-    wanted = [frozenset(name for name in identifiers(piece) if only_here(name)) for piece in pieces]
+    only = frozenset(names)
+    wanted = [only.intersection(tokens(piece)) for piece in pieces]
     kept = cover(wanted, [_cost(piece) for piece in pieces], line_share * _cost(text))
     held = frozenset[str]().union(*(wanted[index] for index in kept))
-    missing = dict.fromkeys(name for names in wanted for name in sorted(names - held))
+    missing = [name for name in names if name not in held]
     return Evacuation(_with_gaps(pieces, kept), _fitting(missing, name_share * len(text)))
 
 

@@ -33,8 +33,14 @@ def identifiers(text: str, limit: int = MAX_PER_TEXT) -> list[str]:
 
     At most `limit` are returned and at most `SCAN_LIMIT` characters read, so the work is bounded.
     """
-    distinct = dict.fromkeys(_TOKEN.findall(text, 0, SCAN_LIMIT))
+    distinct = dict.fromkeys(tokens(text))
     return list(islice(filter(is_identifier, distinct), limit))
+
+
+def tokens(text: str) -> list[str]:
+    """Return the tokens of a text in order, plain words and numbers among them."""
+    found: list[str] = _TOKEN.findall(text, 0, SCAN_LIMIT)
+    return found
 
 
 def looks_like_path(token: str) -> bool:
