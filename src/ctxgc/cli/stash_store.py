@@ -1,0 +1,128 @@
+"""What the stash commands share: which store they mean, and how they show what is in it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from ctxgc.cli.report import paint
+from ctxgc.config import SessionSettings
+from ctxgc.core.secrets import mask_secrets
+from ctxgc.errors import ConfigError, StoreError
+from ctxgc.stores import DEFAULT_URL, Store, open_store
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+PREVIEW = 72
+_AGES = ((86_400, "d"), (3_600, "h"), (60, "m"))
+
+
+def store_option(command: F) -> F:
+    """Give a command `--store`; it gets `store_url`, None where nobody named one."""
+    return click.option(
+        "--store", "store_url", metavar="URL",
+        help=f"json:PATH, sqlite:PATH or postgresql://...  [default: CTXGC_STORE, else {DEFAULT_URL}]",
+    )(command)  # fmt: skip
+
+
+def session_option(command: F) -> F:
+    """Give a command `--session`."""
+    return click.option("--session", metavar="ID", help="Only this session.")(command)
+
+
+@contextmanager
+def opened(url: str | None, *, new: bool = False) -> Iterator[Store]:
+    """Give a store and close it afterwards; what it had to repair is told on standard error.
+
+    Args:
+        url: its address; None for the one of the environment, or the default.
+        new: whether it may be made here.
+
+    Raises:
+        StoreError: there is no such store.
+    """
+    address = url or SessionSettings.from_env().store or DEFAULT_URL
+    _check(address, new=new)
+    store = open_store(address)
+    try:
+        yield store
+    finally:
+        for report in store.reports:
+            click.echo(f"{paint('warning:', 'yellow')} {report.message}", err=True)
+        store.close()
+
+
+def tell_progress(what: str, *, quiet: bool) -> Callable[[int, int], None]:
+    """Return what writes progress to a terminal on standard error, and nothing anywhere else."""
+
+    def tell(done: int, total: int) -> None:
+        if not quiet and sys.stderr.isatty():
+            click.echo(f"\r{what}: {done} of {total}", nl=done == total, err=True)
+
+    return tell
+
+
+def handle_of(key: str, doc: dict[str, Any]) -> str:
+    """Return what recalls a segment; where a file of others has no handles, its id."""
+    return str(doc.get("handle") or key)
+
+
+def count(number: int, thing: str) -> str:
+    """Return for example `1 session` or `2 sessions`."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def preview(text: str, words: Sequence[str] = ()) -> str:
+    """Return the first line of a text that has one of the words, else that says something.
+
+    It is short, without likely keys, and safe to print.
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    sought = [word.casefold() for word in words]
+    named = (line for line in lines if any(word in line.casefold() for word in sought))
+    line = next(named, lines[0] if lines else "")
+    shown = printable(mask_secrets(line[: PREVIEW * 4]))
+    return shown if len(shown) <= PREVIEW else f"{shown[: PREVIEW - 1]}…"
+
+
+def printable(text: str) -> str:
+    """Return a text whose control characters a terminal does not obey."""
+    return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
+
+
+def age(moment: object) -> str:
+    """Return how long ago a time is, for example `3h`; `-` when it is no time."""
+    try:
+        then = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
+    except ValueError:
+        return "-"
+    if not isinstance(then, datetime):
+        return "-"
+    then = then if then.tzinfo else then.replace(tzinfo=UTC)
+    seconds = max(0, int((datetime.now(UTC) - then).total_seconds()))
+    return next(
+        (f"{seconds // unit}{name}" for unit, name in _AGES if seconds >= unit), f"{seconds}s"
+    )
+
+
+def _check(url: str, *, new: bool) -> None:
+    scheme, _, rest = url.partition(":")
+    if scheme == "memory":
+        raise ConfigError(
+            "a memory: store lives and ends with its process",
+            hint="name a json:, sqlite: or postgresql: store with --store",
+            key="store",
+        )
+    path = rest.removeprefix("//")
+    if scheme in ("json", "sqlite") and path and not new and not Path(path).exists():
+        raise StoreError(
+            f"there is no store at {path}",
+            hint="name one with --store or CTXGC_STORE",
+            path=path,
+        )
