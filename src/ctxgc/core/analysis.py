@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import msgspec
 
@@ -24,6 +24,13 @@ class Hop(msgspec.Struct, frozen=True):
 
     segment_id: str
     via: str
+
+
+class _Ranked(NamedTuple):
+    """Segments with their scores, lowest first, then oldest."""
+
+    segments: list[ContextSegment]
+    scores: list[float]
 
 
 class Analysis:
@@ -49,29 +56,30 @@ class Analysis:
         self.marks = marks
         self.scorer = scorer
         self.context = context
-        self._scores: dict[str, float] = {}
         self._live, superseded, other = _sorted_out(self)
-        self.garbage = [*self._by_score(superseded), *self._by_score(other)]
+        first, then = self._by_score(superseded), self._by_score(other)
+        self.garbage = [*first.segments, *then.segments]
+        self.garbage_scores = [*first.scores, *then.scores]
 
     @cached_property
     def live(self) -> list[ContextSegment]:
         """The reachable segments that are no roots, lowest score first, then oldest."""
-        return self._by_score(self._live)
+        return self._ranked_live.segments
 
     @property
     def order(self) -> list[ContextSegment]:
         """The segments that are no roots in the order in which they would leave."""
         return [*self.garbage, *self.live]
 
-    @property
+    @cached_property
     def scores(self) -> dict[str, float]:
         """The keep_score of every segment that is no root."""
-        _ = self.live  # asking for them is what scores them
-        return self._scores
+        ranked = self._ranked_live
+        return self._garbage_scores | _by_id(ranked.segments, ranked.scores)
 
     def score(self, segment_id: str) -> float:
         """Return the keep_score of a segment that may leave."""
-        known = self._scores.get(segment_id)
+        known = self._garbage_scores.get(segment_id)
         return self.scores[segment_id] if known is None else known
 
     def may_leave(self, segment_id: str) -> bool:
@@ -95,11 +103,18 @@ class Analysis:
             return True
         return segment.segment_id in self.marks.came_from
 
-    def _by_score(self, segments: list[ContextSegment]) -> list[ContextSegment]:
-        values = self.scorer.all(segments, self.context)
-        _level_bonds(segments, values)
-        self._scores.update(zip([s.segment_id for s in segments], values, strict=True))
-        return [segments[n] for n in sorted(range(len(segments)), key=values.__getitem__)]
+    @cached_property
+    def _ranked_live(self) -> _Ranked:
+        return self._by_score(self._live)
+
+    @cached_property
+    def _garbage_scores(self) -> dict[str, float]:
+        return _by_id(self.garbage, self.garbage_scores)
+
+    def _by_score(self, segments: list[ContextSegment]) -> _Ranked:
+        values = _levelled(segments, self.scorer.all(segments, self.context))
+        order = sorted(range(len(segments)), key=values.__getitem__)
+        return _Ranked([segments[n] for n in order], [values[n] for n in order])
 
     def is_reachable(self, segment_id: str) -> bool:
         """Tell whether the roots reach a segment."""
@@ -152,12 +167,12 @@ def _sorted_out(analysis: Analysis) -> tuple[list[ContextSegment], ...]:
     live: list[ContextSegment] = []
     superseded: list[ContextSegment] = []
     garbage: list[ContextSegment] = []
-    roots, is_live = analysis.roots, analysis.is_live
+    roots, reached, minor = analysis.roots, analysis.marks.came_from, analysis.scope == "minor"
     for segment in in_scope(analysis.state.heap, analysis.scope):
-        if segment.segment_id in roots:
-            continue
-        if is_live(segment):
-            live.append(segment)
+        segment_id = segment.segment_id
+        if segment_id in reached or (minor and segment.generation == "old"):
+            if segment_id not in roots:
+                live.append(segment)
         elif segment.superseded_by is None:
             garbage.append(segment)
         else:
@@ -165,13 +180,16 @@ def _sorted_out(analysis: Analysis) -> tuple[list[ContextSegment], ...]:
     return live, superseded, garbage
 
 
-def _level_bonds(segments: list[ContextSegment], scores: list[float]) -> None:
-    """Give every member of a bond the score of its most valuable one: they leave together."""
-    bonds = [bond_of(segment) for segment in segments]
-    best: dict[str, float] = {}
+def _by_id(segments: list[ContextSegment], scores: list[float]) -> dict[str, float]:
+    return dict(zip([segment.segment_id for segment in segments], scores, strict=True))
+
+
+def _levelled(segments: list[ContextSegment], scores: list[float]) -> list[float]:
+    """Return the scores with every member of a bond at that of its most valuable one."""
+    bonds = [s.call_id if s.bond_id is None else s.bond_id for s in segments]
+    best: dict[str | None, float] = {}
     for bond, score in zip(bonds, scores, strict=True):
-        if bond is not None and score > best.get(bond, -math.inf):
+        known = best.get(bond)
+        if known is None or score > known:
             best[bond] = score
-    for place, bond in enumerate(bonds):
-        if bond is not None:
-            scores[place] = best[bond]
+    return [s if b is None else best[b] for b, s in zip(bonds, scores, strict=True)]
