@@ -103,7 +103,7 @@ def segments_of(
             replace(
                 segment,
                 segment_id=f"{message.message_id}.{place}",
-                text=segment.text or _raw(message, message.parts[place]),
+                text=_text(message, message.parts[place]),
             )
             for place, segment in enumerate(made)
         )
@@ -180,12 +180,15 @@ def _as_message(call: ContextSegment) -> Message:
     return Message(message_id=bond, role="assistant", parts=(part,), data={}, format="openai")
 
 
-def _raw(message: Message, part: Part) -> str:
-    """What stands for a part that has no text, such as an image: its own JSON."""
+def _text(message: Message, part: Part) -> str:
+    """What is kept of a part: its text; of an image or the like its own JSON, if that is not too long."""
+    if part.text and part.kind != "media":
+        return part.text
     value: Any = message.data
     for step in part.path:
         value = value[step]
-    return json.dumps(value, ensure_ascii=False)
+    raw = json.dumps(value, ensure_ascii=False)
+    return raw if len(raw) <= MOST_TEXT else part.text
 
 
 def _check_room(context: Context, new: Sequence[ContextSegment]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 import mcp_types as types
@@ -44,7 +44,7 @@ def crash(error: Exception) -> types.CallToolResult:
     )
 
 
-def refused(error: ValidationError) -> InputError:
+def refused(error: ValidationError, known: Iterable[str]) -> InputError:
     """Return pydantic's complaint as one of ours, without the values that it complains about."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
     first = found[0]
@@ -52,7 +52,7 @@ def refused(error: ValidationError) -> InputError:
     problems = [f"{'.'.join(str(s) for s in each['loc'])}: {each['msg']}" for each in found[:10]]
     return InputError(
         f"{field}: {first['msg']}",
-        hint="see the tool's input schema",
+        hint=f"the arguments are: {', '.join(known) or 'none'}",
         field=field,
         problems=problems,
     )

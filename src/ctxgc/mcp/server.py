@@ -103,7 +103,7 @@ class _Handlers:
             call = Call(self._service_of(ctx), ctx, params)
             return result(await tool.run(call, asked))
         except ValidationError as error:
-            return failure(refused(error))
+            return failure(refused(error, tool.arguments.model_fields))
         except CtxgcError as error:
             return failure(error)
         except ClientIsAskedError as asking:

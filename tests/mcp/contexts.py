@@ -1,0 +1,96 @@
+"""Contexts for the tests: small windows, a clock that stands still, counting that needs no vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from ctxgc.config import GCConfig
+from ctxgc.mcp import ContextService
+from ctxgc.mcp.intake import NewSegment
+from ctxgc.stores import COLLECTIONS, Store, open_store
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+QUIET = GCConfig.from_dict({"auto_trigger": False})
+
+
+class WordCounter:
+    """Counts words."""
+
+    name = "words"
+    exact = True
+
+    def count(self, text: str) -> int:
+        return len(text.split())
+
+
+class Clock:
+    """Stands still until somebody moves it."""
+
+    def __init__(self) -> None:
+        self.now = NOW
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def pass_hours(self, hours: float) -> None:
+        self.now += timedelta(hours=hours)
+
+
+def make(
+    store: str | Store = "memory:",
+    *,
+    limit: int | None = 1_000,
+    config: GCConfig = QUIET,
+    clock: Callable[[], datetime] | None = None,
+    session: str = "mcp",
+    roots: Iterable[Path] = (),
+    alone: bool = True,
+) -> ContextService:
+    """Return a service that counts words and does not collect by itself."""
+    return ContextService(
+        store,
+        session,
+        config=config,
+        context_limit=limit,
+        roots=roots,
+        counter=WordCounter(),
+        clock=clock or Clock(),
+        alone=alone,
+    )
+
+
+def put(service: ContextService, *segments: NewSegment) -> list[str]:
+    """Ingest segments and return their ids."""
+    found: list[str] = service.ingest(segments, ())["segment_ids"]
+    return found
+
+
+def log(number: int, words: int = 10, **more: Any) -> NewSegment:
+    """Return a log of so many words."""
+    text = " ".join([f"log{number}", *(f"w{number}x{n}" for n in range(words - 1))])
+    return NewSegment(text=text, type="log", **more)
+
+
+def logs(count: int, words: int = 10) -> list[NewSegment]:
+    """Return numbered logs."""
+    return [log(number, words) for number in range(count)]
+
+
+def filled(service: ContextService, count: int = 40, words: int = 10) -> list[str]:
+    """Put so many logs in and return their ids; the last ten are roots for having just come in."""
+    for start in range(0, count, 20):
+        service.ingest([log(n, words) for n in range(start, min(count, start + 20))], ())
+    return [s["segment_id"] for s in service.segments(count, 0)["segments"]]
+
+
+def everything(store: Store, session: str = "mcp") -> dict[str, Any]:
+    """Return all documents of a session."""
+    return {name: store.load(session, name) for name in COLLECTIONS}
+
+
+def opened(url: str = "memory:") -> Store:
+    """Return a store that several services can share."""
+    return open_store(url)

@@ -1,0 +1,106 @@
+"""Checkpoints give the context back as it was, and say what cannot come back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctxgc.errors import CheckpointError
+from ctxgc.mcp import ContextService
+from ctxgc.mcp.intake import NewSegment
+from ctxgc.stores import Put
+from tests.mcp.contexts import everything, filled, log, make, opened, put
+
+
+def _shown(service: ContextService) -> list[dict[str, Any]]:
+    """Every working segment with its text, as an agent would see it."""
+    listed = service.segments(1_000, 0)["segments"]
+    return [service.segment(s["segment_id"]) for s in listed if s["tier"] == "working"]
+
+
+def test_a_restored_context_is_what_it_was() -> None:
+    store = opened()
+    service = make(store)
+    ids = filled(service, 30)
+    service.pin([ids[0]], None, pinned=True)
+    service.task({"task_id": "t1"})
+    before = _shown(service)
+    made = service.checkpoint("half way")
+
+    service.prune(ids[1:9])
+    service.pin([ids[0]], None, pinned=False)
+    service.task({"task_id": "t2"})
+    service.configure({"recent_messages": 1})
+    (late,) = put(service, NewSegment(text="came in later"))
+
+    done = service.restore(made["checkpoint_id"])
+    assert sorted(done["recalled"]) == sorted(ids[1:9])
+    assert (done["stashed"], done["lost"]) == ([late], [])
+    assert _shown(service) == before
+    assert service.task({})["task_id"] == "t1"
+    assert service.configure({})["config"]["recent_messages"] == 10
+    assert service.recall(late)["text"] == "came in later"
+    assert _shown(make(store))[:30] == before
+
+
+def test_the_newest_checkpoint_or_one_by_its_label() -> None:
+    service = make()
+    filled(service, 5)
+    with pytest.raises(CheckpointError, match="no checkpoint yet"):
+        service.restore(None)
+    service.checkpoint("one")
+    put(service, NewSegment(text="second thought"))
+    service.checkpoint("two")
+    assert service.restore(None)["label"] == "two"
+    assert service.restore("one")["label"] == "one"
+    assert [c["label"] for c in service.checkpoints()["checkpoints"]] == ["two", "one"]
+    with pytest.raises(CheckpointError):
+        service.restore("three")
+
+
+def test_a_dry_run_of_a_restore_changes_nothing() -> None:
+    store = opened()
+    service = make(store)
+    ids = filled(service, 30)
+    service.checkpoint("one")
+    service.prune(ids[:5])
+    before = everything(store)
+    assert len(service.restore("one", dry_run=True)["recalled"]) == 5
+    assert everything(store) == before
+    assert service.usage()["usage"]["tokens"] == 250
+
+
+def test_a_compressed_context_comes_back_uncompressed() -> None:
+    service = make(limit=10_000)
+    long = "\n".join(f"wrote src/file_{n}.py" for n in range(60))
+    put(service, NewSegment(text=long, type="log", name="a"))
+    before = _shown(service)
+    service.checkpoint("one")
+    draft = service.draft(["a"], None)
+    service.compress(draft, service.summarise(draft))
+    service.restore("one")
+    assert _shown(service) == before
+
+
+def test_a_text_that_was_changed_behind_our_back_is_noticed() -> None:
+    store = opened()
+    service = make(store)
+    ids = filled(service, 5)
+    service.checkpoint("one")
+    doc = store.get("mcp", "segments", ids[2]) or {}
+    store.commit("mcp", [Put("segments", ids[2], {**doc, "text": "forged"})])
+    with pytest.raises(CheckpointError, match="not the one of the checkpoint"):
+        service.restore("one")
+
+
+def test_files_that_changed_since_are_reported(tmp_path: Path) -> None:
+    file = tmp_path / "a.py"
+    file.write_text("one", encoding="utf-8")
+    service = make(roots=[tmp_path])
+    put(service, log(1))
+    service.task({"open_files": [str(file)]})
+    service.checkpoint("one")
+    file.write_text("two", encoding="utf-8")
+    assert service.restore("one")["files"] == [{"path": str(file), "kind": "changed"}]

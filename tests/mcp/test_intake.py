@@ -1,0 +1,200 @@
+"""Segments and messages come in, each once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ctxgc.config import GCConfig
+from ctxgc.errors import CtxgcError, InputError, MessageError, SegmentError
+from ctxgc.mcp import intake
+from ctxgc.mcp.intake import NewSegment
+from tests.mcp.contexts import everything, filled, log, make, opened, put
+
+OPENAI: list[dict[str, Any]] = [
+    {"role": "system", "content": "be brief"},
+    {"role": "user", "content": "read it"},
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {
+                "id": "c1",
+                "type": "function",
+                "function": {"name": "read_file", "arguments": '{"path": "src/a.py"}'},
+            }
+        ],
+    },
+    {"role": "tool", "tool_call_id": "c1", "content": "def parse(): ..."},
+]
+ANTHROPIC: list[dict[str, Any]] = [
+    {"role": "user", "content": "read it"},
+    {
+        "role": "assistant",
+        "content": [
+            {"type": "tool_use", "id": "c1", "name": "Read", "input": {"file_path": "src/a.py"}}
+        ],
+    },
+    {
+        "role": "user",
+        "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "def parse(): ..."}],
+    },
+]
+RESPONSES: list[dict[str, Any]] = [
+    {"type": "message", "role": "user", "content": "read it"},
+    {
+        "type": "function_call",
+        "call_id": "c1",
+        "name": "read_file",
+        "arguments": '{"path": "src/a.py"}',
+    },
+    {"type": "function_call_output", "call_id": "c1", "output": "def parse(): ..."},
+]
+
+
+def test_only_the_text_is_needed() -> None:
+    service = make()
+    done = service.ingest([NewSegment(text="remember this")], ())
+    (segment_id,) = done["segment_ids"]
+    assert done["ingested"] == 1
+    assert service.segment(segment_id)["type"] == "note"
+
+
+def test_the_type_follows_from_what_is_said() -> None:
+    service = make()
+    ids = put(
+        service,
+        NewSegment(text="a", role="user"),
+        NewSegment(text="b", file_path="x.py"),
+        NewSegment(text="c", type="decision"),
+    )
+    assert [service.segment(i)["type"] for i in ids] == ["message", "code", "decision"]
+
+
+def test_the_same_batch_three_times_is_there_once() -> None:
+    store = opened()
+    service = make(store)
+    batch = [log(n) for n in range(5)]
+    service.ingest(batch, OPENAI)
+    before = everything(store), store.revision("mcp")
+    for _ in range(2):
+        done = service.ingest(batch, OPENAI)
+        assert (done["ingested"], done["already_known"]) == (0, 9)
+    assert (everything(store), store.revision("mcp")) == before
+
+
+@pytest.mark.parametrize("messages", [OPENAI, ANTHROPIC, RESPONSES])
+def test_messages_of_every_format_become_bonded_segments(messages: list[dict[str, Any]]) -> None:
+    service = make()
+    ids = service.ingest((), messages)["segment_ids"]
+    result = service.segment(ids[-1])
+    assert result["text"] == "def parse(): ..."
+    assert (result["type"], result["file_path"]) == ("code", "src/a.py")
+    assert result["origin"]["trust"] == "tool"
+
+
+def test_a_result_finds_its_call_in_an_earlier_batch_and_after_a_restart() -> None:
+    store = opened()
+    make(store).ingest((), ANTHROPIC[:2])
+    service = make(store)
+    ids = service.ingest((), ANTHROPIC[2:])["segment_ids"]
+    assert service.segment(ids[0])["file_path"] == "src/a.py"
+    filled(service, 20)
+    assert len(service.prune([ids[0]])["stashed"]) == 2
+
+
+def test_two_equal_messages_of_one_history_are_two() -> None:
+    service = make()
+    said = {"role": "user", "content": "yes"}
+    assert service.ingest((), [said, {"role": "assistant", "content": "ok"}, said])["ingested"] == 3
+
+
+def test_an_image_is_kept_as_its_own_json() -> None:
+    service = make()
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    (only,) = service.ingest((), [{"role": "user", "content": [image]}])["segment_ids"]
+    assert "AAAA" in service.segment(only)["text"]
+
+
+def test_references_may_be_names_of_the_same_batch() -> None:
+    service = make()
+    first, second = put(
+        service, log(1, name="b", references=("a",)), log(2, name="a", references=("b",))
+    )
+    assert service.segment(first)["references"] == [second]
+    assert service.segment(second)["references"] == [first]
+
+
+@pytest.mark.parametrize(
+    ("segments", "messages", "kind"),
+    [
+        ([], [], InputError),
+        ([NewSegment(text="  ")], [], SegmentError),
+        ([log(1), NewSegment(text="x", type="poem")], [], SegmentError),
+        ([NewSegment(text="x", line_range=(9, 3))], [], SegmentError),
+        ([NewSegment(text="x", references=("nobody",))], [], CtxgcError),
+        ([log(1)], [{"role": "user"}, {"nonsense": 1}], MessageError),
+        ([NewSegment(text="x" * (intake.MOST_TEXT + 1))], [], InputError),
+    ],
+)
+def test_a_wrong_batch_changes_nothing(
+    segments: list[NewSegment], messages: list[dict[str, Any]], kind: type[CtxgcError]
+) -> None:
+    store = opened()
+    service = make(store)
+    filled(service, 5)
+    before = everything(store)
+    with pytest.raises(kind):
+        service.ingest(segments, messages)
+    assert everything(store) == before
+    assert service.usage()["segments"]["working"]["segments"] == 5
+
+
+def test_two_texts_never_share_an_id() -> None:
+    service = make()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(intake, "segment_id_for", lambda _: "seg-1")
+        put(service, log(1))
+        # The second finds its id taken and is told from the first by nobody: it is not let in.
+        assert service.ingest([log(2)], ())["ingested"] == 0
+    assert service.segment("seg-1")["text"] == log(1).text
+
+
+def test_a_context_has_a_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intake, "MOST_SEGMENTS", 10)
+    service = make()
+    put(service, *[log(n) for n in range(10)])
+    with pytest.raises(InputError, match="at most 10 segments"):
+        put(service, log(11))
+
+
+def test_a_likely_secret_is_told() -> None:
+    service = make()
+    key = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dF3gH5"
+    done = service.ingest([NewSegment(text=f"token = {key}")], ())
+    assert "seems to hold a secret" in done["warnings"][0]
+    assert key not in done["warnings"][0]
+
+
+def test_above_the_soft_limit_a_small_step_follows_and_at_the_hard_one_a_full_collection() -> None:
+    service = make(limit=1_000, config=GCConfig.from_dict({}))
+    for start in range(0, 60, 10):
+        service.ingest([log(n) for n in range(start, start + 10)], ())
+    step = service.ingest([log(n) for n in range(60, 75)], ())
+    assert step["collected"]["trigger"] == "soft limit"
+    assert 0 < len(step["collected"]["stashed"]) <= 20
+    full = service.ingest([log(n) for n in range(100, 160)], ())
+    assert full["collected"]["trigger"] == "hard limit"
+    assert full["usage"]["after"] <= 600
+
+
+def test_entering_a_fuller_zone_is_told_once() -> None:
+    service = make(limit=1_000)
+    assert "alert" not in service.ingest([log(n) for n in range(60)], ())
+    told = service.ingest([log(n) for n in range(60, 72)], ())
+    assert told["alert"]["level"] == "WARNING"
+    assert told["usage"]["zone"] == "warning"
+    assert told["next"] == "context_gc_analyze()"
+    assert "alert" not in service.ingest([log(73)], ())
+    assert service.ingest([log(n) for n in range(80, 95)], ())["alert"]["level"] == "DANGER"

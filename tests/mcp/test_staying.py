@@ -1,0 +1,171 @@
+"""What stays: pins, the work at hand, and the configuration that says how far roots reach."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ctxgc.errors import ConfigError, CtxgcError, InputError
+from ctxgc.mcp.intake import NewSegment
+from tests.mcp.contexts import everything, filled, log, make, opened, put
+from tests.requirements import requirement
+
+
+@requirement("S0.tools.pin")
+def test_a_pin_is_a_root_and_holds_what_it_refers_to() -> None:
+    service = make()
+    first, second, *_ = put(
+        service, log(1, name="target"), log(2, name="source", references=("target",))
+    )
+    filled(service, 20)
+    done = service.pin(["source"], None, pinned=True)
+    assert (done["pinned"], done["unchanged"]) == ([second], [])
+    assert (done["pins"], done["pinned_tokens"]) == (1, 10)
+    candidates = {c["segment_id"] for c in service.analyze(100)["candidates"]}
+    assert candidates.isdisjoint({first, second})
+    assert service.pin([second], None, pinned=True)["unchanged"] == [second]
+
+
+@requirement("S0.tools.unpin")
+def test_an_unpinned_segment_may_leave_again() -> None:
+    service = make()
+    ids = filled(service, 20)
+    service.pin([ids[0]], None, pinned=True)
+    assert ids[0] not in {c["segment_id"] for c in service.analyze(100)["candidates"]}
+    assert service.pin([ids[0]], None, pinned=False)["unpinned"] == [ids[0]]
+    assert ids[0] in {c["segment_id"] for c in service.analyze(100)["candidates"]}
+
+
+def test_all_that_a_query_finds_is_pinned() -> None:
+    service = make()
+    put(service, *[NewSegment(text=f"contract clause {n}") for n in range(4)])
+    assert len(service.pin((), "contract clause", pinned=True)["pinned"]) == 4
+
+
+def test_pins_cannot_fill_the_window() -> None:
+    service = make(limit=100)
+    ids = filled(service, 20)
+    service.pin(ids[:5], None, pinned=True)
+    with pytest.raises(InputError, match="half of the window"):
+        service.pin([ids[5]], None, pinned=True)
+    assert service.usage()["segments"]["pinned"] == 5
+
+
+@requirement("S0.platform.active-editor")
+def test_the_file_and_lines_of_the_active_editor_become_roots() -> None:
+    service = make()
+    inside, outside, *_ = put(
+        service,
+        log(101, file_path="src/a.py", line_range=(10, 20)),
+        log(102, file_path="src/a.py", line_range=(90, 99)),
+    )
+    filled(service, 20)
+    service.configure({"recent_files": 0})
+    service.task({"active_file": "src/a.py", "line_range": (18, 30)})
+    left = {c["segment_id"] for c in service.analyze(100, target_tokens=0)["candidates"]}
+    assert inside not in left
+    assert outside in left
+
+
+@requirement("S0.platform.open-files")
+def test_open_tabs_and_breakpoints_are_roots_however_many() -> None:
+    service = make()
+    names = [f"src/f{n}.py" for n in range(12)]
+    ids = put(service, *[log(100 + n, file_path=name) for n, name in enumerate(names)])
+    filled(service, 40)
+    service.task({"open_files": [*names[:6], *(f"{name}:7" for name in names[6:])]})
+    left = {c["segment_id"] for c in service.analyze(100, target_tokens=0)["candidates"]}
+    assert left.isdisjoint(ids)
+    service.task({"open_files": []})
+    assert service.task({})["open_files"] == []
+
+
+def test_a_task_keeps_its_segments_until_it_is_cleared() -> None:
+    service = make()
+    (mine,) = put(service, log(1, task_id="t1"))
+    filled(service, 20)
+    service.task({"task_id": "t1", "depends_on": ["t0"]})
+    assert mine not in {c["segment_id"] for c in service.analyze(100)["candidates"]}
+    assert service.task({"task_id": ""})["task_id"] is None
+    assert mine in {c["segment_id"] for c in service.analyze(100)["candidates"]}
+
+
+def test_lines_without_a_file_are_refused() -> None:
+    with pytest.raises(InputError, match="active_file"):
+        make().task({"line_range": (1, 2)})
+
+
+@requirement("S0.tools.configure-limits")
+def test_soft_and_hard_limits_are_set_reported_and_kept() -> None:
+    store = opened()
+    service = make(store, limit=1_000)
+    done = service.configure(
+        {"context_limit": 2_000, "soft_limit_tokens": 600, "hard_limit_tokens": 1_500}
+    )
+    assert done["changed"]["context_limit"] == {"before": 1_000, "after": 2_000}
+    assert done["changed"]["soft_limit_tokens"] == {"before": 700, "after": 600}
+    assert done["usage"]["soft_limit"] == 600
+    again = make(store, limit=1_000).analyze()["usage"]
+    assert (again["context_limit"], again["soft_limit"], again["hard_limit"]) == (2_000, 600, 1_500)
+
+
+@requirement("S0.tools.configure-windows")
+def test_the_recency_windows_are_set() -> None:
+    service = make()
+    filled(service, 20)
+    assert service.analyze()["plan"]["segments"] == 10
+    done = service.configure({"recent_messages": 3, "decision_window_seconds": 0.0})
+    assert sorted(done["changed"]) == ["decision_window_seconds", "recent_messages"]
+    assert service.analyze()["plan"]["segments"] == 17
+
+
+@requirement("S0.tools.configure-batch")
+def test_the_batch_size_bounds_one_small_step() -> None:
+    service = make(limit=1_000)
+    service.configure({"batch": 5, "soft_limit_tokens": 100, "auto_trigger": True})
+    done = service.ingest([log(n) for n in range(40)], ())
+    assert done["collected"]["trigger"] == "soft limit"
+    assert len(done["collected"]["stashed"]) == 5
+
+
+def test_the_strategy_is_the_one_that_pruning_uses() -> None:
+    service = make()
+    service.configure({"strategy": "auto"})
+    assert service.configure({})["config"]["strategy"] == "auto"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"soft_limit_tokens": 950, "hard_limit_tokens": 900},
+        {"hard_limit_tokens": 2_000},
+        {"soft_limit_tokens": 0},
+        {"batch": 0},
+        {"recent_messages": -1},
+        {"target_percent": 101.0},
+        {"context_limit": 0},
+    ],
+)
+def test_a_wrong_setting_changes_nothing(wrong: dict[str, Any]) -> None:
+    store = opened()
+    service = make(store)
+    filled(service, 20)
+    before = everything(store)
+    with pytest.raises(ConfigError) as caught:
+        service.configure({"recent_files": 1, **wrong})
+    assert caught.value.message
+    assert everything(store) == before
+    assert service.configure({})["config"]["recent_files"] == 5
+
+
+def test_errors_carry_code_message_and_next_step() -> None:
+    service = make()
+    with pytest.raises(CtxgcError) as caught:
+        service.pin(["nobody"], None, pinned=True)
+    assert caught.value.to_dict()["error"] == {
+        "code": "unknown_segment",
+        "message": "nothing here answers to 'nobody'",
+        "hint": "context_search(query) lists what there is, with ids",
+        "details": {"field": "segment_ids", "segment_id": "nobody"},
+    }
