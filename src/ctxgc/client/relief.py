@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from ctxgc.budget import InstructionSource
 from ctxgc.client.cutting import CutPendingStrategy
-from ctxgc.errors import ContextOverflowError
+from ctxgc.errors import ContextOverflowError, CtxgcError
+from ctxgc.guard.recoverable import window_after
 from ctxgc.session import Session
+from ctxgc.session.recovering import EMERGENCY
 from ctxgc.strategies.base import GCPlugin
 from ctxgc.strategies.mark_sweep import MarkSweepStrategy
 from ctxgc.strategies.none import NoneStrategy
@@ -43,37 +46,47 @@ class Relief:
         Raises:
             ContextOverflowError: three smaller views were refused too, or nothing more can leave.
         """
-        before = self._session.usage().total_tokens
+        if self._session.plugin.name == NoneStrategy.name:
+            raise self._refusal(overflow, "nothing more can leave") from error
         if self._tries == MOST_RETRIES:
             raise self._refusal(overflow, f"{MOST_RETRIES} smaller views were refused") from error
+        if not self._tries:
+            self._emergency_checkpoint()
         self._tries += 1
-        target = self._next_target(before, overflow)
+        before = self._session.usage().total_tokens
+        self._collect(self._next_target(before, overflow))
+        if self._session.usage().total_tokens > window_after(
+            overflow, before, self._session.context_limit
+        ):
+            self._recover(overflow, error)
+
+    def _emergency_checkpoint(self) -> None:
+        """Go on even if it fails: a collection loses nothing, and a full disk needs it most."""
+        with suppress(CtxgcError):
+            self._session.checkpoint(triggers=[EMERGENCY])
+
+    def _collect(self, target: int) -> None:
+        """Collect with the session's own strategy, then with others when it keeps too much."""
         self._session.relieve(target)
-        for last_resort in self._last_resorts():
+        sweeps = self._session.plugin.name == MarkSweepStrategy.name
+        for last_resort in (*(() if sweeps else (MarkSweepStrategy(),)), CutPendingStrategy()):
             if self._session.usage().total_tokens > target:
                 self._relieve_with(last_resort, target)
-        if self._session.usage().total_tokens >= before:
+
+    def _recover(self, overflow: Overflow, error: Exception) -> None:
+        """Walk the guard's chart: the minimal context, else the last checkpoint, else give up."""
+        try:
+            self._session.recover(overflow)
+        except CtxgcError:
             raise self._refusal(overflow, "nothing more can leave") from error
 
-    def _last_resorts(self) -> list[GCPlugin]:
-        """What may help when the session's own strategy keeps too much; who wants none gets none."""
-        own = self._plugin.name
-        if own == NoneStrategy.name:
-            return []
-        sweep = [] if own == MarkSweepStrategy.name else [MarkSweepStrategy()]
-        return [*sweep, CutPendingStrategy()]
-
     def _relieve_with(self, plugin: GCPlugin, target: int) -> None:
-        own = self._plugin
+        own = self._session.plugin
         self._session.set_gc_plugin(plugin)
         try:
             self._session.relieve(target)
         finally:
             self._session.set_gc_plugin(own)
-
-    @property
-    def _plugin(self) -> GCPlugin:
-        return self._session._w.plugin  # noqa: SLF001 - a session tells its strategy to nobody else
 
     def _next_target(self, now: int, overflow: Overflow) -> int:
         bounds = [now * _BLIND_STEP, self._session.usage().target_tokens]

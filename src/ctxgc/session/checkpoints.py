@@ -66,20 +66,29 @@ def make_checkpoint(
     return checkpoint
 
 
-def restore_checkpoint(w: Workings, checkpoint: Checkpoint) -> Restored:
-    """Make the view what it was, byte for byte. What came in since is stashed.
+def messages_of(checkpoint: Checkpoint) -> list[Message]:
+    """Return the view that a checkpoint holds."""
+    return [message_from_doc(doc) for doc in checkpoint.conversation_history]
+
+
+def restore_checkpoint(
+    w: Workings, checkpoint: Checkpoint, *, also: Sequence[Message] = ()
+) -> Restored:
+    """Make the view what it was, byte for byte; what came in since is stashed.
+
+    Messages in `also` stay in their places, with their pins.
 
     Raises:
         CheckpointError: the checkpoint does not verify.
         StoreError: the change could not be made durable; nothing has changed.
     """
     checkpoint.verify()
-    wanted = [message_from_doc(doc) for doc in checkpoint.conversation_history]
     here = {message.message_id: message for message in w.view.messages}
     w.view.remember_places(checkpoint.context_snapshot["places"])
+    wanted = sorted([*messages_of(checkpoint), *also], key=lambda m: w.view.place_of(m.message_id))
     new = [_same_or(here.get(message.message_id), message) for message in wanted]
     swap(w, new, compare(w.view.messages, new))
-    _restore_pins(w, checkpoint)
+    _restore_pins(w, checkpoint, {message.message_id for message in also})
     save(w)
     w.events.emit("restored", checkpoint_id=checkpoint.checkpoint_id)
     return Restored(checkpoint=checkpoint, differences=tuple(compare_files(checkpoint)))
@@ -91,12 +100,16 @@ def _same_or(here: Message | None, wanted: Message) -> Message:
     return here if here is not None and same else wanted
 
 
-def _restore_pins(w: Workings, checkpoint: Checkpoint) -> None:
+def _restore_pins(w: Workings, checkpoint: Checkpoint, spared: set[str]) -> None:
+    """Pin what was pinned, and nothing else that is not spared."""
     snapshot = checkpoint.context_snapshot
-    w.pinned_messages = set(snapshot["state"]["pinned_messages"])
+    shown = {message.message_id for message in w.view.messages}
+    kept = w.pinned_messages & spared
+    w.pinned_messages = kept | set(snapshot["state"]["pinned_messages"])
+    w.held_until = {name: until for name, until in w.held_until.items() if name in shown}
     pinned = set(snapshot["pinned_segments"])
     for segment_id in [*w.heap.recent.pinned]:
-        if segment_id not in pinned:
+        if segment_id not in pinned and w.heap.get(segment_id).message_id not in spared:
             w.heap.unpin(segment_id)
             w.unsaved[segment_id] = None
     for segment_id in pinned:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -55,6 +56,8 @@ def delete(w: Workings, names: Sequence[str]) -> list[str]:
 def _check(w: Workings, segment: ContextSegment) -> None:
     if segment.pinned or segment.message_id in w.kept_messages():
         raise InputError(f"'{segment.segment_id}' is pinned", hint="unpin it first", field="ids")
+    if segment.text == DELETED:
+        raise InputError(f"'{segment.segment_id}' marks a deletion", field="ids")
     message, place = _where(w, segment)
     if message is not None and message.parts[place].kind not in ("text", "tool_result"):
         raise InputError(
@@ -119,6 +122,7 @@ def _writes(w: Workings, erasure: _Erasure) -> Iterator[Write]:
         made = erasure.exchange.made
         yield from (segment_write(s, w.handle(s.segment_id)) for s in made)
     yield from _scrubbed_records(w, erasure.forgotten)
+    yield from _dropped_checkpoints(w, erasure.forgotten)
 
 
 def _emptied(w: Workings, message_id: str) -> Iterator[Write]:
@@ -135,3 +139,15 @@ def _scrubbed_records(w: Workings, forgotten: frozenset[str]) -> Iterator[Write]
             doc = store.get(session_id, "collections", key) or {}
             rest = [each for each in doc["before"] if each["message_id"] not in forgotten]
             yield Put("collections", key, {**doc, "before": rest})
+
+
+def _dropped_checkpoints(w: Workings, forgotten: frozenset[str]) -> Iterator[Write]:
+    """A checkpoint cannot be changed, so one that shows a copy of the text goes with it."""
+    for key, doc in w.archive.store.load(w.archive.session_id, "checkpoints"):
+        if not forgotten.isdisjoint(shown_by(doc)):
+            yield Drop("checkpoints", key)
+
+
+def shown_by(checkpoint: Mapping[str, Any]) -> Iterable[str]:
+    """Return the ids of the messages that a stored checkpoint shows."""
+    return list(checkpoint.get("context_snapshot", {}).get("places", ()))

@@ -14,7 +14,7 @@ LAST_GROUPS = 2
 
 def minimal_view(messages: Sequence[Message], kept: Collection[str]) -> list[Message]:
     """Return instructions, pins, the first and the last request, and the work done last."""
-    return _whole(messages, {*_always(messages, kept), *_last(messages, LAST_GROUPS)})
+    return whole_groups(messages, {*_always(messages, kept), *_last(messages, LAST_GROUPS)})
 
 
 def bare_view(messages: Sequence[Message], kept: Collection[str]) -> list[Message]:
@@ -22,7 +22,9 @@ def bare_view(messages: Sequence[Message], kept: Collection[str]) -> list[Messag
 
     The last error stays too, when there is one.
     """
-    return _whole(messages, {*_always(messages, kept), *_last(messages, 1), *_last_error(messages)})
+    return whole_groups(
+        messages, {*_always(messages, kept), *_last(messages, 1), *_last_error(messages)}
+    )
 
 
 def _always(messages: Sequence[Message], kept: Collection[str]) -> set[str]:
@@ -44,8 +46,8 @@ def _last_error(messages: Sequence[Message]) -> set[str]:
     return set()
 
 
-def _whole(messages: Sequence[Message], wanted: set[str]) -> list[Message]:
-    """Keep whole groups: a message stays when one of its group is wanted."""
+def whole_groups(messages: Sequence[Message], wanted: set[str]) -> list[Message]:
+    """Return the wanted messages, each with its whole group."""
     stay: set[str] = set()
     for group in groups(messages):
         ids = [messages[place].message_id for place in group]

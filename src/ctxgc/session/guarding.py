@@ -36,6 +36,7 @@ class Guard:
         self.triggers = CheckpointTriggers(workings.config, clock=workings.clock)
         self.recovery = Recovery(RecoverableSession(workings), workings.config, self.monitor)
         self.mentioned = Mentioned(workings)
+        self._collections = workings.collections
 
     def before_request(self) -> RecoveryReport | None:
         """Bring back what was named, make a checkpoint that is due, and make the view fit.
@@ -49,6 +50,7 @@ class Guard:
             return None
         self.mentioned.bring_back()
         self.checkpoint_if_due()
+        self._collect_stash_if_due()
         return self.recovery.before_call()
 
     def checkpoint_if_due(self, **progress: Any) -> Checkpoint | None:
@@ -63,6 +65,14 @@ class Guard:
         checkpoint = make_checkpoint(self._w, triggers=why)
         self.triggers.made(checkpoint.timestamp)
         return checkpoint
+
+    def _collect_stash_if_due(self) -> None:
+        """Keep the stash within its limits, after each collection that added to it."""
+        config, done = self._w.config, self._w.collections
+        limits = config.stash_max_age_seconds, config.stash_max_bytes
+        if limits != (None, None) and done != self._collections:
+            collect_stash(self._w, max_age_seconds=limits[0], max_bytes=limits[1])
+        self._collections = done
 
     def _alert(self, alert: Alert) -> None:
         self._w.events.emit("alert", **alert.to_dict())
@@ -80,14 +90,17 @@ class SessionGuard(SessionFacts):
         task_queue: Sequence[Any] = (),
         system_state: Mapping[str, Any] | None = None,
         files: Iterable[str] | None = None,
+        triggers: Sequence[str] = (),
     ) -> Checkpoint:
         """Keep the view, the pins and the state as they are now, durably, and return the checkpoint.
 
-        `files` names those whose checksums are kept; by default the files worked on last.
+        `files` names those whose checksums are kept; by default the files worked on last. `triggers`
+        says what caused it.
         """
         checkpoint = make_checkpoint(
-            self._w, label, task_queue=task_queue, system_state=system_state, files=files
-        )
+            self._w, label, triggers=triggers, task_queue=task_queue, system_state=system_state,
+            files=files,
+        )  # fmt: skip
         self._guard.triggers.made(checkpoint.timestamp)
         return checkpoint
 

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ctxgc.budget import InstructionSource
+from ctxgc.budget import GCPolicy, InstructionSource
 from ctxgc.core.message import Message
+from ctxgc.errors import CheckpointError
 from ctxgc.guard.checkpoint import Checkpoint
 from ctxgc.guard.recoverable import FixedPart, Outlook
 from ctxgc.invariants import check
-from ctxgc.session.checkpoints import make_checkpoint, restore_checkpoint, shelf_of
+from ctxgc.invariants.verbatim import first_difference
+from ctxgc.session.checkpoints import make_checkpoint, messages_of, restore_checkpoint, shelf_of
 from ctxgc.session.collecting import collect
-from ctxgc.session.essentials import bare_view, minimal_view
-from ctxgc.session.messages import message_from_doc
+from ctxgc.session.essentials import bare_view, minimal_view, whole_groups
 from ctxgc.session.saving import save
 from ctxgc.session.swapping import swap
 from ctxgc.session.verdict import compare
 from ctxgc.session.workings import Workings
 from ctxgc.strategies.base import GCTriggerReason
+from ctxgc.strategies.turns import opens_turn
+from ctxgc.wire import strip_bound_thinking
 
 EMERGENCY = "emergency"
 
@@ -55,7 +58,7 @@ class RecoverableSession:
         """Tell whether the view is valid and everything essential still in it."""
         messages = self._w.view.messages
         here = {message.message_id for message in messages}
-        return not check(messages, complete=False) and self._w.kept_messages() <= here
+        return not check(messages, complete=False) and self._kept() <= here
 
     def minimal(self) -> bool:
         """Reduce the view to what cannot go and the work done last."""
@@ -63,22 +66,25 @@ class RecoverableSession:
 
     def aggressive(self) -> bool:
         """Keep only the absolute essentials of the view."""
-        return self._show(bare_view(self._w.view.messages, self._w.kept_messages()))
+        return self._show(bare_view(self._w.view.messages, self._kept()))
 
     def checkpoint_minimum(self) -> int | None:
         """Return how small the last checkpoint that verifies can be made; None without one."""
         last = self._last()
         if last is None:
             return None
-        messages = [message_from_doc(doc) for doc in last.conversation_history]
-        return self._beside() + self._tokens(bare_view(messages, self._w.kept_messages()))
+        messages = [*messages_of(last), *self._since(last)]
+        return self._beside() + self._tokens(bare_view(messages, self._kept()))
 
     def load_last_checkpoint(self) -> bool:
-        """Go back to the last checkpoint that verifies, an emergency one only if there is no other."""
+        """Go back to the last checkpoint that verifies, an emergency one only if there is no other.
+
+        Pins and the newest request stay in the view: that is what the call is about.
+        """
         last = self._last()
         if last is None:
             return False
-        restore_checkpoint(self._w, last)
+        restore_checkpoint(self._w, last, also=self._since(last))
         return True
 
     def resume(self) -> None:
@@ -101,11 +107,27 @@ class RecoverableSession:
         ]
         return sorted([*beside, *said], key=lambda part: -part.tokens)
 
+    def _kept(self) -> set[str]:
+        """The messages that stay whatever happens: pinned, held after a recall, or locked."""
+        budget = self._w.books.budget
+        locked = {
+            message_id
+            for source in InstructionSource
+            if (entry := budget.get_entry(source)) is not None
+            for child in entry.children.values()
+            if child.gc_policy is GCPolicy.LOCKED
+            for message_id in child.message_ids
+        }
+        return self._w.kept_messages() | locked
+
     def _minimal(self) -> list[Message]:
-        return minimal_view(self._w.view.messages, self._w.kept_messages())
+        return minimal_view(self._w.view.messages, self._kept())
 
     def _show(self, new: list[Message]) -> bool:
-        change = compare(self._w.view.messages, new)
+        now = self._w.view.messages
+        if self._w.binds_thinking:
+            new = strip_bound_thinking(new, first_difference(now, new))
+        change = compare(now, new)
         if not change:
             return False
         swap(self._w, new, change)
@@ -119,10 +141,20 @@ class RecoverableSession:
         """What is sent beside the messages: system prompt, tools, enrichment."""
         return self.size() - self._tokens(self._w.view.messages)
 
+    def _since(self, checkpoint: Checkpoint) -> list[Message]:
+        """What must not leave and came in after a checkpoint: pins, and the newest request."""
+        messages = self._w.view.messages
+        known = {message.message_id for message in messages_of(checkpoint)}
+        requests = [m.message_id for m in messages if opens_turn(m)]
+        kept = whole_groups(messages, {*self._kept(), *requests[-1:]})
+        return [m for m in kept if m.message_id not in known]
+
     def _last(self) -> Checkpoint | None:
         shelf = shelf_of(self._w)
-        for info in sorted(shelf.list(), key=lambda each: each.timestamp, reverse=True):
-            checkpoint = shelf.get(info.checkpoint_id)
-            if EMERGENCY not in checkpoint.triggers:
-                return checkpoint
+        for info in reversed(shelf.list()):
+            if EMERGENCY not in info.triggers:
+                try:
+                    return shelf.get(info.checkpoint_id)
+                except CheckpointError:
+                    continue
         return shelf.latest_good().checkpoint

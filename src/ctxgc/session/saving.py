@@ -23,6 +23,7 @@ def state_of(w: Workings) -> dict[str, Any]:
         "task_dependencies": sorted(w.task_dependencies),
         "active_file": w.active_file,
         "active_range": list(w.active_range) if w.active_range else None,
+        "zone": w.zone.value,
         "step": heap.step,
         "opened": list(recent.opened),
         "first_request": recent.first_request,
