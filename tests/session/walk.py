@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
-from ctxgc.budget import InstructionSource
+from ctxgc.budget import InstructionSource, SourceEntry
 from ctxgc.config import GCConfig
 from ctxgc.core.message import Format
-from ctxgc.errors import InputError, PlanError
+from ctxgc.errors import ContextOverflowError, InputError, PlanError
 from ctxgc.session import Session
 from ctxgc.stores import open_store
 from ctxgc.testing import check_history, make_session
-from ctxgc.tokens import counter_for
 from ctxgc.tokens.messages import message_tokens
 from tests.wire.histories import random_history
 
@@ -24,7 +23,6 @@ Json = dict[str, Any]
 
 HANDLE = re.compile(r"\bh-[a-z2-7]+")
 STRATEGIES = ("gc_none", "gc_truncate", "gc_summarize", "gc_hybrid", "gc_budget", "gc_mark_sweep")
-_COUNTER = counter_for(None)
 
 
 class Clock:
@@ -47,9 +45,9 @@ def faults(session: Session) -> list[str]:
     judged = view[:-1] if under_way else view
     breaches = check_history(judged, format_, complete=False, ignore=("duplicate_id",))
     found = [str(breach) for breach in breaches] if judged else []
-    booked = session.budget.tokens_by_source()
-    held = sum(message_tokens(m, _COUNTER) for m in session.history)
-    spoken = booked[InstructionSource.CONVERSATION] + booked[InstructionSource.SYSTEM]
+    counter = session._w.counter
+    held = sum(message_tokens(m, counter) for m in session.history)
+    spoken = sum(child.tokens for child in children(session) if child.message_ids)
     if held != spoken:
         found.append(f"the history holds {held} tokens, the budget says {spoken}")
     found += [
@@ -68,6 +66,12 @@ def faults(session: Session) -> list[str]:
         if working != [part.text for part in message.parts]:
             found.append(f"the segments of {message.message_id} are not its parts")
     return found
+
+
+def children(session: Session) -> list[SourceEntry]:
+    """Return all children of the budget."""
+    entries = filter(None, map(session.budget.get_entry, InstructionSource))
+    return [child for entry in entries for child in entry.children.values()]
 
 
 def handles(session: Session) -> list[str]:
@@ -95,7 +99,9 @@ class Walk:
         self.clock = Clock()
         self.plugin = plugin
         self.limit = limit
+        self.model = rng.choice((None, "claude-opus-5-5")) if format_ == "anthropic" else None
         self.config = GCConfig(
+            auto_recall=False,
             preserve_recent_turns=rng.choice((0, 1, 2)),
             recent_messages=rng.choice((1, 3)),
             recent_user_messages=1,
@@ -111,7 +117,7 @@ class Walk:
     def _open(self) -> Session:
         return Session(
             context_limit=self.limit, config=self.config, plugin=self.plugin, store=self.store,
-            session_id="walk", clock=self.clock,
+            session_id="walk", clock=self.clock, model=self.model,
         )  # fmt: skip
 
     def step(self) -> None:
@@ -130,7 +136,8 @@ class Walk:
 
     def send(self) -> None:
         if not self.waiting():
-            self.session.messages()
+            with suppress(ContextOverflowError):
+                self.session.messages()
 
     def collect(self) -> None:
         self.session.collect(self.rng.choice((None, 0, self.limit // 4, self.limit // 2)))
@@ -141,9 +148,17 @@ class Walk:
         assert before == (self.session.view(), self.session.budget.to_dict())
 
     def recall(self) -> None:
-        found = handles(self.session)
+        """Recall what a tombstone names, or anything from the stash; it comes back byte for byte."""
+        stashed = [s.segment_id for s in self.session.segments() if s.tier == "stashed"]
+        found = handles(self.session) or stashed
+        if self.rng.random() < 0.3 and stashed:
+            found = stashed
         if found:
-            self.session.recall(self.rng.choice(found))
+            chosen = self.rng.choice(found)
+            text = self.session.read(chosen)
+            # What came in since may leave no room for it; then the view stays as it is.
+            with suppress(PlanError):
+                assert self.session.recall(chosen).text == text
 
     def pin(self) -> None:
         if self.session.history:
@@ -155,10 +170,8 @@ class Walk:
             self.session.unpin(self.rng.choice(pinned))
 
     def undo(self) -> None:
-        try:
+        with suppress(PlanError):
             self.session.undo()
-        except PlanError:
-            pass
 
     def sync(self) -> None:
         self.session.sync(self.given, format=self.format)
@@ -167,19 +180,31 @@ class Walk:
         assert self.session.view() == before
 
     def restart(self) -> None:
-        view, pins = self.session.view(), self.session.usage().pinned_message_ids
-        self.session.close()
+        """Go on in another process: after a good end, or after a crash behind the last save."""
+        if self.rng.random() < 0.5 or not self.session.history:
+            self.session.close()
+        else:
+            self.session.pin(self.session.history[0].message_id)
+        before = self.seen()
         self.session = self._open()
-        assert self.session.view() == view
-        assert self.session.usage().pinned_message_ids == pins
+        assert self.seen() == before
+
+    def seen(self) -> Json:
+        """Return what must be the same in another process."""
+        return {
+            "view": self.session.view(),
+            "pins": self.session.usage().pinned_message_ids,
+            "tokens": self.session.budget.tokens_by_policy(),
+            "born": {c.message_ids: (c.created_at, c.metadata) for c in children(self.session)},
+            "history": [result.to_dict() for result in self.session.gc_history],
+            "texts": {s.segment_id: (s.text, s.tier) for s in self.session.segments()},
+        }
 
     def delete(self) -> None:
         segments = self.session.segments()
         if segments and self.rng.random() < 0.3:
-            try:
+            with suppress(InputError):
                 self.session.delete([self.rng.choice(segments).segment_id], confirm=True)
-            except InputError:
-                pass
 
     def waiting(self) -> bool:
         """Tell whether a call has no answer yet."""
@@ -203,6 +228,3 @@ def _story(rng: Random, format_: Format) -> list[Json]:
     return [
         m for n, m in enumerate(story) if n == 0 or m.get("role") not in ("system", "developer")
     ]
-
-
-Action = Callable[[], None]

@@ -30,6 +30,8 @@ class Books:
         """The tokens of all messages in the view."""
         self.born: dict[str, float] = {}
         """When each message first came in; a recall or an undo makes it no younger."""
+        self.makers: dict[str, str] = {}
+        """Who made the messages that the host did not send."""
         self._clock = clock
         self._sizes: dict[int, tuple[Message, int]] = {}
         self._first_request: str | None = None
@@ -43,7 +45,7 @@ class Books:
         self._sizes[id(message)] = (message, size)
         return size
 
-    def enter(self, message: Message, *, created_by: str | None = None) -> None:
+    def enter(self, message: Message) -> None:
         """Book a message of the view."""
         message_id = message.message_id
         source, policy = self._place(message)
@@ -54,11 +56,15 @@ class Books:
             tokens,
             self.policies.get(message_id, policy),
             label="Context Summary" if message.origin == "gc_summary" else message.role,
-            created_at=self.born.setdefault(message_id, self._clock()),
-            metadata={} if created_by is None else {"created_by": created_by},
+            created_at=self.birth(message_id),
+            metadata={"created_by": self.makers[message_id]} if message_id in self.makers else {},
             message_ids=(message_id,),
         )
         self.message_total += tokens
+
+    def birth(self, message_id: str) -> float:
+        """Return when a message first came in: now, for one that never did."""
+        return self.born.setdefault(message_id, self._clock())
 
     def leave(self, message: Message) -> None:
         """Take a message off the books."""

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from ctxgc.budget import GCPolicy
 from ctxgc.core.message import Message
 from ctxgc.core.segment import ContextSegment
+from ctxgc.guard.zones import Zone
 from ctxgc.session.archive import GONE, SHOWN
 from ctxgc.session.messages import message_from_doc
 from ctxgc.session.record import Applied
@@ -28,6 +29,7 @@ def reopen(w: Workings) -> None:
     w.ingested_tokens = state.get("ingested_tokens", 0)
     w.pinned_messages = set(state.get("pinned_messages", ()))
     w.held_until = dict(state.get("held_until", {}))
+    w.zone = Zone(state.get("zone", Zone.SAFE))
     w.task_id = state.get("task_id")
     w.task_dependencies = frozenset(state.get("task_dependencies", ()))
     w.active_file = state.get("active_file")
@@ -114,6 +116,7 @@ def _reopen_history(w: Workings, came_in: dict[str, Message]) -> None:
 def _reopen_books(w: Workings, docs: Docs, state: dict[str, Any]) -> None:
     w.books.restore_beside(state.get("beside", ()))
     w.books.born = {key: doc["born"] for key, doc in docs.items() if "born" in doc}
+    w.books.makers = {k: doc["created_by"] for k, doc in docs.items() if "created_by" in doc}
     by_message: dict[str, list[ContextSegment]] = {}
     for segment in w.heap.working():
         by_message.setdefault(segment.message_id or "", []).append(segment)

@@ -45,13 +45,15 @@ def swap(
         StoreError: the change could not be made durable; nothing has changed.
     """
     moves = list(moves_of(w, change, forget))
+    if created_by is not None:
+        w.books.makers.update((move.message_id, created_by) for move in moves if move.fresh)
     places = w.view.places_for(new)
     _commit(w, moves, places, more)
     first = _first_change(w.view.messages, new)
     w.sent_before = min(w.sent_before, sum(map(w.books.tokens, w.view.messages[:first])))
     final = {move.message_id: move.after for move in moves}
     for move in moves:
-        _carry_out(w, move, created_by)
+        _carry_out(w, move)
     w.view.show([final.get(m.message_id) or m for m in new], places)
     w.turns_in_view = sum(map(opens_turn, w.view.messages))
     w.watch()
@@ -83,15 +85,12 @@ def _message_writes(w: Workings, move: Move, places: Mapping[str, float]) -> Ite
         yield Drop("messages", move.message_id)
         yield from form_writes(move.message_id, None, None)
     elif move.fresh and move.after is not None:
-        known = places.get(move.message_id)
-        yield arrival_write(
-            move.after, w.view.place_of(move.message_id) if known is None else known
-        )
+        yield arrival_write(move.after, **w.arrival(move.message_id, places.get(move.message_id)))
     else:
         yield from form_writes(move.message_id, move.after, move.left)
 
 
-def _carry_out(w: Workings, move: Move, created_by: str | None) -> None:
+def _carry_out(w: Workings, move: Move) -> None:
     for segment_id in move.ends:
         w.heap.remove(segment_id)
         w.archive.drop_segment(segment_id)
@@ -103,7 +102,7 @@ def _carry_out(w: Workings, move: Move, created_by: str | None) -> None:
     if move.before is not None:
         w.books.leave(move.before)
     if move.after is not None:
-        w.books.enter(move.after, created_by=created_by if move.fresh else None)
+        w.books.enter(move.after)
     if move.left is None or move.forgotten:
         w.view.originals.pop(move.message_id, None)
     else:

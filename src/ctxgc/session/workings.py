@@ -114,11 +114,12 @@ class Workings:
         self.view.check_next(*messages)
         return [segment_id for message in messages for segment_id in self.take(message)]
 
-    def arrival(self, message_id: str) -> dict[str, Any]:
+    def arrival(self, message_id: str, place: float | None = None) -> dict[str, Any]:
         """Return what is stored beside a message: its place, its age, and how it came in."""
-        found: dict[str, Any] = {"place": self.view.place_of(message_id)}
-        if message_id in self.books.born:
-            found["born"] = self.books.born[message_id]
+        known = self.view.place_of(message_id) if place is None else place
+        found: dict[str, Any] = {"place": known, "born": self.books.birth(message_id)}
+        if message_id in self.books.makers:
+            found["created_by"] = self.books.makers[message_id]
         number = self.view.number_of(message_id)
         if number is not None:
             digest = self.view.arrivals[number - 1].digest.hex()

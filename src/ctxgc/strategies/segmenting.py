@@ -100,18 +100,18 @@ class Segmenter:
             after: the message as it shall be shown.
             ids: the segments of `before`, one for each of its parts.
         """
-        kept: dict[PartKey, list[str]] = {}
-        for segment_id, part in zip(ids, before.parts, strict=True):
-            kept.setdefault(_key(part), []).append(segment_id)
-        same = [kept[_key(p)].pop(0) if kept.get(_key(p)) else None for p in after.parts]
-        changed = iter([i for i in ids if i not in same])
-        made = {
-            place: self._stand_in(after, part, next(changed))
-            for place, part in enumerate(after.parts)
-            if same[place] is None
-        }
-        final = [i or made[n].segment_id for n, i in enumerate(same)]
-        return Exchange(ids=tuple(final), made=tuple(made.values()), dropped=tuple(changed))
+        old = list(zip(ids, before.parts, strict=True))
+        final: list[str | None] = [_take_same(old, part, n) for n, part in enumerate(after.parts)]
+        made: list[ContextSegment] = []
+        for place, part in enumerate(after.parts):
+            if final[place] is None:
+                made.append(self._stand_in(after, part, _take_alike(old, part)))
+                final[place] = made[-1].segment_id
+        return Exchange(
+            ids=tuple(i for i in final if i is not None),
+            made=tuple(made),
+            dropped=tuple(segment_id for segment_id, _ in old),
+        )
 
     def carry_out(self, message_id: str, exchange: Exchange) -> None:
         """Make an exchange real."""
@@ -221,8 +221,23 @@ def _policy_of(message: Message, part: Part) -> Policy:
     return "ephemeral" if part.kind in _EPHEMERAL_KINDS else "partial"
 
 
-PartKey = tuple[str, str | None, str]
+def _take_same(old: list[tuple[str, Part]], part: Part, place: int) -> str | None:
+    """Take out the segment of an equal part, that of the same place first."""
+    equal = [n for n, (_, known) in enumerate(old) if _says(known) == _says(part)]
+    if not equal:
+        return None
+    return old.pop(min(equal, key=lambda n: (old[n][1].path != part.path, abs(n - place))))[0]
 
 
-def _key(part: Part) -> PartKey:
+def _take_alike(old: list[tuple[str, Part]], part: Part) -> str:
+    """Take out the segment that a part stands in for: one of its kind and call, else the first."""
+    alike = (n for n, (_, known) in enumerate(old) if _is_alike(known, part))
+    return old.pop(next(alike, 0))[0]
+
+
+def _is_alike(one: Part, other: Part) -> bool:
+    return (one.kind, one.call_id) == (other.kind, other.call_id)
+
+
+def _says(part: Part) -> tuple[str, str | None, str]:
     return (part.kind, part.call_id, part.text)

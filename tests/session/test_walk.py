@@ -1,0 +1,23 @@
+"""Whatever happens to a session, in any order: its view is valid, its books agree, nothing is lost."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from ctxgc.core.message import FORMATS, Format
+from tests.session.walk import STRATEGIES, Walk, faults
+
+WALKS = 4
+STEPS = 25
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("plugin", STRATEGIES)
+def test_a_random_walk_leaves_the_session_whole_at_every_step(plugin: str, format_: Format) -> None:
+    for seed in range(WALKS):
+        walk = Walk(Random(f"{plugin}-{format_}-{seed}"), plugin, format_)
+        for _ in range(STEPS):
+            walk.step()
+            assert faults(walk.session) == [], (seed, walk.steps)
