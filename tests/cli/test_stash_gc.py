@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -96,6 +97,19 @@ def test_sessions_are_collected_one_by_one_or_all(run: Run) -> None:
         f"ok: {len(said) - 1} segments, {both['tokens']} tokens would be deleted; --apply does it"
     )
     assert run("stash", "gc", "--older-than", "1d", "-q").output == ""
+
+
+def test_files_of_others_can_be_collected(run: Run, project: Path) -> None:
+    entry = {"text": "old", "type": "log", "segment_id": "l1", "tier": "stashed"}
+    old, new = ({**entry, "segment_id": i, "created_at": t} for i, t in
+                (("l1", "2020-01-01T00:00:00Z"), ("l2", "2999-01-01T00:00:00Z")))  # fmt: skip
+    path = project / "artifacts/context_stash.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps({"segments": [old, new]}), encoding="utf-8")
+    done = gc(run, "--older-than", "1d", "--apply")
+    assert [each["segment_id"] for each in done["segments"]] == ["l1"]
+    store = open_store(STORE)
+    assert [key for key, _ in store.load("default", "segments")] == ["l2"]
 
 
 def test_without_a_limit_it_asks_for_one(run: Run) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from ctxgc.cli.stash_store import age, preview, printable
+from ctxgc.cli.stash_store import age, preview, printable, tell_progress
 from ctxgc.stores import Put, open_store
 from tests.cli.stash_cases import KEY, STORE, make_session
 from tests.stores.places import segment
@@ -105,6 +105,29 @@ def test_show_gives_whole_texts_lines_and_patterns(run: Run) -> None:
     found = data(run("stash", "show", hit.handle, "--json", "--lines", "1"))
     assert (found["text"], found["session"], found["tier"]) == (lines[0], "work", "stashed")
     assert run("stash", "show", hit.handle, "--quiet").output == ""
+
+
+def test_texts_that_no_encoding_has_are_shown_too(run: Run) -> None:
+    store = open_store(STORE)
+    store.commit("a\ud800", [Put("segments", "s1", segment("x\ud800y\x1b[2J", "s1"))])
+    store.close()
+    assert run("stash", "show", "s1").stdout_bytes == b"x\xed\xa0\x80y\x1b[2J\n"
+    assert data(run("stash", "show", "s1", "--json"))["text"] == "x\ud800y\x1b[2J"
+    assert "x\\xd800y\\x1b[2J" in run("stash", "search", "y").stdout
+    assert "a\\xd800" in run("stash", "list").stdout
+    assert [each["session"] for each in data(run("stash", "list", "--json"))] == ["a\ud800"]
+
+
+def test_progress_is_told_to_a_terminal_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tell_progress("import", quiet=False)(1, 1)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    tell_progress("import", quiet=True)(1, 1)
+    assert capsys.readouterr() == ("", "")
+    for done in (1, 2):
+        tell_progress("import", quiet=False)(done, 2)
+    assert capsys.readouterr() == ("", "\rimport: 1 of 2\rimport: 2 of 2\n")
 
 
 def test_an_id_that_several_sessions_have_asks_for_the_session(run: Run) -> None:

@@ -96,6 +96,29 @@ def test_a_digest_sees_values_keys_collections_and_order() -> None:
     assert digest(one) == digests[0]
 
 
+TEXT = st.text(st.characters(exclude_categories=()), min_size=1, max_size=8)
+VALUE = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=6,
+)
+ENTRY = st.builds(
+    Entry, TEXT, st.sampled_from(COLLECTIONS), TEXT, st.dictionaries(TEXT, VALUE, max_size=3)
+)
+
+
+@given(st.lists(ENTRY, max_size=4), st.booleans())
+def test_any_documents_come_back_as_they_were(entries: list[Entry], masked: bool) -> None:
+    data = b"".join(to_lines(entries, masked=masked))
+    found = read_export(PATH, data, NOW)
+    assert found == Export(tuple(entries), masked)
+    assert b"".join(to_lines(found.entries, masked=masked)) == data
+
+
 @given(st.data())
 def test_every_cut_and_every_changed_bit_is_noticed(data: st.DataObject) -> None:
     store = MemoryStore()

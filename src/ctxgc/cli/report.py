@@ -49,7 +49,12 @@ def output_options(command: F) -> F:
 
 def write_json(value: Any) -> None:
     """Write a value as JSON that people can read too."""
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+    text = json.dumps(value, ensure_ascii=False, indent=2, default=str)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # lone surrogates, which any tool may put out
+        text = json.dumps(value, indent=2, default=str)
+    click.echo(text)
 
 
 def write_table(rows: Sequence[Sequence[str]], *, indent: str = "  ") -> None:

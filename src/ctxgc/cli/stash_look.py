@@ -131,7 +131,8 @@ def show(
     if as_json:
         write_json({**_segment(where, key, doc), "text": text})
     elif not quiet:
-        click.echo(printable(text) if sys.stdout.isatty() else text)
+        tty = sys.stdout.isatty()
+        click.echo(printable(text) if tty else text.encode("utf-8", "surrogatepass"))
 
 
 def _show_sessions(infos: list[SessionInfo], *, as_json: bool, quiet: bool) -> None:
