@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ctxgc.config import mask_text
 from ctxgc.core.generations import age, in_scope
-from ctxgc.errors import InputError
+from ctxgc.core.plan import checked_target
 from ctxgc.session.events import EventKind
 from ctxgc.session.record import Applied
 from ctxgc.session.removals import apply_beside
@@ -96,10 +96,8 @@ def _without_progress(result: GCResult) -> GCResult:
 
 def propose(w: Workings, reason: GCTriggerReason, target_tokens: int | None) -> Outcome:
     """Return what the strategy would do now."""
-    if target_tokens is not None and target_tokens < 0:
-        raise InputError(
-            f"target_tokens cannot be {target_tokens}", hint="zero or more", field="target_tokens"
-        )
+    if target_tokens is not None:
+        checked_target(target_tokens)
     # Turns were pinned by their ids as they came in; their numbers may have moved since.
     config = w.config.replace(pinned_turn_indices=()) if w.config.pinned_turn_indices else w.config
     return run_plugin(

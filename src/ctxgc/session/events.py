@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from ctxgc.errors import InputError
+
 EventKind = Literal[
     "appended", "collected", "refused", "budget_updated", "zone_changed", "alert", "recalled",
     "deleted", "pinned", "unpinned", "checkpoint", "restored", "undone", "secret_found",
@@ -39,6 +41,10 @@ class Events:
 
     def subscribe(self, callback: Callback) -> Callable[[], None]:
         """Call back for every event from now on; return what ends that."""
+        if not callable(callback):
+            raise InputError(
+                f"callback cannot be {callback!r}", hint="give a function", field="callback"
+            )
         self._callbacks.append(callback)
         return lambda: self._drop(callback)
 

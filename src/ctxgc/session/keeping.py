@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from ctxgc.budget import GCPolicy
-from ctxgc.errors import InputError
+from ctxgc.session.arguments import checked_filters
 from ctxgc.session.saving import save
 from ctxgc.session.stash import Hit
 from ctxgc.session.workings import Workings
@@ -40,16 +38,10 @@ def search(
     w: Workings, query: str, limit: int, filters: SearchFilters | Mapping[str, Any] | None
 ) -> list[Hit]:
     """Return the segments of this session that match best."""
-    if isinstance(filters, Mapping):
-        try:
-            filters = msgspec.convert(dict(filters), SearchFilters, strict=False)
-        except msgspec.ValidationError as error:
-            raise InputError(
-                f"filters: {error}", hint="see SearchFilters", field="filters"
-            ) from None
+    asked = checked_filters(filters)
     save(w)
     found = w.archive.store.search(
-        query, session_id=w.archive.session_id, filters=filters, limit=limit
+        query, session_id=w.archive.session_id, filters=asked, limit=limit
     )
     hits = []
     for hit in found:

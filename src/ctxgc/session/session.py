@@ -17,12 +17,19 @@ from typing import Any, Self
 
 from ctxgc.budget import GCPolicy
 from ctxgc.config import GCConfig
-from ctxgc.core.message import Format
+from ctxgc.core.message import FORMATS, Format
 from ctxgc.core.plan import PruningPlan
 from ctxgc.core.segment import ContextSegment
 from ctxgc.economics import PriceSheet
 from ctxgc.errors import InputError, MessageError
 from ctxgc.plugins import load_gc_plugin
+from ctxgc.session.arguments import (
+    checked_config,
+    checked_ids,
+    checked_lines,
+    checked_plugin,
+    checked_text,
+)
 from ctxgc.session.collecting import collect, collect_if_due
 from ctxgc.session.deleting import delete
 from ctxgc.session.guarding import Guard, SessionGuard
@@ -141,11 +148,13 @@ class Session(SessionIntake, SessionGuard):
 
     def set_gc_plugin(self, plugin: str | GCPlugin, config: GCConfig | None = None) -> None:
         """Use another strategy, and another configuration if one is given."""
+        chosen = self.config if config is None else checked_config(config)
+        if isinstance(plugin, str):
+            plugin = load_gc_plugin(plugin, chosen.plugin_config)
+        self._w.adopt(checked_plugin(plugin))
         if config is not None:
             self._w.configure(config)
             self._guard = Guard(self._w)
-        options = self._w.config.plugin_config
-        self._w.adopt(load_gc_plugin(plugin, options) if isinstance(plugin, str) else plugin)
 
     # -- what stays, what comes back ----------------------------------------------------------------
 
@@ -183,16 +192,18 @@ class Session(SessionIntake, SessionGuard):
                 hint="pass confirm=True, or stash instead",
                 field="confirm",
             )
-        return delete(self._w, ids)
+        return delete(self._w, checked_ids(ids, "ids"))
 
     def set_task(self, task_id: str | None, depends_on: Iterable[str] = ()) -> None:
         """Name the current task: segments that carry it are roots."""
-        self._w.task_id = task_id
-        self._w.task_dependencies = frozenset(depends_on)
+        dependencies = frozenset(checked_ids(depends_on, "depends_on"))
+        self._w.task_id = checked_text(task_id, "task_id")
+        self._w.task_dependencies = dependencies
 
     def set_active_file(self, path: str | None, line_range: tuple[int, int] | None = None) -> None:
         """Name the file, and the lines, that are being worked on: their segments are roots."""
-        self._w.active_file, self._w.active_range = path, line_range
+        lines = checked_lines(line_range)
+        self._w.active_file, self._w.active_range = checked_text(path, "path"), lines
         if path is not None:
             self._w.heap.recent.open_file(path)
 
@@ -220,6 +231,12 @@ class Session(SessionIntake, SessionGuard):
         self.close()
 
     def _check_format(self, asked: Format | None) -> None:
+        if asked is not None and asked not in FORMATS:
+            raise MessageError(
+                f"`format` {asked!r} is unknown",
+                hint=f"known formats: {', '.join(FORMATS)}",
+                field="format",
+            )
         known = self._w.format
         if asked is not None and known is not None and asked != known:
             raise MessageError(

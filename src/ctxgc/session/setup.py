@@ -14,6 +14,7 @@ from ctxgc.economics import PriceSheet, price_sheet
 from ctxgc.errors import InputError
 from ctxgc.plugins import load_gc_plugin
 from ctxgc.session.archive import Archive
+from ctxgc.session.arguments import checked_config, checked_plugin, checked_text
 from ctxgc.session.restoring import reopen
 from ctxgc.session.workings import Workings
 from ctxgc.stores import Store, open_store
@@ -49,12 +50,21 @@ def set_up(asked: Setup) -> Workings:
     said = SessionSettings.from_env()
     path = find_gc_file()
     spec = read_gc_file(path) if path is not None else None
-    config = asked.config or (spec.config() if spec is not None else GCConfig())
+    if asked.config is not None:
+        config = checked_config(asked.config)
+    else:
+        config = spec.config() if spec is not None else GCConfig()
     named = asked.plugin or said.plugin or (spec.plugin if spec is not None else DEFAULT_PLUGIN)
-    plugin = load_gc_plugin(named, config.plugin_config) if isinstance(named, str) else named
+    plugin = (
+        load_gc_plugin(named, config.plugin_config)
+        if isinstance(named, str)
+        else checked_plugin(named)
+    )
     store = open_store(asked.store or said.store or DEFAULT_STORE)
-    archive = Archive(store, asked.session_id or uuid.uuid4().hex)
-    limit = asked.context_limit or said.context_limit or archive.load_state().get("context_limit")
+    archive = Archive(store, checked_text(asked.session_id, "session_id") or uuid.uuid4().hex)
+    limit = asked.context_limit
+    if limit is None:
+        limit = said.context_limit or archive.load_state().get("context_limit")
     if limit is None:
         raise InputError(
             "context_limit is missing",

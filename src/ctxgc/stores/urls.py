@@ -22,7 +22,7 @@ def open_store(url: str | Store = DEFAULT_URL) -> Store:
         StoreError: the store cannot be opened.
     """
     if not isinstance(url, str):
-        return url
+        return _open_already(url)
     scheme, colon, rest = url.partition(":")
     if not colon:
         hint = f"did you mean 'json:{url}' or 'sqlite:{url}'?"
@@ -34,6 +34,17 @@ def open_store(url: str | Store = DEFAULT_URL) -> Store:
     if scheme == "json":
         return JsonStore(_path(rest) or DEFAULT_PATH)
     return _open_database(scheme, url, _path(rest))
+
+
+def _open_already(store: object) -> Store:
+    if not isinstance(store, Store):
+        raise ConfigError(
+            f"store is of the type {type(store).__name__}",
+            hint="pass a URL such as json:PATH, or a store that is open",
+            key="store",
+            field="store",
+        )
+    return store
 
 
 def _open_database(scheme: str, url: str, path: str) -> Store:
