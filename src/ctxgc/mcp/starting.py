@@ -140,6 +140,8 @@ def _listening(options: Options) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((options.host, options.port))
+        # Whoever reads the address may call at once.
+        listener.listen()
     except OSError as error:
         listener.close()
         raise ConfigError(
