@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -78,40 +79,41 @@ def gc(
     of theirs that comes later is refused.
     """
     limits = _limits(older_than, max_size)
+    now = datetime.now(UTC)  # the same for the rehearsal and the real one
     with opened(store_url) as store:
         sessions = chosen_sessions(store, None if session is None else [session])
         tell = tell_progress("gc", quiet=quiet)
         found: list[tuple[str, ContextSegment]] = []
         for done, session_id in enumerate(sessions, 1):
-            garbage = rehearse(store, session_id, **limits)
+            garbage = rehearse(store, session_id, now, **limits)
             if apply and garbage:
-                collect(store, session_id, **limits)
+                collect(store, session_id, now, **limits)
             found += [(session_id, segment) for segment in garbage]
             tell(done, len(sessions))
     _write(found, applied=apply, as_json=as_json, quiet=quiet)
 
 
-def rehearse(store: Store, session_id: str, **limits: Any) -> list[ContextSegment]:
+def rehearse(store: Store, session_id: str, now: datetime, **limits: Any) -> list[ContextSegment]:
     """Return what `collect` would delete, found out on a copy in memory."""
     copy = MemoryStore()
     copy_session(store, copy, session_id)
-    known = {segment.segment_id: segment for segment in _open(copy, session_id).segments()}
-    return [known[segment_id] for segment_id in collect(copy, session_id, **limits)]
+    known = {segment.segment_id: segment for segment in _open(copy, session_id, now).segments()}
+    return [known[segment_id] for segment_id in collect(copy, session_id, now, **limits)]
 
 
-def collect(store: Store, session_id: str, **limits: Any) -> list[str]:
+def collect(store: Store, session_id: str, now: datetime, **limits: Any) -> list[str]:
     """Collect the stash of a session and return the ids of what is gone."""
-    session = _open(store, session_id)
+    session = _open(store, session_id, now)
     gone = session.collect_stash(**limits)
     session.flush()
     return gone
 
 
-def _open(store: Store, session_id: str) -> Session:
+def _open(store: Store, session_id: str, now: datetime) -> Session:
     """Continue a session with its own window, and with a strategy that never acts by itself."""
     state = store.get(session_id, "state", "session") or {}
     limit = state.get("context_limit") or _NO_WINDOW
-    return Session(limit, store=store, session_id=session_id, plugin="gc_none")
+    return Session(limit, store=store, session_id=session_id, plugin="gc_none", clock=lambda: now)
 
 
 def _limits(older_than: float | None, max_size: float | None) -> dict[str, Any]:
