@@ -7,11 +7,11 @@ share a card, and a view without a line range shares all of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Literal, NamedTuple
 
-from ctxgc.core.compact import NO_IDS, Few, Ids, enter, leave
+from ctxgc.core.compact import NO_IDS, Ids, enter, leave
 from ctxgc.core.segment import REF_TAG, SECRET_TAG, ContextSegment
 
 KeyKind = Literal["path", "tag", "topic"]
@@ -20,12 +20,16 @@ CARD_LINES = 64
 MAX_CARDS = 64
 
 WHOLE = -1
+WHOLE_FILE = (WHOLE,)
 
 # Two texts that both hold a key are not about the same thing.
 _NO_LINKS = (REF_TAG, SECRET_TAG)
 
 Key = tuple[KeyKind, str, int]
 """Kind, value, and for a file view the number of the card (`WHOLE` for the file itself)."""
+
+
+_NO_CARDS: dict[int, Ids] = {}
 
 
 class Members(NamedTuple):
@@ -51,50 +55,87 @@ def keys_of(segment: ContextSegment) -> list[Key]:
     return keys
 
 
-def cards(line_range: tuple[int, int] | None) -> Iterable[int]:
+def cards(line_range: tuple[int, int] | None) -> Sequence[int]:
     """Return the cards that a range of lines covers; a missing or very long range is the whole file."""
     if line_range is None:
-        return (WHOLE,)
+        return WHOLE_FILE
     first, last = line_range[0] // CARD_LINES, line_range[1] // CARD_LINES
-    return (WHOLE,) if last - first >= MAX_CARDS else range(first, last + 1)
+    return WHOLE_FILE if last - first >= MAX_CARDS else range(first, last + 1)
+
+
+class Holders:
+    """Who holds which key in one generation, in order of arrival; for reading only."""
+
+    __slots__ = ("files", "names")
+
+    def __init__(self) -> None:
+        self.files: dict[str, dict[int, Ids]] = {}
+        """By path, then by card: a path with its cards weighs less than a key for each of them."""
+        self.names: dict[KeyKind, dict[str, Ids]] = {"tag": {}, "topic": {}}
+
+    def of(self, key: Key) -> Ids:
+        """Return who holds a key; empty when nobody does."""
+        kind, value, card = key
+        if kind == "path":
+            return self.files.get(value, _NO_CARDS).get(card, NO_IDS)
+        return self.names[kind].get(value, NO_IDS)
+
+    def enter(self, key: Key, segment_id: str) -> None:
+        """Enter a segment under a key."""
+        kind, value, card = key
+        if kind == "path":
+            enter(self.files.setdefault(value, {}), card, segment_id)
+        else:
+            enter(self.names[kind], value, segment_id)
+
+    def leave(self, key: Key, segment_id: str) -> None:
+        """Take a segment out from under a key."""
+        kind, value, card = key
+        if kind != "path":
+            leave(self.names[kind], value, segment_id)
+        elif value in self.files:
+            leave(self.files[value], card, segment_id)
+            if not self.files[value]:
+                del self.files[value]
+
+    def keys(self) -> Iterator[Key]:
+        """Yield all keys that somebody holds."""
+        for kind, names in self.names.items():
+            yield from ((kind, name, WHOLE) for name in names)
+        for path, held in self.files.items():
+            yield from (("path", path, card) for card in held)
 
 
 class KeyIndex:
-    """Which working segments hold which key."""
+    """Which working segments hold which key, the young apart from the old."""
 
-    __slots__ = ("_cards", "old", "young")
+    __slots__ = ("old", "young")
 
     def __init__(self) -> None:
-        self.young: dict[Key, Ids] = {}
-        """The young holders of each key, in order of arrival; for reading only, as is `old`."""
-        self.old: dict[Key, Ids] = {}
-        self._cards: dict[str, Few[Key]] = {}
+        self.young = Holders()
+        self.old = Holders()
 
     def add(self, segment: ContextSegment) -> None:
         """Enter a segment under all its keys."""
         side = self.old if segment.generation == "old" else self.young
         for key in keys_of(segment):
-            enter(side, key, segment.segment_id)
-            if key[0] == "path":
-                enter(self._cards, key[1], key)
+            side.enter(key, segment.segment_id)
 
     def discard(self, segment: ContextSegment) -> None:
         """Take a segment out from under all its keys."""
         for key in keys_of(segment):
-            leave(self.young, key, segment.segment_id)
-            leave(self.old, key, segment.segment_id)
-            if key[0] == "path" and key not in self.young and key not in self.old:
-                leave(self._cards, key[1], key)
+            self.young.leave(key, segment.segment_id)
+            self.old.leave(key, segment.segment_id)
 
     def promote(self, segment: ContextSegment) -> None:
         """Move a segment from the young to the old side of its keys."""
         for key in keys_of(segment):
-            leave(self.young, key, segment.segment_id)
-            enter(self.old, key, segment.segment_id)
+            self.young.leave(key, segment.segment_id)
+            self.old.enter(key, segment.segment_id)
 
     def members(self, key: Key) -> Members:
         """Return who holds a key; empty when nobody does."""
-        return Members(self.young.get(key, NO_IDS), self.old.get(key, NO_IDS))
+        return Members(self.young.of(key), self.old.of(key))
 
     def reaches(self, key: Key) -> Iterable[Key]:
         """Return the keys whose members a holder of this key is linked to."""
@@ -102,18 +143,22 @@ class KeyIndex:
         if kind != "path":
             return (key,)
         if card == WHOLE:
-            return self._cards.get(value, ())
+            return [("path", value, held) for held in self._cards(value)]
         return (key, ("path", value, WHOLE))
 
     def holders_of_path(self, path: str) -> Iterator[str]:
         """Yield the segments of a file, those of the whole file and those of any of its cards."""
         seen: set[str] = set()
-        for key in tuple(self._cards.get(path, ())):
-            for segment_id in self.members(key).all():
+        for card in self._cards(path):
+            for segment_id in self.members(("path", path, card)).all():
                 if segment_id not in seen:
                     seen.add(segment_id)
                     yield segment_id
 
     def keys(self) -> Iterable[Key]:
         """Return all keys that somebody holds."""
-        return {**self.old, **self.young}.keys()
+        return dict.fromkeys(chain(self.old.keys(), self.young.keys()))
+
+    def _cards(self, path: str) -> dict[int, Ids]:
+        """Return the cards of a file that somebody holds, those of the old first."""
+        return {**self.old.files.get(path, _NO_CARDS), **self.young.files.get(path, _NO_CARDS)}

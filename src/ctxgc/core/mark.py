@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ctxgc.core.bonds import bond_of
-from ctxgc.core.keys import KEY_KINDS, Key, KeyKind, keys_of
+from ctxgc.core.compact import NO_IDS, Ids
+from ctxgc.core.keys import KEY_KINDS, WHOLE, WHOLE_FILE, Key, KeyKind, cards, keys_of
 from ctxgc.core.segment import ContextSegment
 
 if TYPE_CHECKING:
@@ -74,7 +75,8 @@ def mark_young(heap: Heap, roots: Iterable[str], strong: Iterable[KeyKind] = KEY
     The old ones are not walked: the heap remembers which young segments they refer to.
     """
     kinds = frozenset(strong)
-    held = (*roots, *heap.links.remembered, *_shared_with_old(heap, kinds))
+    # Sorted, so that the ways it finds are the same in every process.
+    held = (*roots, *sorted(heap.links.remembered), *_shared_with_old(heap, kinds))
     young = [segment_id for segment_id in held if segment_id in heap.index.young]
     return Marks(_Walk(heap, kinds, young_only=True).run(young))
 
@@ -104,69 +106,106 @@ def _bonds_with_old(heap: Heap) -> set[str]:
 def _has_old(heap: Heap, key: Key, answers: dict[Key, bool]) -> bool:
     if key not in answers:
         index = heap.keys
-        answers[key] = any(linked in index.old for linked in index.reaches(key))
+        answers[key] = any(index.old.of(linked) for linked in index.reaches(key))
     return answers[key]
 
 
 class _Walk:
-    """One traversal: what was reached and from where, which keys were opened, what is still to follow."""
+    """One traversal: what was reached and from where, what was opened, what is still to follow."""
 
-    __slots__ = ("bound", "came_from", "heap", "opened", "stack", "strong", "swept", "young_only")
+    __slots__ = (
+        "came_from",
+        "cards",
+        "files",
+        "heap",
+        "names",
+        "sides",
+        "stack",
+        "strong",
+        "young_only",
+    )  # fmt: skip
 
     def __init__(self, heap: Heap, strong: frozenset[KeyKind], *, young_only: bool) -> None:
         self.heap = heap
         self.strong = strong
         self.young_only = young_only
+        self.sides = (heap.keys.young,) if young_only else (heap.keys.old, heap.keys.young)
         self.came_from: dict[str, str | None] = {}
-        self.bound: set[str] = set()
-        self.opened: set[Key] = set()
-        self.swept: set[Key] = set()
+        self.names: set[tuple[KeyKind, str]] = set()
+        self.files: set[str] = set()
+        self.cards: set[tuple[str, int]] = set()
         self.stack: list[ContextSegment] = []
 
     def run(self, roots: Iterable[str]) -> dict[str, str | None]:
-        self._reach(roots, None)
-        stack, targets, strong = self.stack, self.heap.references, self.strong
-        bonds = self.heap.bonds.groups
+        self._follow(roots, None)
+        stack, references, groups = self.stack, self.heap.references, self.heap.bonds.groups
+        bound: set[str] = set()
         while stack:
             segment = stack.pop()
             segment_id = segment.segment_id
-            if segment_id in targets:
+            if segment_id in references:
                 # Sorted, so that the ways it finds are the same in every process.
-                self._reach(sorted(targets[segment_id]), segment_id)
-            bond = bond_of(segment)
-            if bond is not None and bond not in self.bound:
-                self.bound.add(bond)
-                self._reach(bonds[bond], segment_id)
-            if segment.topic_id is not None or segment.tags or segment.file_path is not None:
-                for key in keys_of(segment):
-                    if key not in self.opened and key[0] in strong:
-                        self._open(key, segment_id)
+                self._follow(sorted(references[segment_id]), segment_id)
+            bond = segment.call_id if segment.bond_id is None else segment.bond_id
+            if bond is not None and bond not in bound:
+                bound.add(bond)
+                self._follow(groups[bond], segment_id)
+            if segment.topic_id is not None or segment.tags:
+                self._open_names(segment)
+            path = segment.file_path
+            if path is not None and path not in self.files and "path" in self.strong:
+                self._open_file(path, segment)
         return self.came_from
 
-    def _open(self, key: Key, origin: str) -> None:
-        """Reach the members of every key that this one leads to, each of them once."""
-        self.opened.add(key)
-        index, swept = self.heap.keys, self.swept
-        for linked in index.reaches(key):
-            if linked not in swept:
-                swept.add(linked)
-                if linked in index.old and not self.young_only:
-                    self._reach(index.old[linked], origin, shared=True)
-                if linked in index.young:
-                    self._reach(index.young[linked], origin, shared=True)
+    def _open_names(self, segment: ContextSegment) -> None:
+        """Reach those that share a topic or a tag with a segment."""
+        held: list[tuple[KeyKind, str]] = [("tag", tag) for tag in segment.tags]
+        if segment.topic_id is not None:
+            held.insert(0, ("topic", segment.topic_id))
+        for name in held:
+            if name not in self.names and name[0] in self.strong:
+                self.names.add(name)
+                kind, value = name
+                for side in self.sides:
+                    self._share(side.names[kind].get(value, NO_IDS), segment.segment_id)
 
-    def _reach(self, ids: Iterable[str], origin: str | None, *, shared: bool = False) -> None:
+    def _open_file(self, path: str, segment: ContextSegment) -> None:
+        """Reach the views of a file that share a card with a segment's view."""
+        held = [side.files[path] for side in self.sides if path in side.files]
+        wanted = cards(segment.line_range)
+        if wanted == WHOLE_FILE:
+            self.files.add(path)
+            for side in held:
+                for ids in side.values():
+                    self._share(ids, segment.segment_id)
+            return
+        for card in (wanted[0], WHOLE, *wanted[1:]):
+            if (path, card) not in self.cards:
+                self.cards.add((path, card))
+                for side in held:
+                    if card in side:
+                        self._share(side[card], segment.segment_id)
+
+    def _share(self, ids: Ids, origin: str) -> None:
+        """Reach the holders of a key, but for those whose place a newer one has taken."""
+        came_from, peek, push = self.came_from, self.heap.peek, self.stack.append
+        for segment_id in ids:
+            if segment_id not in came_from:
+                segment = peek(segment_id)
+                if segment is not None and segment.superseded_by is None:
+                    came_from[segment_id] = origin
+                    push(segment)
+
+    def _follow(self, ids: Iterable[str], origin: str | None) -> None:
+        """Reach what is named, as far as it is in the working tier and within the scope."""
         came_from, peek, push = self.came_from, self.heap.peek, self.stack.append
         young_only = self.young_only
         for segment_id in ids:
-            if segment_id in came_from:
-                continue
-            segment = peek(segment_id)
-            if segment is None or segment.tier != "working":
-                continue
-            if shared and segment.superseded_by is not None:
-                continue
-            if young_only and segment.generation == "old":
-                continue
-            came_from[segment_id] = origin
-            push(segment)
+            if segment_id not in came_from:
+                segment = peek(segment_id)
+                if segment is None or segment.tier != "working":
+                    continue
+                if young_only and segment.generation == "old":
+                    continue
+                came_from[segment_id] = origin
+                push(segment)
