@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
+from msgspec import Meta
 
 from ctxgc.budget import InstructionBudget
 from ctxgc.config import GCConfig, check_template, render_notice, unknown_key
@@ -25,11 +26,11 @@ DEFAULT_NOTICE = (
 class StrategyOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options that a plugin takes in `initialize`; None leaves the choice to GCConfig."""
 
-    preserve_recent_turns: int | None = None
+    preserve_recent_turns: Annotated[int, Meta(ge=0)] | None = None
     notify_on_gc: bool | None = None
     notification_template: str | None = None
     summarizer: Any = None
-    summarize_middle_turns: int | None = None
+    summarize_middle_turns: Annotated[int, Meta(ge=0)] | None = None
 
 
 class BuiltinStrategy(ABC):
@@ -150,4 +151,5 @@ class BuiltinStrategy(ABC):
         notice = text_message("user", text, bench.format, bench.notice_id(), "gc_notice")
         cost, room = self._host.message_tokens(notice), bench.target - bench.draft.tokens
         if cost < result.tokens_freed and not 0 <= room < cost:
-            bench.draft.insert(notice, before=bench.draft.removed()[0].message_id)
+            first = bench.draft.removed()[0].message_id
+            bench.draft.insert(notice, before=bench.place_near(first))

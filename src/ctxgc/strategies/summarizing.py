@@ -83,7 +83,7 @@ def replace_by_summary(
     if cost >= freed:
         return False
     bench.draft.remove_all(message_ids, reason)
-    bench.draft.insert(summary, before=messages[-1].message_id)
+    bench.draft.insert(summary, before=bench.place_near(messages[-1].message_id))
     bench.details["summary_tokens"] = bench.details.get("summary_tokens", 0) + cost
     bench.details.setdefault("summaries", []).append(summary.message_id)
     return True

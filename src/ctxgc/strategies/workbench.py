@@ -10,6 +10,7 @@ from typing import Any
 from ctxgc.budget import InstructionBudget
 from ctxgc.config import GCConfig
 from ctxgc.core.message import Format, Message
+from ctxgc.invariants.violation import positions_outside
 from ctxgc.strategies.base import GCTriggerReason
 from ctxgc.strategies.draft import Draft
 from ctxgc.strategies.host import Host
@@ -144,6 +145,16 @@ class Workbench:
     def can_leave(self, turn: Turn) -> bool:
         """Tell whether a turn would be gone, its request included, without its free messages."""
         return bool(self.free_ids((turn.start,)))
+
+    def place_near(self, message_id: str) -> str | None:
+        """Return the message in front of which something new may stand: this one, or the next that may.
+
+        In the middle of an answer it would part calls from their results. None: at the end.
+        """
+        ids = [message.message_id for message in self.history]
+        free = positions_outside(((g[0], g[-1]) for g in self.groups), len(ids))
+        place = next(n for n in range(ids.index(message_id), len(ids) + 1) if n in free)
+        return ids[place] if place < len(ids) else None
 
     def notice_id(self) -> str:
         """Return an id for the notice of this collection: the same for the same work."""
