@@ -115,8 +115,9 @@ def test_context_overflow_recovery_gives_up_and_names_what_does_not_fit() -> Non
         assert client.session.view()[:-1] == before
 
 
-def test_each_retry_is_strictly_smaller_and_there_are_at_most_three() -> None:
-    """A server with a window that keeps shrinking below what it says is asked four times."""
+def test_each_retry_is_strictly_smaller_and_there_are_at_most_three(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with talking() as (client, server):
         told(client, *((f"ask {n}", words(1_200, f"reply{n}")) for n in range(9)))
         sizes: list[int] = []
@@ -128,7 +129,7 @@ def test_each_retry_is_strictly_smaller_and_there_are_at_most_three() -> None:
             sizes.append(session.usage().total_tokens)
             return view
 
-        session.messages = watched  # type: ignore[method-assign] - to see each attempt
+        monkeypatch.setattr(session, "messages", watched)
         assert client.send_message("and now?") == "answered"
         assert sizes == sorted(set(sizes), reverse=True)
         assert len(server.refusals) == len(sizes) - 1

@@ -1,0 +1,196 @@
+"""Every request is watched: alerts, checkpoints that are due, and the chart when it gets tight."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from ctxgc import GCConfig, Session
+from ctxgc.errors import ContextOverflowError
+from ctxgc.session.events import Event
+from ctxgc.stores import open_store
+
+LIMIT = 10_000
+# Nothing is collected before the guard's own marks, so that they are what is seen.
+LATE: dict[str, Any] = {
+    "threshold_percent": 99.0, "hard_limit_percent": 100.0, "pressure_percent": 99.0,
+    "recent_messages": 1, "recent_user_messages": 1, "preserve_recent_turns": 0,
+}  # fmt: skip
+
+
+class Clock:
+    """A clock that hardly moves unless it is told to."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 5, 1, 12, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        self.now += timedelta(milliseconds=1)
+        return self.now
+
+    def wait(self, minutes: float) -> None:
+        self.now += timedelta(minutes=minutes)
+
+
+def words(count: int) -> str:
+    return "word " * count
+
+
+def session(**options: Any) -> tuple[Session, list[Event]]:
+    """Return a session that has been asked something, and the events that it tells."""
+    given: dict[str, Any] = {"store": "memory:", "config": GCConfig(**LATE), "clock": Clock()}
+    made = Session(LIMIT, **{**given, **options})
+    told: list[Event] = []
+    made.events(told.append)
+    made.append({"role": "user", "content": "start"})
+    return made, told
+
+
+def grow(made: Session, percent: float) -> None:
+    """Add a turn that brings the context to a share of its limit."""
+    missing = int(LIMIT * percent / 100) - made.usage().total_tokens
+    made.append({"role": "assistant", "content": words(missing - 20)})
+    made.append({"role": "user", "content": "go on"})
+
+
+def triggers(made: Session) -> list[tuple[str, ...]]:
+    return [info.triggers for info in made.checkpoints()]
+
+
+def alerts(told: list[Event]) -> list[str]:
+    return [event.data["level"] for event in told if event.kind == "alert"]
+
+
+def test_an_alert_is_an_event_once_for_each_zone_that_is_entered() -> None:
+    made, told = session()
+    for percent in (40, 72, 74, 86, 88):
+        grow(made, percent)
+        made.messages()
+        made.messages()
+    assert alerts(told) == ["WARNING", "DANGER"]
+    made.collect(1_000)
+    made.messages()
+    grow(made, 75)
+    made.messages()
+    assert alerts(told) == ["WARNING", "DANGER", "WARNING"]
+
+
+def test_a_restarted_process_does_not_repeat_an_alert() -> None:
+    store = open_store("memory:")
+    made, told = session(store=store, session_id="s")
+    grow(made, 75)
+    made.messages()
+    made.flush()
+    again = Session(LIMIT, store=store, session_id="s", config=GCConfig(**LATE))
+    again.events(told.append)
+    again.messages()
+    assert alerts(told) == ["WARNING"]
+
+
+def test_a_checkpoint_is_made_above_eighty_percent_and_not_again_while_it_stays_there() -> None:
+    made, _ = session()
+    grow(made, 79)
+    made.messages()
+    assert triggers(made) == []
+    grow(made, 81)
+    made.messages()
+    grow(made, 83)
+    made.messages()
+    assert triggers(made) == [("context_size_threshold",)]
+
+
+def test_a_checkpoint_is_made_when_half_an_hour_has_passed() -> None:
+    clock = Clock()
+    made, _ = session(clock=clock)
+    clock.wait(29)
+    made.messages()
+    assert triggers(made) == []
+    clock.wait(2)
+    made.messages()
+    made.messages()
+    assert triggers(made) == [("time_interval",)]
+    clock.wait(31)
+    made.messages()
+    assert triggers(made) == [("time_interval",)] * 2
+
+
+def test_a_checkpoint_by_hand_starts_the_half_hour_anew() -> None:
+    clock = Clock()
+    made, _ = session(clock=clock)
+    clock.wait(29)
+    made.checkpoint("by hand")
+    clock.wait(29)
+    made.messages()
+    assert triggers(made) == [()]
+
+
+def test_progress_makes_checkpoints_by_phase_by_fifth_task_and_before_a_risk() -> None:
+    made, _ = session()
+    assert made.progress(phase="design", tasks_completed=4) is None
+    made.progress(phase="build")
+    made.progress(tasks_completed=5)
+    made.progress(tasks_completed=6)
+    made.progress(next_operation="major_refactor")
+    made.progress(phase="build", tasks_completed=9)
+    assert triggers(made) == [("phase_transition",), ("task_milestone",), ("risky_operation",)]
+
+
+def test_danger_makes_a_checkpoint_once() -> None:
+    made, _ = session(config=GCConfig(**LATE, checkpoint_percent=99.0))
+    for percent in (86, 88, 90):
+        grow(made, percent)
+        made.messages()
+    assert triggers(made) == [("danger_zone",)]
+
+
+def test_critical_makes_an_emergency_checkpoint_and_collects() -> None:
+    made, told = session(config=GCConfig(**LATE, checkpoint_percent=99.0))
+    for percent in (30, 60, 84, 97):
+        grow(made, percent)
+    before = made.view()
+    sent = made.messages()
+    assert triggers(made) == [("emergency",)]
+    assert made.usage().percent_used < 95
+    assert sent != before
+    assert alerts(told) == ["CRITICAL"]
+    made.restore(made.checkpoints()[0].checkpoint_id)
+    assert made.view() == before
+
+
+def test_what_cannot_fit_is_an_error_that_names_it_and_the_view_is_kept() -> None:
+    made, _ = session()
+    made.set_system(words(9_000))
+    made.append({"role": "assistant", "content": "yes"})
+    made.append({"role": "user", "content": words(3_000)})
+    with pytest.raises(ContextOverflowError) as caught:
+        made.messages()
+    names = [part["name"] for part in caught.value.details["parts"][:2]]
+    assert names[0] == "system: system_prompt"
+    assert names[1].startswith("user message ")
+    kept = {segment.text for segment in made.segments()}
+    assert kept == {"start", "yes", words(3_000)}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"plugin": "gc_none"}, {"config": GCConfig(auto_trigger=False)}],
+    ids=["gc_none", "by hand"],
+)
+def test_who_collects_by_hand_or_never_is_left_alone(options: dict[str, Any]) -> None:
+    made, told = session(**options)
+    for percent in (60, 90, 120):
+        grow(made, percent)
+    before = made.view()
+    assert made.messages() == before
+    assert made.checkpoints() == ()
+    assert {"alert", "checkpoint", "recalled"}.isdisjoint(event.kind for event in told)
+
+
+def test_a_new_configuration_moves_the_marks_of_the_guard() -> None:
+    made, told = session()
+    made.set_gc_plugin("gc_truncate", GCConfig(**LATE, warning_percent=30.0))
+    grow(made, 40)
+    made.messages()
+    assert alerts(told) == ["WARNING"]
