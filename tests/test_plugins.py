@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pytest
 
@@ -115,6 +116,12 @@ def test_what_a_factory_returns_is_checked(install: Install) -> None:
         load_gc_plugin("gc_sour")
 
 
+@pytest.mark.parametrize("name", [5, None])
+def test_a_name_that_is_no_text_is_refused(name: Any) -> None:
+    with pytest.raises(ConfigError, match="the plugin's name is"):
+        load_gc_plugin(name)
+
+
 def test_an_unknown_name_gets_the_nearest_known_one(install: Install) -> None:
     install("my_package", gc_custom="my_package:create_plugin")
     with pytest.raises(ConfigError, match=r'unknown GC plugin "gc_cutsom" .*"gc_custom"'):
@@ -196,3 +203,15 @@ def test_inline_configuration_wins_over_the_environment(
     assert loaded is not None
     assert loaded[1] == GCConfig(max_turns=4, batch=6, summarize_middle_turns=None)
     assert gc_from_inline({}) is None
+
+
+@requirement("S3.discovery.built-ins")
+def test_the_built_ins_are_found() -> None:
+    assert {
+        "gc_none",
+        "gc_truncate",
+        "gc_summarize",
+        "gc_hybrid",
+        "gc_budget",
+        "gc_mark_sweep",
+    } <= set(discover_gc_plugins())
