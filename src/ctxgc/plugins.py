@@ -142,6 +142,8 @@ def _claim(entry: EntryPoint, owners: dict[str, EntryPoint]) -> None:
 
 
 def _find(name: str, allowed: set[str] | None) -> EntryPoint:
+    if not isinstance(name, str):
+        raise ConfigError(f"the plugin's name is {name!r}", hint="name one as a string")
     found = {entry.name: entry for entry in reversed(_ranked(allowed))}
     entry = found.get(name) or found.get(f"gc_{name}")
     if entry is not None:

@@ -229,7 +229,7 @@ NAIVE = datetime(2026, 1, 1)  # noqa: DTZ001 - naive on purpose
         (lambda heap: GCEngine().plan(heap), "now"),
         (lambda heap: GCEngine().plan(heap, now=NAIVE), "now"),
         (lambda heap: GCEngine().step(heap, now=NAIVE), "now"),
-        (lambda heap: GCEngine().collect(heap, now=NOW, free_tokens=-1), "target_tokens"),
+        (lambda heap: GCEngine().collect(heap, now=NOW, free_tokens=-1), "free_tokens"),
         (lambda heap: GCEngine().collect(heap, now=NOW, scope="mayor"), "scope"),
         (lambda heap: GCEngine().update(heap, [seg("b", references=["z"])], now=NOW), "references"),
         (lambda heap: GCEngine().update(heap, [seg("a", "other")], now=NOW), "segment_id"),

@@ -76,7 +76,14 @@ def test_what_left_and_what_stayed_make_up_the_numbers(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"preserve_recent_turns": "many"}, {"notify_on_gc": 3}, {"nonsense": 1}]
+    "options",
+    [
+        {"preserve_recent_turns": "many"},
+        {"preserve_recent_turns": -1},
+        {"summarize_middle_turns": -1},
+        {"notify_on_gc": 3},
+        {"nonsense": 1},
+    ],
 )
 def test_a_wrong_option_is_a_typed_error(options: dict[str, object]) -> None:
     with pytest.raises(ConfigError):

@@ -160,7 +160,7 @@ def test_names_and_callables_resolve() -> None:
         ("openai", "names no model"),
         ("openai:", "names no model"),
         ("", "unknown summarizer"),
-        (7, "summarizer is a int"),
+        (7, "summarizer is of the type int"),
     ],
 )
 def test_a_wrong_name_is_explained(spec: Any, says: str) -> None:

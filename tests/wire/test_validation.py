@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from ctxgc import wire
 from ctxgc.core.message import Format
+from ctxgc.errors import MessageError
 from ctxgc.testing.check import check_history
 from tests.wire.histories import broken_histories, histories
 from tests.wire.talk import ALL, calls, parsed, results, says, user
@@ -70,6 +71,25 @@ def test_in_openai_chats_we_find_nothing_that_the_independent_checker_does_not(
     history = data.draw(broken_histories("openai"))
     judged = check_history(history, "openai", ignore=("empty_history",))
     assert bool(wire.validate(history, "openai")) == bool(judged)
+
+
+@pytest.mark.parametrize("work", [wire.validate, wire.repair])
+@pytest.mark.parametrize(
+    ("field", "messages", "form"),
+    [
+        ("messages", None, "openai"),
+        ("messages", "hello", "openai"),
+        ("messages", {"role": "user", "content": "hello"}, "openai"),
+        ("format", [], "gemini"),
+        ("format", [{"role": "user", "content": "hello"}], "gemini"),
+    ],
+)
+def test_what_is_no_history_in_no_known_format_is_refused(
+    work: Any, field: str, messages: Any, form: Any
+) -> None:
+    with pytest.raises(MessageError) as caught:
+        work(messages, form)
+    assert caught.value.details["field"] == field
 
 
 HOSTILE = st.fixed_dictionaries(

@@ -54,7 +54,9 @@ class GCConfig(
     max_turns: Annotated[Positive | None, says("Collect when there are more turns.")] = None
     auto_trigger: Annotated[bool, says("Collect without being asked.")] = True
     check_before_send: Annotated[bool, says("Check before each request is sent.")] = True
-    preserve_recent_turns: Annotated[Count, says("Newest turns that always stay.")] = 5
+    preserve_recent_turns: Annotated[
+        Count, says("Newest turns that stay (gc_mark_sweep: that leave last).")
+    ] = 5
     pinned_turn_indices: Annotated[Sequence[Count], says("Turns that never leave.")] = ()
     plugin_config: Annotated[
         Mapping[str, Any], says("Options handed to the plugin's initialize().")

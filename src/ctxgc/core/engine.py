@@ -145,7 +145,8 @@ class GCEngine(IGCEngine):
             scope: `minor` looks at the young and the touched, `major` at everything.
         """
         state = self._state(heap, now)
-        need = self._need(state.heap) if free_tokens is None else checked_target(free_tokens)
+        asked = None if free_tokens is None else checked_target(free_tokens, "free_tokens")
+        need = self._need(state.heap) if asked is None else asked
         return Planner(self.analyze(state, scope), self.options).plan(need)
 
     def apply(

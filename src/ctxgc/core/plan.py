@@ -85,7 +85,7 @@ class PruningPlan(msgspec.Struct, frozen=True, kw_only=True):
         return len(self.candidates)
 
 
-def checked_target(target_tokens: int) -> int:
+def checked_target(target_tokens: int, field: str = "target_tokens") -> int:
     """Return a number of tokens that a plan can aim at.
 
     Raises:
@@ -94,9 +94,9 @@ def checked_target(target_tokens: int) -> int:
     target: object = target_tokens
     if not isinstance(target, int) or isinstance(target, bool) or target < 0:
         raise InputError(
-            f"target_tokens cannot be {target_tokens!r}",
+            f"{field} cannot be {target_tokens!r}",
             hint="give a whole number of tokens, zero or more",
-            field="target_tokens",
+            field=field,
         )
     return target
 

@@ -28,7 +28,7 @@ def resolve_summarizer(spec: Summarizer | str | None) -> Summarizer | None:
         return spec
     if not isinstance(spec, str):
         raise ConfigError(
-            f"summarizer is a {type(spec).__name__}",
+            f"summarizer is of the type {type(spec).__name__}",
             hint="pass a callable, or a name such as extractive or openai:MODEL",
             key="summarizer",
         )

@@ -33,7 +33,7 @@ def read(data: Json) -> tuple[Role, tuple[Part, ...]]:
     content = data.get("content")
     if isinstance(content, str):
         return role, (Part(kind="text", text=content, path=("content",)),)
-    blocks = blocks_field(data, "content")
+    blocks = blocks_field(data, "content", wanted="a text or a list")
     return role, tuple(_block(block, index, role) for index, block in enumerate(blocks))
 
 

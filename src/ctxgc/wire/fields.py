@@ -27,11 +27,11 @@ def object_field(data: Json, key: str, where: str = "") -> Json:
     return value
 
 
-def blocks_field(data: Json, key: str, where: str = "") -> list[Json]:
+def blocks_field(data: Json, key: str, where: str = "", *, wanted: str = "a list") -> list[Json]:
     """Return a field that must be a list of objects."""
     value = data.get(key)
     if not isinstance(value, list):
-        raise wrong(where + key, "a list", value)
+        raise wrong(where + key, wanted, value)
     for index, block in enumerate(value):
         if not isinstance(block, dict):
             raise wrong(f"{where}{key}[{index}]", "an object", block)
@@ -40,7 +40,7 @@ def blocks_field(data: Json, key: str, where: str = "") -> list[Json]:
 
 def wrong(field: str, wanted: str, value: Any) -> MessageError:
     """Return the error for a field of the wrong type."""
-    found = "missing" if value is None else f"a {type(value).__name__}"
+    found = "missing" if value is None else f"of the type {type(value).__name__}"
     return MessageError(
         f"`{field}` must be {wanted}, but is {found}",
         hint="see the provider's reference for this message",

@@ -58,7 +58,7 @@ def _content(data: Json) -> Iterator[Part]:
     if isinstance(content, str):
         yield Part(kind="text", text=content, path=("content",))
     elif content is not None:
-        for index, block in enumerate(blocks_field(data, "content")):
+        for index, block in enumerate(blocks_field(data, "content", wanted="a text or a list")):
             yield _block(block, ("content", index), f"content[{index}].")
 
 

@@ -54,7 +54,7 @@ def _message(data: Json) -> tuple[Role, tuple[Part, ...]]:
     content = data.get("content")
     if isinstance(content, str):
         return role, (Part(kind="text", text=content, path=("content",)),)
-    blocks = blocks_field(data, "content")
+    blocks = blocks_field(data, "content", wanted="a text or a list")
     return role, tuple(_block(block, index) for index, block in enumerate(blocks))
 
 

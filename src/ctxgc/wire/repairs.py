@@ -20,7 +20,7 @@ from ctxgc.wire.mend_parts import (
     mend_unique,
 )
 from ctxgc.wire.messages import RawMessage, render
-from ctxgc.wire.validation import SHAPE, as_message
+from ctxgc.wire.validation import SHAPE, as_message, check_request
 
 T = TypeVar("T")
 
@@ -63,6 +63,7 @@ def repair(
     taken out of the history and given back in its fix. With `complete=False` calls at the very
     end keep waiting.
     """
+    check_request(messages, format)
     draft = _draft(messages, format)
     mend_unique(draft)
     mend_content(draft)

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ctxgc.core.message import Format, Message
+from ctxgc.core.message import FORMATS, Format, Message
 from ctxgc.errors import MessageError
 from ctxgc.invariants import Violation, check
 from ctxgc.wire.messages import RawMessage, parse
@@ -28,6 +28,7 @@ def validate(
     Only what stands in the list is known: the results of a Responses request that continues a
     `previous_response_id` answer nothing here.
     """
+    check_request(messages, format)
     parsed, places, found = [], [], []
     for index, message in enumerate(messages):
         try:
@@ -40,6 +41,26 @@ def validate(
         for violation in check(parsed, complete=complete)
     ]
     return sorted(found, key=lambda violation: violation.index)
+
+
+def check_request(messages: object, format: Format) -> None:  # noqa: A002
+    """Refuse what is no list of messages, and a format that nobody speaks.
+
+    Raises:
+        MessageError: `details["field"]` says which of the two is wrong.
+    """
+    if isinstance(messages, str | bytes | dict) or not isinstance(messages, Sequence):
+        raise MessageError(
+            f"`messages` is of the type {type(messages).__name__}",
+            hint="give a list of messages",
+            field="messages",
+        )
+    if format not in FORMATS:
+        raise MessageError(
+            f"`format` {format!r} is unknown",
+            hint=f"known formats: {', '.join(FORMATS)}",
+            field="format",
+        )
 
 
 def as_message(message: Message | RawMessage, format: Format, index: int) -> Message:  # noqa: A002
