@@ -52,7 +52,7 @@ from ctxgc.wire import render_json
 
 
 class Session(SessionIntake, SessionGuard):
-    """One conversation under garbage collection.
+    """One conversation under garbage collection, used by one thread at a time.
 
     Args:
         context_limit: the size of the model's window in tokens.
