@@ -54,7 +54,7 @@ def delete(w: Workings, names: Sequence[str]) -> list[str]:
 
 
 def _check(w: Workings, segment: ContextSegment) -> None:
-    if segment.pinned or segment.message_id in w.kept_messages():
+    if segment.pinned or segment.message_id in w.pinned_messages:
         raise InputError(f"'{segment.segment_id}' is pinned", hint="unpin it first", field="ids")
     if segment.text == DELETED:
         raise InputError(f"'{segment.segment_id}' marks a deletion", field="ids")

@@ -13,6 +13,7 @@ from ctxgc.session.facts import SessionFacts
 from ctxgc.session.requests import calibrate
 from ctxgc.session.secrecy import refuse_secrets
 from ctxgc.session.syncing import is_plain, reformat, sync
+from ctxgc.session.view import wrong_format
 from ctxgc.wire import RawMessage, detect_format, parse
 
 
@@ -82,6 +83,8 @@ class SessionIntake(SessionFacts):
         seen = detect_format(list(batch)) if asked is None else asked
         # While all that came in was plain text, which fits every format, a clear sign may choose it.
         chosen = seen if known is None or (self._format_is_guess and seen != "openai") else known
+        if asked is None and seen not in ("openai", chosen):
+            raise wrong_format(chosen, seen)
         parsed = [parse(message, asked or chosen, uuid.uuid4().hex) for message in batch]
         if self.config.secrets == "refuse":
             refuse_secrets(parsed)

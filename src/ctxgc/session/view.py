@@ -12,7 +12,7 @@ from hashlib import blake2b
 
 import msgspec
 
-from ctxgc.core.message import Message
+from ctxgc.core.message import Format, Message
 from ctxgc.errors import MessageError
 from ctxgc.invariants import check, groups
 from ctxgc.wire import message_bytes
@@ -64,13 +64,9 @@ class View:
         Raises:
             MessageError: with them the history would break a promise that providers insist on.
         """
-        formats = {m.format for m in (*self.messages[-1:], *messages)}
-        if len(formats) > 1:
-            raise MessageError(
-                f"this session speaks '{self.messages[-1].format}', not '{messages[0].format}'",
-                hint="use one session for each format",
-                field="format",
-            )
+        for message in messages if self.messages else ():
+            if message.format != self.messages[-1].format:
+                raise wrong_format(self.messages[-1].format, message.format)
         # What stands before the last group is known to be valid, so only the end is looked at.
         tail = [*self.messages[self._tail_from :], *messages]
         found = check(tail, complete=False)
@@ -163,6 +159,15 @@ class View:
             self._waiting[call] = message.message_id
         for call in results:
             self._waiting.pop(call, None)
+
+
+def wrong_format(known: Format, other: Format) -> MessageError:
+    """Return the error for a message, or a wish, in another format than the session's."""
+    return MessageError(
+        f"this session speaks '{known}', not '{other}'",
+        hint="use one session for each format",
+        field="format",
+    )
 
 
 def digest(message: Message) -> bytes:

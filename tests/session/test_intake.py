@@ -1,0 +1,133 @@
+"""What comes in: each message in its place, or a typed error and nothing changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ctxgc.budget import GCPolicy, InstructionSource
+from ctxgc.errors import MessageError
+from tests.session.build import Json, filled, make, state_of
+from tests.session.walk import faults
+from tests.strategies.build import turn
+
+CALL = {"id": "a", "type": "function", "function": {"name": "run", "arguments": "{}"}}
+CALLS: Json = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+RESULT: Json = {"role": "tool", "tool_call_id": "a", "content": "done"}
+BROKEN_CALL: Json = {
+    "role": "assistant",
+    "content": None,
+    "tool_calls": [{**CALL, "function": {"name": "run", "arguments": "{oops"}}],
+}
+
+WRONG: list[tuple[str, list[Json], Any, str]] = [
+    ("a number", [], 7, "JSON object"),
+    ("no role", [], {"content": "hello"}, "role"),
+    ("an unknown role", [], {"role": "wizard", "content": "hello"}, "wizard"),
+    ("content of no kind", [], {"role": "user", "content": 7}, "content"),
+    ("an answer to no call", [], RESULT, "cannot come next"),
+    ("two answers to one call", [CALLS, RESULT], RESULT, "cannot come next"),
+    ("a request before the answer", [CALLS], {"role": "user", "content": "hi"}, "cannot come next"),
+    ("arguments that are not JSON", [], BROKEN_CALL, "JSON"),
+    ("another format", [CALLS, RESULT], {"type": "function_call_output", "call_id": "a"}, "speaks"),
+]
+
+
+@pytest.mark.parametrize(("what", "before", "message", "why"), WRONG, ids=[w[0] for w in WRONG])
+def test_a_message_that_cannot_be_used_changes_nothing(
+    what: str, before: list[Json], message: Any, why: str
+) -> None:
+    session = make()
+    session.extend([{"role": "user", "content": "start"}, *before])
+    state = state_of(session)
+    with pytest.raises(MessageError, match=why):
+        session.append(message)
+    assert state_of(session) == state
+    assert faults(session) == []
+
+
+def test_a_batch_comes_in_whole_or_not_at_all() -> None:
+    session = filled(2)
+    state = state_of(session)
+    with pytest.raises(MessageError):
+        session.extend([*turn(2), RESULT, *turn(3)])
+    assert state_of(session) == state
+    assert session.extend([]) == []
+
+
+def test_a_view_with_an_open_call_is_not_handed_out() -> None:
+    session = make()
+    session.extend([{"role": "user", "content": "go"}, CALLS])
+    with pytest.raises(MessageError, match="'a' waits for its result"):
+        session.messages()
+    assert session.view()[-1] == CALLS
+    session.append(RESULT)
+    assert session.messages()[-1] == RESULT
+
+
+def test_plain_text_becomes_what_the_first_clear_message_is() -> None:
+    use = {"type": "tool_use", "id": "t", "name": "run", "input": {}}
+    answer = {"type": "tool_result", "tool_use_id": "t", "content": "done"}
+    story = [
+        {"role": "user", "content": "hello"},
+        {"role": "assistant", "content": [use]},
+        {"role": "user", "content": [answer]},
+    ]
+    session = make()
+    for message in story:
+        session.append(message)
+    assert {message.format for message in session.history} == {"anthropic"}
+    assert session.messages() == story
+    with pytest.raises(MessageError, match="this session speaks 'anthropic'"):
+        session.append(RESULT, format="openai")
+
+
+def test_a_guessed_format_is_mended_in_the_store_too() -> None:
+    from ctxgc.stores import open_store  # noqa: PLC0415 - only here
+
+    store = open_store("memory:")
+    session = make(store=store, session_id="s")
+    session.append({"role": "user", "content": "hello"})
+    session.messages()
+    use = {"type": "tool_use", "id": "t", "name": "run", "input": {}}
+    session.append({"role": "assistant", "content": [use]})
+    session.close()
+    again = make(store=store, session_id="s")
+    assert {message.format for message in again.history} == {"anthropic"}
+
+
+def test_a_named_format_is_no_guess() -> None:
+    session = make()
+    session.append({"role": "user", "content": "hello"}, format="openai")
+    with pytest.raises(MessageError, match="this session speaks 'openai', not 'anthropic'"):
+        session.append({"role": "assistant", "content": [{"type": "tool_use", "id": "t"}]})
+    with pytest.raises(MessageError, match="this session speaks 'openai', not 'anthropic'"):
+        session.messages("anthropic")
+
+
+def test_system_text_and_tools_beside_the_messages_are_counted() -> None:
+    session = make()
+    session.append({"role": "user", "content": "hello"})
+    before = session.usage().total_tokens
+    session.set_system("one two three")
+    session.set_tools([{"name": "a", "x": 1}, {"type": "function", "function": {"name": "b"}}])
+    by_source = session.usage().by_source
+    assert by_source["system"] == 3
+    assert by_source["plugin"] > 0
+    session.set_tools([{"name": "a", "x": 1}], GCPolicy.EPHEMERAL)
+    entry = session.budget.get_entry(InstructionSource.PLUGIN)
+    assert entry is not None
+    assert {k: c.gc_policy for k, c in entry.children.items()} == {"a": GCPolicy.EPHEMERAL}
+    assert session.usage().total_tokens > before
+
+
+def test_the_counter_learns_from_what_the_provider_counted() -> None:
+    from ctxgc.tokens import counter_for  # noqa: PLC0415 - only here
+
+    session = make(counter=counter_for("some-unknown-model"))
+    session.append({"role": "user", "content": "hello there " * 50})
+    before = session.usage().total_tokens
+    changed = session.report_usage(before // 2)
+    assert changed == (session.usage().total_tokens != before)
+    assert faults(session) == []

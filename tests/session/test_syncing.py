@@ -1,0 +1,72 @@
+"""sync: the whole history again, and only what is new comes in (P9)."""
+
+from __future__ import annotations
+
+import pytest
+
+from ctxgc.errors import MessageError
+from tests.session.build import make, requests_in, state_of
+from tests.session.walk import faults
+from tests.strategies.build import turn
+
+STORY = [message for number in range(12) for message in turn(number, tools=1)]
+
+
+def test_twice_is_once() -> None:
+    session = make(4_000)
+    assert len(session.sync(STORY)) == len(STORY)
+    state = state_of(session)
+    assert session.sync(STORY) == []
+    assert state_of(session) == state
+
+
+def test_only_what_is_new_comes_in_also_after_a_collection() -> None:
+    session = make(4_000, preserve_recent_turns=2)
+    session.sync(STORY)
+    session.collect(600)
+    view = session.view()
+    assert session.sync(STORY) == []
+    assert session.view() == view
+    session.sync([*STORY, *turn(12)])
+    assert session.view() == [*view, *turn(12)]
+
+
+def test_a_rewound_history_goes_on_from_where_it_differs() -> None:
+    session = make(8_000)
+    session.sync(STORY)
+    other = [*STORY[:8], *turn(77), *turn(78)]
+    session.sync(other)
+    assert session.view() == other
+    assert requests_in(session) == [0, 1, 77, 78]
+    assert faults(session) == []
+    assert session.sync(other) == []
+
+
+def test_what_was_taken_back_can_be_read_but_not_come_back_into_the_view() -> None:
+    session = make(8_000)
+    session.sync(STORY)
+    last = session.segments()[-1]
+    session.sync(STORY[:4])
+    assert session.recall(last.segment_id).text == last.text
+    assert session.view() == STORY[:4]
+    assert session.segments()[-1].tier == "stashed"
+
+
+def test_a_rewind_is_no_collection() -> None:
+    session = make(8_000, preserve_recent_turns=1)
+    session.sync(STORY)
+    session.collect(900)
+    session.sync(STORY[:8])
+    assert len(session.gc_history) == 1
+    session.undo()
+    assert session.view() == STORY[:8]
+    assert faults(session) == []
+
+
+def test_a_history_that_cannot_be_changes_nothing() -> None:
+    session = make(8_000)
+    session.sync(STORY)
+    state = state_of(session)
+    with pytest.raises(MessageError):
+        session.sync([*STORY[:8], {"role": "tool", "tool_call_id": "x", "content": "?"}])
+    assert state_of(session) == state
