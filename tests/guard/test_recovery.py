@@ -76,7 +76,7 @@ def test_a_warning_is_logged_once_for_each_entry_and_the_call_runs(
         (*START, S.WARNING_ZONE, S.LOG_WARNING, S.EXECUTE)
     }
     assert [record.getMessage() for record in caplog.records] == [
-        "the context is at 70% of its limit"
+        "ctxgc: the context is at 70% of its limit"
     ]
     assert reports[1].actions == (Action("warning", False, "said before"),)
 

@@ -92,7 +92,7 @@ class CheckpointShelf:
         if doc is None:
             raise CheckpointError(
                 f"there is no checkpoint {checkpoint_id!r}",
-                hint="list() names those that there are",
+                hint="list the checkpoints to see which there are",
                 checkpoint_id=checkpoint_id,
             )
         return _read(checkpoint_id, doc)

@@ -138,7 +138,7 @@ class Walker:
         """Log once for each entry into the zone, not for every call in it."""
         if walk.entered:
             percent = percent_of(walk.before, walk.limit)
-            _log.warning("the context is at %.0f%% of its limit", percent)
+            _log.warning("ctxgc: the context is at %.0f%% of its limit", percent)
         walk.actions.append(Action("warning", walk.entered, "" if walk.entered else "said before"))
         return DONE
 

@@ -8,12 +8,14 @@ from msgspec.structs import replace
 
 from ctxgc.config import mask_text
 from ctxgc.core.generations import age, in_scope
+from ctxgc.core.message import Message
 from ctxgc.core.plan import checked_target
 from ctxgc.session.events import EventKind
 from ctxgc.session.record import Applied
-from ctxgc.session.removals import apply_beside
+from ctxgc.session.removals import apply_beside, true_items
 from ctxgc.session.running import Bounds, Outcome, run_plugin
 from ctxgc.session.swapping import swap
+from ctxgc.session.verdict import compare
 from ctxgc.session.workings import Workings
 from ctxgc.stores import Put
 from ctxgc.strategies.base import GCResult, GCTriggerReason
@@ -69,6 +71,31 @@ def collect(w: Workings, reason: GCTriggerReason, target_tokens: int | None = No
     w.results.append(result)
     w.stuck_at = None if worth else w.books.budget.total_tokens()
     _tell(w, result.success, described)
+    return result
+
+
+def impose(w: Workings, new: list[Message], who: str) -> GCResult:
+    """Show a smaller view that no strategy decided on, recorded like a collection: it can be undone.
+
+    Raises:
+        StoreError: what would leave could not be made durable; nothing has changed.
+    """
+    change = compare(w.view.messages, new)
+    before = w.books.budget.total_tokens()
+    items = true_items((), change, w.books.budget, w.books.tokens, otherwise=who)
+    result = GCResult(
+        success=True,
+        items_collected=len(items),
+        tokens_before=before,
+        tokens_after=before - sum(item.tokens_freed for item in items),
+        plugin_name=who,
+        trigger_reason=GCTriggerReason.CONTEXT_LIMIT,
+        removal_list=items,
+    )
+    described = result.to_dict()
+    _apply(w, Outcome(history=new, change=change, result=result), described)
+    w.results.append(result)
+    _tell(w, success=True, described=described)
     return result
 
 

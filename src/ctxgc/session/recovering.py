@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from ctxgc.budget import GCPolicy, InstructionSource
 from ctxgc.core.message import Message
@@ -12,10 +13,9 @@ from ctxgc.guard.recoverable import FixedPart, Outlook
 from ctxgc.invariants import check
 from ctxgc.invariants.verbatim import first_difference
 from ctxgc.session.checkpoints import make_checkpoint, messages_of, restore_checkpoint, shelf_of
-from ctxgc.session.collecting import collect
+from ctxgc.session.collecting import collect, impose
 from ctxgc.session.essentials import bare_view, minimal_view, whole_groups
 from ctxgc.session.saving import save
-from ctxgc.session.swapping import swap
 from ctxgc.session.verdict import compare
 from ctxgc.session.workings import Workings
 from ctxgc.strategies.base import GCTriggerReason
@@ -58,7 +58,7 @@ class RecoverableSession:
         """Tell whether the view is valid and everything essential still in it."""
         messages = self._w.view.messages
         here = {message.message_id for message in messages}
-        return not check(messages, complete=False) and self._kept() <= here
+        return not check(messages) and self._kept() <= here
 
     def minimal(self) -> bool:
         """Reduce the view to what cannot go and the work done last."""
@@ -127,10 +127,9 @@ class RecoverableSession:
         now = self._w.view.messages
         if self._w.binds_thinking:
             new = strip_bound_thinking(new, first_difference(now, new))
-        change = compare(now, new)
-        if not change:
+        if not compare(now, new):
             return False
-        swap(self._w, new, change)
+        impose(self._w, new, "guard")
         save(self._w)
         return True
 
@@ -150,11 +149,12 @@ class RecoverableSession:
         return [m for m in kept if m.message_id not in known]
 
     def _last(self) -> Checkpoint | None:
+        """The newest checkpoint that verifies and could be sent; one of need only without another."""
         shelf = shelf_of(self._w)
-        for info in reversed(shelf.list()):
-            if EMERGENCY not in info.triggers:
-                try:
-                    return shelf.get(info.checkpoint_id)
-                except CheckpointError:
-                    continue
-        return shelf.latest_good().checkpoint
+        oldest = sorted(shelf.list(), key=lambda info: EMERGENCY not in info.triggers)
+        for info in reversed(oldest):
+            with suppress(CheckpointError):
+                checkpoint = shelf.get(info.checkpoint_id)
+                if not check(messages_of(checkpoint)):
+                    return checkpoint
+        return None
