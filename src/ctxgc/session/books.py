@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource
@@ -71,6 +71,11 @@ class Books:
         for source, key in self.budget.children_of_message(message.message_id):
             self.message_total -= self.budget.remove_child(source, key).tokens
         self._sizes.pop(id(message), None)
+
+    def forget(self, message_ids: Collection[str]) -> None:
+        """Let another message be the first request if it is one of these, which were taken back."""
+        if self._first_request in message_ids:
+            self._first_request = None
 
     def set_policy(self, message_id: str, policy: GCPolicy) -> None:
         """Give a message of the view another policy, for as long as the session lives."""

@@ -87,7 +87,9 @@ def restore_checkpoint(
     w.view.remember_places(checkpoint.context_snapshot["places"])
     wanted = sorted([*messages_of(checkpoint), *also], key=lambda m: w.view.place_of(m.message_id))
     new = [_same_or(here.get(message.message_id), message) for message in wanted]
-    swap(w, new, compare(w.view.messages, new))
+    change = compare(w.view.messages, new)
+    w.books.forget({message.message_id for message in change.gone})
+    swap(w, new, change)
     _restore_pins(w, checkpoint, {message.message_id for message in also})
     save(w)
     w.events.emit("restored", checkpoint_id=checkpoint.checkpoint_id)

@@ -13,6 +13,7 @@ from ctxgc.session.record import Applied
 from ctxgc.session.saving import save
 from ctxgc.session.swapping import swap
 from ctxgc.session.verdict import compare
+from ctxgc.session.view import View
 from ctxgc.session.workings import Workings
 from ctxgc.stores import Put
 from ctxgc.wire import strip_bound_thinking
@@ -32,7 +33,8 @@ def recall(w: Workings, handle: str) -> ContextSegment:
     if segment.tier == "working" or left is None:
         w.heap.touch(segment.segment_id, w.clock())
         return segment
-    ids = left.together or (left.message.message_id,)
+    # A part of the group may be back already, with a checkpoint.
+    ids = [i for i in left.together or (left.message.message_id,) if i in w.view.originals]
     _show(w, w.view.with_messages(w.view.originals[i].message for i in ids))
     for message_id in ids:
         w.held_until[message_id] = w.collections + w.config.recall_hold_collections
@@ -97,10 +99,23 @@ def _show(
         if bound_from is not None:
             first = sum(place < bound_from for place in places)
         new = strip_bound_thinking(new, first)
-    broken = check(new, complete=False)
+    broken = [each.text for each in check(new, complete=False)] or _open_calls(w, new)
     if broken:
         raise PlanError(
-            f"the view would be invalid: {broken[0].text}",
+            f"the view would be invalid: {broken[0]}",
             hint="read(handle) shows the text without changing the view",
         )
     swap(w, new, compare(w.view.messages, new), more=more)
+
+
+def _open_calls(w: Workings, new: Sequence[Message]) -> list[str]:
+    """What comes back brings no open call, and stands behind none."""
+    here = {message.message_id for message in w.view.messages}
+    back = [w.view.place_of(m.message_id) for m in new if m.message_id not in here]
+    trial = View()
+    trial.show(new)
+    return [
+        f"the call '{call}' waits for its result"
+        for call, message_id in trial.waiting.items()
+        if call not in w.view.waiting or (back and max(back) > w.view.place_of(message_id))
+    ]

@@ -6,7 +6,7 @@ import re
 from datetime import timedelta
 
 from ctxgc.core.segment import ContextSegment
-from ctxgc.session.deleting import delete, shown_by
+from ctxgc.session.deleting import DELETED, delete, shown_by
 from ctxgc.session.workings import Workings
 
 _HANDLE = re.compile(r"h-[a-z2-7]{16}")
@@ -48,7 +48,10 @@ def _held(w: Workings, stashed: list[ContextSegment]) -> set[str]:
     held = {
         s.segment_id
         for s in stashed
-        if s.pinned or s.message_id in kept or w.handle(s.segment_id) in handles
+        if s.pinned
+        or s.message_id in kept
+        or s.text == DELETED
+        or w.handle(s.segment_id) in handles
     }
     for segment in w.heap.working():
         held.update(w.heap.links.targets(segment.segment_id))

@@ -41,6 +41,7 @@ def _rewind(w: Workings, count: int, new: Sequence[Message]) -> None:
     for message_id in forgotten:
         w.view.originals.pop(message_id, None)
     w.view.restate(w.view.arrivals[:count])
+    w.books.forget(forgotten)
     w.applied = [record.without(forgotten) for record in w.applied]
 
 
