@@ -22,6 +22,7 @@ from ctxgc.stores import (
     sqlite_segments,
 )
 from ctxgc.stores import search as searching
+from ctxgc.stores.scoring import Candidate
 from ctxgc.stores.words import words
 from tests.stores.places import KINDS, Place, make_place, segment
 
@@ -237,9 +238,9 @@ _corpora = st.dictionaries(
     max_examples=max(settings().max_examples // 3, 20),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@given(corpus=_corpora, query=_texts)
+@given(corpus=_corpora, query=_texts, few=st.sampled_from([0, 3, searching.FEW]))
 def test_every_store_ranks_by_the_book(
-    store: Store, corpus: dict[tuple[str, str], str], query: str
+    store: Store, corpus: dict[tuple[str, str], str], query: str, few: int
 ) -> None:
     for session in ("s", "t"):
         store.drop_session(session)
@@ -247,7 +248,10 @@ def test_every_store_ranks_by_the_book(
         _fill(store, {session: docs})
     for session in (None, "s"):
         inside = {name: text for name, text in corpus.items() if session in {None, name[0]}}
-        hits = store.search(query, session_id=session, limit=99)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(searching, "FEW", few)
+            hits = store.search(query, session_id=session, limit=99)
+            assert store.search(query, session_id=session, limit=2) == hits[:2]
         ranked = [(round(hit.score, 9), (hit.session_id, hit.key)) for hit in hits]
         assert sorted(ranked, key=lambda r: (-r[0], r[1])) == bm25(inside, query)
 
@@ -289,3 +293,38 @@ def test_all_stores_give_the_same_hits_in_the_same_order(
 
 def test_the_work_of_a_search_is_bounded() -> None:
     assert (searching.CANDIDATES, searching.COMMON) == (1_000, 10_000)
+
+
+class _Watched(index.Indexes):
+    """Notes which words are looked up."""
+
+    def __init__(self, texts: list[str]) -> None:
+        one = index.SessionIndex("s")
+        for number, text in enumerate(texts):
+            one.put(str(number), number, segment(text))
+        super().__init__([one])
+        self.asked: list[tuple[str, ...]] = []
+
+    def newest(self, asked: searching.Query) -> list[Candidate]:
+        self.asked.append(asked.words)
+        return super().newest(asked)
+
+
+@pytest.mark.parametrize(
+    ("texts", "asked"),
+    [
+        (["the fox", "the hare", *["the"] * 300], [("fox",)]),
+        (["fox", "hare the", *["the"] * 300], [("fox",), ("the",)]),
+        (["fox"] * 20 + ["the"] * 300, [("fox",)]),
+        (["fox the"] * 300, [("fox", "the")]),
+        (["fox"] * 300 + ["the"] * 400, [("fox", "the"), ("fox",), ("the",)]),
+    ],
+    ids=["rare word with the rest", "too few with the rare word", "enough with it", "common words",
+         "common words apart"],
+)  # fmt: skip
+def test_common_words_are_looked_up_only_where_they_can_matter(
+    texts: list[str], asked: list[tuple[str, ...]]
+) -> None:
+    source = _Watched(texts)
+    assert searching.find(source, searching.query("fox the"), 10)
+    assert source.asked == asked

@@ -13,7 +13,8 @@ from typing import Any
 
 import msgspec
 
-from ctxgc.stores.search import CANDIDATES, COMMON, Candidate, Entry, Query, entry, matches
+from ctxgc.stores.scoring import Candidate
+from ctxgc.stores.search import CANDIDATES, COMMON, Entry, Query, entry, matches
 
 
 class Slot(msgspec.Struct, gc=False):

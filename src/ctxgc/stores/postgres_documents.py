@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from ctxgc.errors import StoreError
 from ctxgc.stores.batches import Name, collapse
 from ctxgc.stores.documents import Prepared, escape, unescape
-from ctxgc.stores.search import CANDIDATES, COMMON, Candidate, Entry, Query, entry
+from ctxgc.stores.scoring import Candidate
+from ctxgc.stores.search import CANDIDATES, COMMON, Entry, Query, entry
 from ctxgc.stores.tables import conflict, now
 
 if TYPE_CHECKING:

@@ -4,30 +4,30 @@ A store only has to answer three questions (`Source`): how large is what is sear
 segments have a word, and which are the newest that have these words. What comes out is the same
 wherever the segments lie, because nothing else goes into the score.
 
-The work is bounded: at most `CANDIDATES` segments are scored (of more, the newest), and a word is
-not counted beyond `COMMON` segments.
+The work is bounded: at most `CANDIDATES` segments of a word are scored (of more, the newest), and a
+word is not counted beyond `COMMON` segments. A word that few segments have is asked for alone: that
+costs less than asking for all words at once, and tells as much.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from heapq import nsmallest
-from math import log
-from typing import Any, NamedTuple, Protocol, TypeGuard
+from typing import Any, Protocol, TypeGuard
 
 import msgspec
 
 from ctxgc.errors import InputError
 from ctxgc.stores.base import SearchFilters
+from ctxgc.stores.scoring import Candidate, Scale, Scored, best
 from ctxgc.stores.words import words
 
-K1 = 1.2
-B = 0.75
 CANDIDATES = 1_000
 COMMON = 10_000
+FEW = 250
 MOST_QUERY_WORDS = 64
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -55,15 +55,6 @@ class Query(msgspec.Struct, frozen=True):
     marks: tuple[tuple[str, ...], ...] = ()
     after: int | None = None
     before: int | None = None
-
-
-class Candidate(NamedTuple):
-    """A segment to be scored."""
-
-    session_id: str
-    key: str
-    length: int
-    words: str
 
 
 class Source(Protocol):
@@ -119,7 +110,7 @@ def query(text: str, filters: SearchFilters | None = None) -> Query:
     return Query(asked, (*marks, tags) if tags else tuple(marks), after, before)
 
 
-def find(source: Source, asked: Query, limit: int) -> list[tuple[float, str, str]]:
+def find(source: Source, asked: Query, limit: int) -> list[Scored]:
     """Return score, session id and key of the best segments, best first.
 
     Raises:
@@ -131,9 +122,18 @@ def find(source: Source, asked: Query, limit: int) -> list[tuple[float, str, str
         return []
     counts = {word: source.count(word) for word in asked.words}
     known = sorted((count, word) for word, count in counts.items() if count)
-    found = source.newest(asked) if len(known) == len(asked.words) else []
-    found = found or _any(source, asked, [word for _, word in known])
-    return _rank(found, known, source.size(), limit) if found else []
+    if not known:
+        return []
+    scale = Scale.of(known, source.size())
+    complete = len(known) == len(counts)
+    if known[0][0] > FEW:
+        found = source.newest(asked) if complete else []
+        return best(map(scale.score, found), limit) or _any(source, asked, scale, limit)
+    near = _having(source, asked, known[0][1])
+    found = [one for one in near if all(word in one.words for word, _ in scale.weights)]
+    if complete and found:
+        return best(map(scale.score, found), limit)
+    return _any(source, asked, scale, limit, near)
 
 
 def matches(asked: Query, candidate: Entry) -> bool:
@@ -157,40 +157,34 @@ def mark(kind: str, value: str | None) -> str:
     return "=" + hashlib.blake2b(name, digest_size=8).hexdigest()
 
 
-def _any(source: Source, asked: Query, known: Iterable[str]) -> list[Candidate]:
-    """Return segments with one of the words: those with the rarest first, until they are enough."""
-    found: dict[Candidate, None] = {}
-    for word in known:
-        found.update(dict.fromkeys(source.newest(msgspec.structs.replace(asked, words=(word,)))))
-        if len(found) >= CANDIDATES:
+def _any(
+    source: Source, asked: Query, scale: Scale, limit: int, near: list[Candidate] | None = None
+) -> list[Scored]:
+    """Return the best segments with one of the words: those with the rarest first, `near` if known.
+
+    A word adds less than its weight to a score, so it ends when the words that are left cannot
+    lift a segment that has only them above those that were found.
+    """
+    found: dict[tuple[str, str], Scored] = {}
+    left = sum(weight for _, weight in scale.weights)
+    for place, (word, weight) in enumerate(scale.weights):
+        if len(found) >= CANDIDATES or _are_above(left, found.values(), limit):
             break
-    return list(found)
+        known = near if place == 0 else None
+        some = _having(source, asked, word.strip()) if known is None else known
+        found.update((one[:2], scale.score(one)) for one in some if one[:2] not in found)
+        left -= weight
+    return best(found.values(), limit)
 
 
-def _rank(
-    found: Iterable[Candidate],
-    known: Sequence[tuple[int, str]],
-    size: tuple[int, int],
-    limit: int,
-) -> list[tuple[float, str, str]]:
-    """Score by BM25 and return the best; equals stand in the order of session id and key."""
-    segments, total = size
-    average = max(total, 1) / max(segments, 1)
-    weights = [
-        (f" {word} ", (K1 + 1) * log(1 + (segments - count + 0.5) / (count + 0.5)))
-        for count, word in known
-    ]
-    flat, slope = K1 * (1 - B), K1 * B / average
-    scored = []
-    for session_id, key, length, text in found:
-        score, norm = 0.0, flat + slope * length
-        for word, weight in weights:
-            times = text.count(word)
-            if times:
-                score -= weight * times / (times + norm)
-        scored.append((score, session_id, key))
-    best = nsmallest(limit, scored)
-    return [(-score, session_id, key) for score, session_id, key in best]
+def _are_above(score: float, found: Iterable[Scored], limit: int) -> bool:
+    """Tell whether there are enough segments that no lower score comes in between."""
+    first = nsmallest(limit, found)
+    return len(first) == limit and -first[-1][0] >= score
+
+
+def _having(source: Source, asked: Query, word: str) -> list[Candidate]:
+    return source.newest(msgspec.structs.replace(asked, words=(word,)))
 
 
 def _shown(value: object) -> str | None:

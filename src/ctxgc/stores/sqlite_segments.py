@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from ctxgc.stores.documents import unescape
-from ctxgc.stores.search import CANDIDATES, COMMON, Candidate, Entry, Query, entry
+from ctxgc.stores.scoring import Candidate
+from ctxgc.stores.search import CANDIDATES, COMMON, Entry, Query, entry
 
 Growth = tuple[int, int]
 
