@@ -51,8 +51,7 @@ class Heap(Headers):
         return segment_id in self._segments
 
     def __iter__(self) -> Iterator[ContextSegment]:
-        for segment_id in tuple(self._relinked):
-            self._write_links(self._segments[segment_id])
+        self._write_all_links()
         return iter(self._segments.values())
 
     @property

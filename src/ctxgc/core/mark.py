@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from ctxgc.core.bonds import bond_of
-from ctxgc.core.compact import NO_IDS, Ids
+from ctxgc.core.compact import NO_IDS
 from ctxgc.core.keys import KEY_KINDS, WHOLE, WHOLE_FILE, Key, KeyKind, cards, keys_of
 from ctxgc.core.segment import ContextSegment
 
@@ -114,19 +115,12 @@ class _Walk:
     """One traversal: what was reached and from where, what was opened, what is still to follow."""
 
     __slots__ = (
-        "came_from",
-        "cards",
-        "files",
-        "heap",
-        "names",
-        "sides",
-        "stack",
-        "strong",
-        "young_only",
+        "came_from", "cards", "files", "find", "heap", "names", "sides", "stack", "strong", "young_only",
     )  # fmt: skip
 
     def __init__(self, heap: Heap, strong: frozenset[KeyKind], *, young_only: bool) -> None:
         self.heap = heap
+        self.find = heap.finder()
         self.strong = strong
         self.young_only = young_only
         self.sides = (heap.keys.young,) if young_only else (heap.keys.old, heap.keys.young)
@@ -143,7 +137,12 @@ class _Walk:
         while stack:
             segment = stack.pop()
             segment_id = segment.segment_id
-            if segment_id in references:
+            if (
+                segment.references
+                or segment.tags
+                or segment.reply_to is not None
+                or segment.derived_from is not None
+            ) and segment_id in references:
                 # Sorted, so that the ways it finds are the same in every process.
                 self._follow(sorted(references[segment_id]), segment_id)
             bond = segment.call_id if segment.bond_id is None else segment.bond_id
@@ -175,9 +174,8 @@ class _Walk:
         wanted = cards(segment.line_range)
         if wanted == WHOLE_FILE:
             self.files.add(path)
-            for side in held:
-                for ids in side.values():
-                    self._share(ids, segment.segment_id)
+            views = [ids for side in held for ids in side.values()]
+            self._share(chain.from_iterable(views), segment.segment_id)
             return
         for card in (wanted[0], WHOLE, *wanted[1:]):
             if (path, card) not in self.cards:
@@ -186,23 +184,23 @@ class _Walk:
                     if card in side:
                         self._share(side[card], segment.segment_id)
 
-    def _share(self, ids: Ids, origin: str) -> None:
+    def _share(self, ids: Iterable[str], origin: str) -> None:
         """Reach the holders of a key, but for those whose place a newer one has taken."""
-        came_from, peek, push = self.came_from, self.heap.peek, self.stack.append
+        came_from, find, push = self.came_from, self.find, self.stack.append
         for segment_id in ids:
             if segment_id not in came_from:
-                segment = peek(segment_id)
+                segment = find(segment_id)
                 if segment is not None and segment.superseded_by is None:
                     came_from[segment_id] = origin
                     push(segment)
 
     def _follow(self, ids: Iterable[str], origin: str | None) -> None:
         """Reach what is named, as far as it is in the working tier and within the scope."""
-        came_from, peek, push = self.came_from, self.heap.peek, self.stack.append
+        came_from, find, push = self.came_from, self.find, self.stack.append
         young_only = self.young_only
         for segment_id in ids:
             if segment_id not in came_from:
-                segment = peek(segment_id)
+                segment = find(segment_id)
                 if segment is None or segment.tier != "working":
                     continue
                 if young_only and segment.generation == "old":
