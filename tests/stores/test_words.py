@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.stores.words import LONGEST_WORD, words
+from ctxgc.stores import words as module
+from ctxgc.stores.words import LONGEST_WORD, spaced, words
 
 
 @pytest.mark.parametrize(
@@ -41,3 +42,14 @@ def test_words_are_free_of_blanks_marks_and_what_databases_refuse(text: str) -> 
 @given(st.text(alphabet=st.characters(codec="ascii")))
 def test_what_is_written_small_is_found_in_capitals(text: str) -> None:
     assert set(words(text.lower())) <= set(words(text.lower().upper()))
+
+
+@given(st.text())
+def test_spaced_words_are_the_words_between_blanks(text: str) -> None:
+    assert spaced(text) == "".join(f" {word} " for word in words(text))
+
+
+def test_the_memory_for_words_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_KNOWN", 5)
+    assert words("a b c d e f g") == list("abcdefg")
+    assert len(module._known) == 0

@@ -23,7 +23,7 @@ import msgspec
 from ctxgc.errors import InputError
 from ctxgc.stores.base import SearchFilters
 from ctxgc.stores.scoring import Candidate, Scale, Scored, best
-from ctxgc.stores.words import words
+from ctxgc.stores.words import spaced, words
 
 CANDIDATES = 1_000
 COMMON = 10_000
@@ -84,8 +84,8 @@ def entry(doc: Mapping[str, Any], old: Entry | None = None) -> Entry:
     if old is not None and old.digest == digest:
         padded, length = old.words, old.length
     else:
-        found = [word for text in texts for word in words(text)]
-        padded, length = f" {'  '.join(found)} " if found else "", len(found)
+        padded = "".join(map(spaced, texts))
+        length = padded.count(" ") // 2
     marks = [mark(field, _shown(doc.get(field))) for field in _MARKED]
     marks += [mark("tag", tag) for tag in tags]
     return Entry(padded, length, frozenset(marks), _created(doc.get("created_at")), digest)
