@@ -21,6 +21,8 @@ from tests.requirements import requirement
 
 LONG = "\n".join(f"step {n}: wrote src/file_{n}.py, exit code {n}" for n in range(60))
 
+KEY = "sk-ant-api03-" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dF3gH5"
+
 both = pytest.mark.parametrize("mode", MODES)
 
 
@@ -107,12 +109,12 @@ def test_an_unknown_tool_is_an_error_of_the_protocol(mode: str) -> None:
 
 
 def test_a_bug_is_told_without_its_text_and_the_server_lives_on(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     service = make()
 
     def broken() -> Any:
-        raise RuntimeError("password=hunter2")
+        raise RuntimeError(f"api_key={KEY}")
 
     monkeypatch.setattr(service, "usage", broken)
 
@@ -124,7 +126,9 @@ def test_a_bug_is_told_without_its_text_and_the_server_lives_on(
 
     error = run(work)
     assert error["code"] == "ctxgc_error"
-    assert "hunter2" not in json.dumps(error)
+    assert KEY not in json.dumps(error)
+    assert "RuntimeError" in caplog.text
+    assert KEY not in caplog.text
 
 
 @both

@@ -85,7 +85,7 @@ def summarise(
         tried.append(f"{name}: {outcome.failure} {outcome.detail}".strip())
     raise SummarizerError(
         "no summary is shorter than the text",
-        hint="it is short already: stash it instead",
+        hint="give a summary of your own, or stash it instead",
         tried=tried,
     )
 

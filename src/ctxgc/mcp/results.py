@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterable, Sequence
+from traceback import format_exception
 from typing import Any, TypeVar
 
 import mcp_types as types
@@ -38,7 +39,7 @@ def failure(error: CtxgcError) -> types.CallToolResult:
 
 def crash(error: Exception) -> types.CallToolResult:
     """Return what a caller hears of an error that nobody foresaw: that it happened, and no more."""
-    log.error("a tool failed: %s", mask_text(repr(error)), exc_info=error)
+    log.error("a tool failed\n%s", mask_text("".join(format_exception(error))))
     return failure(
         CtxgcError("the server failed; nothing was changed", hint="see the server's log on stderr")
     )
