@@ -90,9 +90,11 @@ class Analysis:
         index = self.state.heap.index
         return self.scope != "minor" or segment_id in index.young or segment_id in index.touched_old
 
-    def cold(self, is_cold: Callable[[ContextSegment], bool]) -> list[ContextSegment]:
-        """Return the reachable segments for which this is true, lowest score first."""
-        found = [segment for segment in self._live if is_cold(segment)]
+    def cold(
+        self, is_cold: Callable[[ContextSegment], bool], min_tokens: int
+    ) -> list[ContextSegment]:
+        """Return the reachable segments of this size for which this is true, lowest score first."""
+        found = [s for s in self._live if (s.tokens or 0) >= min_tokens and is_cold(s)]
         if not found:
             return []
         return sorted(found, key=lambda segment: self.score(segment.segment_id))

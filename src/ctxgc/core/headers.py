@@ -6,7 +6,7 @@ made before it is refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from datetime import datetime
 
 from msgspec.structs import force_setattr
@@ -45,13 +45,12 @@ class Headers:
         """Return a segment, or None when no segment has this id."""
         return self._segments.get(segment_id)
 
-    def finder(self) -> Callable[[str], ContextSegment | None]:
-        """Return what `peek` does, at the speed of a look-up: for walks over many segments.
-
-        The fields that name links are up to date until the next link is made or cut.
-        """
-        self._write_all_links()
-        return self._segments.get
+    @property
+    def by_id(self) -> Mapping[str, ContextSegment]:
+        """All segments by their id, with their present headers: for reading only, and for many."""
+        for segment_id in tuple(self._relinked):
+            self._write_links(self._segments[segment_id])
+        return self._segments
 
     def touch(self, segment_id: str, now: datetime | None = None) -> None:
         """Note that a segment was used at this step, and at this time if one is given."""
@@ -151,10 +150,6 @@ class Headers:
             force_setattr(segment, "pinned", pinned)
             self.index.recent.watch(segment)
             self.version += 1
-
-    def _write_all_links(self) -> None:
-        for segment_id in tuple(self._relinked):
-            self._write_links(self._segments[segment_id])
 
     def _write_links(self, segment: ContextSegment) -> None:
         """Bring the fields that name links up to date with the links made and cut since."""

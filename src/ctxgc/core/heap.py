@@ -51,8 +51,7 @@ class Heap(Headers):
         return segment_id in self._segments
 
     def __iter__(self) -> Iterator[ContextSegment]:
-        self._write_all_links()
-        return iter(self._segments.values())
+        return iter(self.by_id.values())
 
     @property
     def references(self) -> dict[str, set[str]]:

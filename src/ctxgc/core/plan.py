@@ -113,7 +113,7 @@ def assemble(
     stubs: Mapping[str, str] | None = None,
 ) -> PruningPlan:
     """Return the plan that does what the chosen candidates propose."""
-    freed = sum(candidate.freed for candidate in chosen)
+    freed = sum([candidate.freed for candidate in chosen])
     short = max(0, (target_tokens or 0) - freed)
     groups: dict[Action, list[str]] = {action: [] for action in ACTIONS}
     for candidate in chosen:
@@ -139,7 +139,7 @@ def assemble(
 def _summary(
     chosen: list[PruningCandidate], freed: int, target_tokens: int | None, short: int
 ) -> str:
-    garbage = sum(not candidate.reachable for candidate in chosen)
+    garbage = sum([not candidate.reachable for candidate in chosen])
     parts = [f"{len(chosen)} segments leave and free {freed} tokens"]
     parts.append(f"{garbage} unreachable, {len(chosen) - garbage} reachable with low scores")
     if target_tokens is not None:
@@ -170,7 +170,8 @@ _HOW = {
 
 def age_text(seconds: float) -> str:
     """Return a time span in its largest whole unit: `40 s`, `3 h`, `2 d`."""
-    for unit, length in (("d", 86_400), ("h", 3600), ("min", 60)):
-        if seconds >= length:
-            return f"{int(seconds // length)} {unit}"
-    return f"{max(0, int(seconds))} s"
+    if seconds >= 86_400:
+        return f"{int(seconds // 86_400)} d"
+    if seconds >= 3600:
+        return f"{int(seconds // 3600)} h"
+    return f"{int(seconds // 60)} min" if seconds >= 60 else f"{max(0, int(seconds))} s"

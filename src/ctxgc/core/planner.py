@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 
 from ctxgc.core.analysis import Analysis
 from ctxgc.core.bonds import bond_of
@@ -20,9 +21,13 @@ class Planner:
         self._analysis = analysis
         self._options = options
         self._heap = analysis.state.heap
+        self._now = analysis.state.now
+        self._by_id = self._heap.by_id
+        self._groups = self._heap.bonds.groups
         self._shrinker = Shrinker(self._heap, options)
         self._bonds: dict[str, tuple[str, ...]] = {}
-        self._bonded: dict[str, PruningCandidate] = {}
+        self._partners: dict[str, PruningCandidate] = {}
+        """The garbage that was made with a partner of its bond and is still to have its own turn."""
 
     def plan(self, need: int | None) -> PruningPlan:
         """Return the plan that frees `need` tokens, or all garbage when no need is given."""
@@ -57,29 +62,38 @@ class Planner:
 
     def garbage(self) -> Iterator[PruningCandidate]:
         """Yield what the roots do not reach, first to go first."""
-        return map(self._gone, self._analysis.garbage)
+        partners = self._partners
+        scored = zip(self._analysis.garbage, self._analysis.garbage_scores, strict=True)
+        for segment, score in scored:
+            if segment.segment_id not in partners:
+                self._make_garbage(segment, score)
+            yield partners.pop(segment.segment_id)
+
+    def _make_garbage(self, segment: ContextSegment, score: float) -> None:
+        """Make a candidate with all of its bond: who lives and dies with garbage is garbage."""
+        members, stale = self._members(segment), segment.superseded_by is not None
+        bond = tuple([member.segment_id for member in members])
+        action: Action = "delete" if self._may_delete(members) else "stash"
+        for member in members:
+            # The scores of a bond are levelled, those of the superseded apart from the others.
+            levelled = (member.superseded_by is not None) is stale
+            worth = score if levelled else self._analysis.score(member.segment_id)
+            made = self._make(member, action, member.tokens or 0, worth, bond, live=False)
+            self._partners[member.segment_id] = made
 
     def _find(self, segment_id: str) -> PruningCandidate | None:
-        if not self._analysis.may_leave(segment_id):
-            return None
+        known = self._partners.get(segment_id)
+        if known is not None or not self._analysis.may_leave(segment_id):
+            return known
         segment = self._heap.get(segment_id)
-        return self._stash(segment) if self._analysis.is_live(segment) else self._gone(segment)
+        if self._analysis.is_live(segment):
+            return self._stash(segment)
+        self._make_garbage(segment, self._analysis.score(segment_id))
+        return self._partners[segment_id]
 
-    def _gone(self, segment: ContextSegment) -> PruningCandidate:
-        """Garbage is asked for by itself and again by each partner of its bond: it is made once."""
-        known = self._bonded.get(segment.segment_id)
-        if known is None:
-            action: Action = "delete" if self._may_delete(segment) else "stash"
-            known = self._make(segment, action, segment.tokens or 0, live=False)
-            if len(known.bond) > 1:
-                self._bonded[segment.segment_id] = known
-        return known
-
-    def _may_delete(self, segment: ContextSegment) -> bool:
+    def _may_delete(self, bond: list[ContextSegment]) -> bool:
         policies = self._options.delete_policies
-        if not policies:
-            return False
-        return all(self._heap.get(member).policy in policies for member in self._bond(segment))
+        return bool(policies) and all(member.policy in policies for member in bond)
 
     def _kindest(self, segment: ContextSegment) -> list[PruningCandidate]:
         """Return what can be made smaller in a live segment's bond; else the segment, to be stashed."""
@@ -89,18 +103,28 @@ class Planner:
             found = self._shrinker.shrink(member)
             if found is not None:
                 self._shrinker.leaving.add(member.segment_id)
-                smaller.append(self._make(member, found.action, found.freed, live=True))
+                smaller.append(self._make_live(member, found.action, found.freed))
         return smaller or [self._stash(segment)]
 
     def _stash(self, segment: ContextSegment) -> PruningCandidate:
         self._shrinker.leaving.add(segment.segment_id)
-        return self._make(segment, "stash", segment.tokens or 0, live=True)
+        return self._make_live(segment, "stash", segment.tokens or 0)
+
+    def _make_live(self, segment: ContextSegment, action: Action, freed: int) -> PruningCandidate:
+        score = self._analysis.score(segment.segment_id)
+        return self._make(segment, action, freed, score, self._bond(segment), live=True)
 
     def _make(
-        self, segment: ContextSegment, action: Action, freed: int, *, live: bool
+        self,
+        segment: ContextSegment,
+        action: Action,
+        freed: int,
+        score: float,
+        bond: tuple[str, ...],
+        *,
+        live: bool,
     ) -> PruningCandidate:
-        age = (self._analysis.state.now - segment.created_at).total_seconds()
-        score = self._analysis.score(segment.segment_id)
+        age = (self._now - segment.created_at).total_seconds()
         return PruningCandidate(
             segment_id=segment.segment_id,
             score=score,
@@ -112,7 +136,7 @@ class Planner:
             reachable=live,
             superseded=segment.superseded_by is not None,
             freed=freed,
-            bond=self._bond(segment),
+            bond=bond,
         )
 
     def _bond(self, segment: ContextSegment) -> tuple[str, ...]:
@@ -121,14 +145,19 @@ class Planner:
             return (segment.segment_id,)
         known = self._bonds.get(bond)
         if known is None:
-            members = sorted(map(self._heap.get, self._heap.bonds.groups[bond]), key=_position)
-            known = self._bonds[bond] = tuple(member.segment_id for member in members)
+            known = tuple([member.segment_id for member in self._members(segment)])
+            self._bonds[bond] = known
         return known
+
+    def _members(self, segment: ContextSegment) -> list[ContextSegment]:
+        bond = bond_of(segment)
+        if bond is None:
+            return [segment]
+        return sorted([self._by_id[m] for m in self._groups[bond]], key=attrgetter("position"))
 
     def _proposals(self, taken: dict[str, Action]) -> list[PruningCandidate]:
         """Reachable, long and cold: cold but important, so worth a summary."""
-        verbose, may_compress = self._options.verbose_tokens, self._shrinker.may_compress
-        cold = self._analysis.cold(lambda s: (s.tokens or 0) >= verbose and may_compress(s))
+        cold = self._analysis.cold(self._shrinker.may_compress, self._options.verbose_tokens)
         return [self._proposal(segment) for segment in cold if segment.segment_id not in taken]
 
     def _proposal(self, segment: ContextSegment) -> PruningCandidate:
@@ -140,13 +169,9 @@ class Planner:
             tokens=tokens,
             reason=f"cold but important: {tokens} tokens, reachable, untouched for {idle} steps",
             type=segment.type,
-            age=(self._analysis.state.now - segment.created_at).total_seconds(),
+            age=(self._now - segment.created_at).total_seconds(),
             action="compress",
             reachable=True,
             freed=tokens - int(tokens * self._options.compress_ratio),
             bond=self._bond(segment),
         )
-
-
-def _position(segment: ContextSegment) -> int:
-    return segment.position

@@ -69,7 +69,8 @@ def _take(chosen: dict[str, PruningCandidate], leaving: list[PruningCandidate]) 
     gain = sum([candidate.freed for candidate in leaving]) - sum(before)
     # What a root reaches does not leave for nothing.
     if gain or not any(candidate.reachable for candidate in leaving):
-        chosen.update((candidate.segment_id, candidate) for candidate in leaving)
+        for candidate in leaving:
+            chosen[candidate.segment_id] = candidate
     return gain
 
 
@@ -84,20 +85,20 @@ def _give_back(chosen: list[PruningCandidate], surplus: int) -> list[PruningCand
 
     Garbage is given back only when nothing reachable has to leave.
     """
-    smallest = min((candidate.freed for candidate in chosen if candidate.freed), default=0)
-    if surplus < max(1, smallest):
-        return chosen
     sizes = _sizes(chosen)
+    smallest = min([size for size in sizes.values() if size], default=0)
     kept_after_all: set[str] = set()
     live_leaves = False
     for candidate in reversed(chosen):
-        unit = _unit(candidate)
-        if live_leaves and not candidate.reachable:
+        if surplus < max(1, smallest) or (live_leaves and not candidate.reachable):
             break
+        unit = _unit(candidate)
         if unit not in kept_after_all and 0 < sizes[unit] <= surplus:
             surplus -= sizes[unit]
             kept_after_all.add(unit)
         live_leaves = live_leaves or (candidate.reachable and unit not in kept_after_all)
+    if not kept_after_all:
+        return chosen
     return [candidate for candidate in chosen if _unit(candidate) not in kept_after_all]
 
 
