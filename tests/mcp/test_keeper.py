@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,20 @@ def test_two_servers_on_one_store_see_each_other_at_once(tmp_path: Path) -> None
         put((one, two)[number % 2], log(number))
     assert _seen(one) == _seen(two)
     assert one.usage()["segments"]["working"]["segments"] == 6
+
+
+def test_two_servers_that_write_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
+    url = f"json:{tmp_path / 'store.json'}"
+    services = [make(url), make(url)]
+
+    def write(place: int) -> list[str]:
+        return [put(services[place], log(100 * place + number))[0] for number in range(15)]
+
+    with ThreadPoolExecutor(2) as pool:
+        ids = [segment_id for found in pool.map(write, range(2)) for segment_id in found]
+    assert len(set(ids)) == 30
+    assert _seen(services[0]) == _seen(services[1])
+    assert services[0].usage()["segments"]["working"]["segments"] == 30
 
 
 class Racing(MemoryStore):
