@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 Growth = tuple[int, int]
 
+# Once per group of marks; for none an empty array would do, but Postgres reads the whole index for it.
+_MARKED = "AND e.marks && %s "
+
 
 def write(
     db: Connection[Any], session_id: str, writes: Sequence[Prepared], expect: int | None
@@ -141,7 +144,7 @@ class PostgresSource:
     def __init__(self, db: Connection[Any], sid: int | None) -> None:
         self._db = db
         self._sid = sid
-        self._marks = [] if sid is None else [session_mark(sid)]
+        self._groups = [] if sid is None else [[session_mark(sid)]]
 
     def size(self) -> tuple[int, int]:
         """Return how many segments there are, and how many words they have together."""
@@ -157,25 +160,24 @@ class PostgresSource:
         """Return how many segments have a word, at most `COMMON`."""
         (count,) = _one(
             self._db,
-            """SELECT count(*) FROM (SELECT FROM ctxgc.entries
-               WHERE terms @> %s AND marks @> %s LIMIT %s) AS found""",
-            ([word], self._marks, COMMON),
+            f"""SELECT count(*) FROM (SELECT FROM ctxgc.entries e
+                WHERE e.terms @> %s {_MARKED * len(self._groups)} LIMIT %s) AS found""".encode(),  # noqa: S608 (the text is fixed but for its length)
+            ([word], *self._groups, COMMON),
         )
         return int(count)
 
     def newest(self, asked: Query) -> list[Candidate]:
         """Return the newest candidates that have all words and pass the filters."""
-        groups = [list(group) for group in asked.marks]
+        groups = [*self._groups, *map(list, asked.marks)]
         rows = self._db.execute(
             f"""SELECT s.session_id, e.key, e.length, e.words
                 FROM ctxgc.entries e JOIN ctxgc.sessions s USING (sid)
-                WHERE e.terms @> %s AND e.marks @> %s {"AND e.marks && %s " * len(groups)}
+                WHERE e.terms @> %s {_MARKED * len(groups)}
                 AND (%s::bigint IS NULL OR e.created >= %s)
                 AND (%s::bigint IS NULL OR e.created <= %s)
                 ORDER BY e.seq DESC LIMIT %s""".encode(),  # noqa: S608 (the text is fixed but for its length)
             (
                 list(asked.words),
-                self._marks,
                 *groups,
                 asked.after,
                 asked.after,
