@@ -11,7 +11,9 @@ from tests.requirements import requirement
 
 
 def test_a_segment_holds_its_topic_its_tags_and_the_cards_of_its_file() -> None:
-    made = seg("a", topic_id="t", tags=["x", "ref:b", "secret:npm"], file_path="f.py", line_range=(60, 130))
+    made = seg(
+        "a", topic_id="t", tags=["x", "ref:b", "secret:npm"], file_path="f.py", line_range=(60, 130)
+    )
     assert keys_of(made) == [
         ("topic", "t", WHOLE),
         ("tag", "x", WHOLE),
