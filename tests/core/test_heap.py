@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from ctxgc.core.admission import rough_tokens
 from ctxgc.core.codec import heap_from_json, heap_to_json
-from ctxgc.core.heap import Heap, rough_tokens
+from ctxgc.core.heap import Heap
 from ctxgc.core.ledger import Amount
 from ctxgc.core.mark import mark
 from ctxgc.core.segment import ContextSegment

@@ -12,7 +12,7 @@ from copy import copy
 
 from msgspec.structs import force_setattr
 
-from ctxgc.core.admission import admit, taken, unknown
+from ctxgc.core.admission import admit, rough_tokens, taken, unknown
 from ctxgc.core.bonds import Bonds
 from ctxgc.core.headers import Headers
 from ctxgc.core.keys import KeyIndex
@@ -20,11 +20,6 @@ from ctxgc.core.ledger import Ledger
 from ctxgc.core.mentions import Mentions
 from ctxgc.core.recent import Recent
 from ctxgc.core.segment import ContextSegment, Tier, explicit_references
-
-
-def rough_tokens(text: str) -> int:
-    """Return a quarter of the characters, rounded up: what a heap uses when it is given no counter."""
-    return (len(text) + 3) // 4
 
 
 class Heap(Headers):

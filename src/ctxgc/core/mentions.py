@@ -21,16 +21,21 @@ _WHOLE = lcm(*range(1, RARE + 1))
 
 
 class Mentions:
-    """An index from rare identifiers to the working segments that hold them, oldest first."""
+    """An index from rare identifiers to the working segments that hold them, oldest first.
 
-    __slots__ = ("_common", "_holders")
+    Those that leave are taken out before the next question, all at once: many leave together.
+    """
+
+    __slots__ = ("_common", "_holders", "_leaving")
 
     def __init__(self) -> None:
         self._holders: dict[str, tuple[str, ...]] = {}
         self._common: dict[str, None] = {}
+        self._leaving: dict[str, str] = {}
 
     def add(self, segment_id: str, text: str) -> list[str]:
         """Enter a text and return whom it mentions: at most `MAX_TOUCHED` holders of its rare names."""
+        self._settle()
         holders = self._holders
         mentioned: dict[str, None] = {}
         for identifier in identifiers(text):
@@ -48,21 +53,17 @@ class Mentions:
 
     def discard(self, segment_id: str, text: str) -> None:
         """Take a segment out from under the identifiers of its text."""
-        for identifier in identifiers(text):
-            known = self._holders.get(identifier)
-            if known and segment_id in known:
-                rest = tuple(holder for holder in known if holder != segment_id)
-                if rest:
-                    self._holders[identifier] = rest
-                else:
-                    del self._holders[identifier]
+        self._leaving[segment_id] = text
 
     def holders(self, identifier: str) -> tuple[str, ...]:
         """Return who holds an identifier; empty when nobody does or it is common."""
+        if self._leaving:
+            self._settle()
         return self._holders.get(identifier, _COMMON)
 
     def is_common(self, identifier: str) -> bool:
         """Tell whether so many segments held an identifier that it links nobody."""
+        self._settle()
         return self._holders.get(identifier) == _COMMON
 
     def common(self) -> list[str]:
@@ -71,6 +72,7 @@ class Mentions:
 
     def restate_common(self, names: Iterable[str]) -> None:
         """Take these for common, and forget their holders."""
+        self._settle()
         common = dict.fromkeys(names)
         self._common.update(common)
         self._holders.update(dict.fromkeys(common, _COMMON))
@@ -80,6 +82,7 @@ class Mentions:
 
         An identifier with n holders ties each of them by 1/n. The weights are at most 1.
         """
+        self._settle()
         live = held if isinstance(held, (set, frozenset)) else frozenset(held)
         shares: dict[str, int] = {}
         for holders in self._holders.values():
@@ -89,3 +92,24 @@ class Mentions:
             for holder in holders:
                 shares[holder] = shares.get(holder, 0) + share
         return {holder: min(share / _WHOLE, 1.0) for holder, share in shares.items()}
+
+    def _settle(self) -> None:
+        """Take those out that left, by their texts or, when that is less to read, by all names."""
+        leaving, self._leaving = self._leaving, {}
+        if not leaving:
+            return
+        if sum(map(len, leaving.values())) < len(self._holders):
+            names: Iterable[str] = dict.fromkeys(
+                n for t in leaving.values() for n in identifiers(t)
+            )
+        else:
+            gone = leaving.keys()
+            names = [n for n, held in self._holders.items() if not gone.isdisjoint(held)]
+        for name in names:
+            self._keep(name, [h for h in self._holders.get(name, ()) if h not in leaving])
+
+    def _keep(self, name: str, rest: list[str]) -> None:
+        if rest:
+            self._holders[name] = tuple(rest)
+        elif self._holders.get(name):
+            del self._holders[name]

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ctxgc.core.heap import rough_tokens
+from ctxgc.core.admission import rough_tokens
 from ctxgc.core.recent import is_request
 from ctxgc.core.segment import ContextSegment, checked_time
 from ctxgc.errors import InputError

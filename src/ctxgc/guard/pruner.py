@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ctxgc.config import GCConfig
-from ctxgc.core.heap import rough_tokens
+from ctxgc.core.admission import rough_tokens
 from ctxgc.core.segment import ContextSegment, utc_now
 from ctxgc.errors import InputError, ShortfallError
 from ctxgc.guard.content import ContentItem, Count, item_from_segment, items_from_context
