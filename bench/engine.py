@@ -18,6 +18,7 @@ from pathlib import Path
 import msgspec
 
 from bench.engine_case import Case, Result, measure
+from bench.tables import duration, print_table
 
 SMALL = Case(1_000, 32, 100)
 WIDE = Case(10_000, 200, 7)
@@ -75,7 +76,7 @@ def _judge_small(result: Result) -> Iterator[tuple[str, bool]]:
 
 
 def _judge_wide(result: Result) -> Iterator[tuple[str, bool]]:
-    took = f"{_duration(result.total)} (at most 150 ms)"
+    took = f"{duration(result.total)} (at most 150 ms)"
     yield f"10,000 segments / 2M tokens: one analysis in {took}", result.total <= 0.150
 
 
@@ -94,9 +95,7 @@ _JUDGES: tuple[tuple[Case, Callable[[Result], Iterator[tuple[str, bool]]]], ...]
 
 def _print_table(results: list[Result]) -> None:
     rows = [HEADER, *(_row(result, _smaller(result, results)) for result in results)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADER))]
-    for row in rows:
-        print("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)))
+    print_table(rows)
 
 
 def _smaller(result: Result, results: list[Result]) -> Result | None:
@@ -111,20 +110,13 @@ def _row(result: Result, smaller: Result | None) -> tuple[str, ...]:
     return (
         f"{result.case.segments:,}",
         f"{result.tokens:,}",
-        _duration(result.ingest),
-        _duration(result.ingest / result.case.segments),
-        *map(_duration, phases),
+        duration(result.ingest),
+        duration(result.ingest / result.case.segments),
+        *map(duration, phases),
         "" if smaller is None else f"x{result.total / smaller.total:.1f}",
         _size(result.heap_bytes),
         _size(result.peak_bytes),
     )
-
-
-def _duration(seconds: float) -> str:
-    for unit, length in (("s", 1.0), ("ms", 1e-3)):
-        if seconds >= length:
-            return f"{seconds / length:.1f} {unit}"
-    return f"{seconds * 1e6:.0f} us"
 
 
 def _size(count: int) -> str:

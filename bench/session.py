@@ -1,0 +1,106 @@
+"""What a session costs beside an agent's requests, what a collection takes, and what others take.
+
+python -m bench.session            all sizes, beside LangChain and Microsoft's agent-framework
+python -m bench.session --quick    small sizes, without the others
+
+The others are installed into an environment of their own on the first run (see `bench.peers`).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from bench.peers import Peer, PeersMissingError, measure_peers
+from bench.session_case import (
+    QuarterCounter,
+    Requests,
+    history,
+    measure_collection,
+    measure_requests,
+)
+from bench.tables import duration, print_table
+
+GROWTH = (250, 500, 1_000, 2_000, 4_000)
+BESIDE_PEERS = (250, 500, 1_000, 2_000)
+COLLECTED = 10_000
+STRATEGIES = ("gc_mark_sweep", "gc_budget", "gc_truncate")
+MOST_PER_REQUEST = 0.002
+MOST_PER_COLLECTION = 0.5
+
+
+def main(arguments: list[str]) -> int:
+    """Run the benchmark and print what was found."""
+    quick = "--quick" in arguments
+    requests = [measure_requests(size) for size in (GROWTH[:2] if quick else GROWTH)]
+    _print_requests(requests)
+    size = 500 if quick else COLLECTED
+    collections = {name: measure_collection(size, name) for name in STRATEGIES}
+    _print_collections(size, collections)
+    _print_beside_peers(BESIDE_PEERS[:1] if quick else BESIDE_PEERS, quick=quick)
+    for line, met in targets(requests, size, collections):
+        print(f"{'met    ' if met else 'NOT MET'}  {line}")
+    return 0
+
+
+def targets(
+    requests: Sequence[Requests], size: int, collections: dict[str, float]
+) -> Iterator[tuple[str, bool]]:
+    """Yield each target in words, with what was measured and whether that meets it."""
+    for found in requests:
+        if found.messages == 2_000:
+            took = found.beyond_counting
+            line = f"2,000 messages: append + messages() add {took * 1e3:.2f} ms (at most 2 ms)"
+            yield line, took < MOST_PER_REQUEST
+    for name, took in collections.items():
+        line = f"{size:,} messages: {name} collects in {took:.2f} s (at most 0.5 s)"
+        yield line, took < MOST_PER_COLLECTION
+
+
+def _print_requests(requests: Sequence[Requests]) -> None:
+    print("Beside each request, when nothing is due (append one message, ask for the view):")
+    rows: list[tuple[str, ...]] = [
+        ("messages", "append", "of it counting", "messages()", "beyond counting")
+    ]
+    for found in requests:
+        times = (found.append, found.counting, found.view, found.beyond_counting)
+        rows.append((f"{found.messages:,}", *map(duration, times)))
+    print_table(rows, names=True)
+
+
+def _print_collections(size: int, collections: dict[str, float]) -> None:
+    print(f"\nOne full collection of {size:,} messages, down to 60%:")
+    print_table([(name, duration(took)) for name, took in collections.items()], names=True)
+
+
+def _print_beside_peers(sizes: Sequence[int], *, quick: bool) -> None:
+    print("\nOne compaction of the same history to 60% of its tokens, all counting alike:")
+    header = ("", *(f"{size:,}" for size in sizes), "growth per doubling", "times ours")
+    ours = {
+        name: [measure_collection(size, name, counter=QuarterCounter()) for size in sizes]
+        for name in STRATEGIES
+    }
+    base = ours["gc_mark_sweep"][-1]
+    rows = [header, *(_row(f"ctxgc {name}", times, base) for name, times in ours.items())]
+    try:
+        peers = {} if quick else measure_peers([history(size) for size in sizes], runs=3)
+    except PeersMissingError as missing:
+        peers = {}
+        rows.append((f"others: not measured ({missing})", *[""] * (len(header) - 1)))
+    rows += [_row(_title(name, peer), peer.seconds, base) for name, peer in peers.items()]
+    print_table(rows, names=True)
+    print()
+
+
+def _title(name: str, peer: Peer) -> str:
+    return f"{name} ({peer.version})"
+
+
+def _row(name: str, times: Sequence[float], base: float) -> tuple[str, ...]:
+    growth = " ".join(f"x{later / earlier:.1f}" for earlier, later in pairwise(times))
+    return (name, *map(duration, times), growth, f"{times[-1] / base:.1f}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

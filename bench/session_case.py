@@ -1,0 +1,112 @@
+"""What a session takes on an invented agent's history: beside each request, and for a collection.
+
+Times are seconds of this process on the processor; the store is the one that forgets, so that they are
+those of the session and not of a disk. `beyond counting` is what is left without the tokenizer's share,
+which is measured by counting the same messages once more.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from statistics import median
+from time import process_time
+from typing import Any
+
+import msgspec
+
+from ctxgc import Session
+from ctxgc.testing import make_session
+from ctxgc.tokens import TokenCounter, counter_for
+from ctxgc.tokens.messages import message_tokens
+from ctxgc.wire import parse
+
+Json = dict[str, Any]
+
+ROOMY = 10**9
+
+
+class QuarterCounter:
+    """One token for four characters, as the peers count."""
+
+    name = "quarter"
+    exact = False
+
+    def count(self, text: str) -> int:
+        """Return the number of tokens in `text`."""
+        return (len(text) + 3) // 4
+
+
+class Requests(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds for each message beyond a history of this size, when nothing is due."""
+
+    messages: int
+    append: float
+    view: float
+    counting: float
+
+    @property
+    def beyond_counting(self) -> float:
+        """What a session adds to one message in and one view out."""
+        return self.append - self.counting + self.view
+
+
+def history(messages: int) -> list[Json]:
+    """Return the history that everything here is measured on."""
+    return make_session(seed=7, messages=messages).messages
+
+
+def measure_requests(size: int, more: int = 200) -> Requests:
+    """Append messages one by one to a history of `size` and ask for the view after each."""
+    messages = history(size + more)
+    session = Session(ROOMY, store="memory:")
+    session.extend(messages[:size])
+    appends, views = [], []
+    gc.disable()
+    for place, message in enumerate(messages[size:], size):
+        appends.append(_timed(session.append, message))
+        if not _waits(messages[place - 20 : place + 1]):
+            views.append(_timed(session.messages))
+    gc.enable()
+    counting = _counting(messages[size:])
+    return Requests(messages=size, append=median(appends), view=median(views), counting=counting)
+
+
+def measure_collection(
+    size: int, plugin: str, runs: int = 3, counter: TokenCounter | None = None
+) -> float:
+    """Return the seconds of one full collection of a history, from its size to 60% of it."""
+    messages = history(size)
+    return median(_collection(messages, plugin, counter) for _ in range(runs))
+
+
+def _collection(messages: list[Json], plugin: str, counter: TokenCounter | None) -> float:
+    session = Session(ROOMY, store="memory:", plugin=plugin, counter=counter)
+    session.extend(messages)
+    session.flush()  # an agent's messages are stored one by one, long before they are collected
+    target = int(session.usage().total_tokens * 0.6)
+    gc.collect()
+    gc.freeze()  # as in `bench.engine_case`: Python's own collector would look at the heap each time
+    seconds = _timed(session.collect, target)
+    gc.unfreeze()
+    if session.gc_history[-1].shortfall:
+        raise AssertionError(f"{plugin} stayed {session.gc_history[-1].shortfall} tokens short")
+    return seconds
+
+
+def _waits(messages: list[Json]) -> bool:
+    """Tell whether a tool call has no result yet; no batch is longer than what is looked at."""
+    calls = {call["id"] for message in messages for call in message.get("tool_calls", ())}
+    return not calls.issubset(message.get("tool_call_id") for message in messages)
+
+
+def _counting(messages: list[Json]) -> float:
+    counter = counter_for(None)
+    parsed = [parse(message, "openai") for message in messages]
+    return median(_timed(message_tokens, each, counter) for each in parsed)
+
+
+def _timed(work: Callable[..., object], *arguments: object) -> float:
+    start = process_time()
+    work(*arguments)
+    return process_time() - start
