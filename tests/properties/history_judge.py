@@ -39,6 +39,7 @@ class Snapshot:
     def __init__(self, session: Session) -> None:
         history = session.history
         self.total = session.budget.total_tokens()
+        self.collections = sum(bool(result.removal_list) for result in session.gc_history)
         self.ids = [message.message_id for message in history]
         self.rows = {message.message_id: _row(message) for message in history}
         self.users = [m.message_id for m in history if _asks(m)]
@@ -62,7 +63,6 @@ class Judge:
         self.texts: dict[str, tuple[str, str]] = {}
         self.kept: set[str] = set()
         self.held: dict[str, int] = {}
-        self.applied = 0
         self.seen: Counter[str] = Counter()
 
     # -- what came in -------------------------------------------------------------------------------
@@ -108,7 +108,6 @@ class Judge:
         _claim(result.shortfall == short, f"shortfall {result.shortfall}, in truth {short}")
         self._roots_stayed(before, after)
         self._removals_are_exact(before, after, result)
-        self.applied += after.rows != before.rows
         self.sound()
         self._count(before, after, short)
 
@@ -116,7 +115,6 @@ class Judge:
         """Judge what the guard made of a view before a request: several collections, or a recovery."""
         after = Snapshot(self._session)
         self._roots_stayed(before, after)
-        self.applied += after.rows != before.rows
         self.sound()
 
     def sent(self, now: Snapshot, messages: list[Json]) -> None:
@@ -134,7 +132,7 @@ class Judge:
 
     def _roots_stayed(self, before: Snapshot, after: Snapshot) -> None:
         asked = [i for i in before.users if i in self.came_in]
-        held = {i for i, until in self.held.items() if until > self.applied}
+        held = {i for i, until in self.held.items() if until > before.collections}
         roots = {
             *before.instructions,
             *asked[:1],
@@ -161,7 +159,8 @@ class Judge:
 
     def hold_ended(self) -> bool:
         """Tell whether a recalled message lost its protection by the last collection."""
-        return self.applied in self.held.values()
+        workings = self._session._w
+        return workings.collections in workings.held_until.values()
 
     def repeated(self, before: Snapshot, result: GCResult | None) -> None:
         """Judge that a collection right after another one found nothing."""
@@ -196,7 +195,7 @@ class Judge:
         _claim(self._session.recall(segment_id).text == text, f"recall changed {text!r}")
         row = Snapshot(self._session).rows.get(message_id)
         _claim(row == self.came_in[message_id], f"a recall brought back {row}")
-        self.held[message_id] = self.applied + hold
+        self.held[message_id] = Snapshot(self._session).collections + hold
         self.seen["recalls"] += 1
         self.sound()
 
@@ -205,7 +204,6 @@ class Judge:
         self._session.undo()
         after = Snapshot(self._session)
         _claim((after.ids, after.rows) == (before.ids, before.rows), "undo gave another view")
-        self.applied -= 1
         self.seen["undos"] += 1
         self.sound()
 

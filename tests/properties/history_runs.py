@@ -82,12 +82,12 @@ def _collect(session: Session, judge: Judge, step: Step) -> None:
         _send(session, judge)
         return
     run = session.collect if step.how == "collect" else session.relieve
-    before, applied = Snapshot(session), judge.applied
+    before = Snapshot(session)
     judge.collected(before, run(step.target), _target(session, step))
     if not judge.hold_ended():
         settled = Snapshot(session)
         judge.repeated(settled, run(step.target))
-    if step.undoes and judge.applied > applied:
+    if step.undoes and Snapshot(session).collections > before.collections:
         judge.undone(before)
 
 
