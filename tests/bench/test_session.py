@@ -35,7 +35,7 @@ def test_requests_are_measured_without_the_time_of_counting() -> None:
 
 
 def test_a_collection_that_was_measured_met_its_target() -> None:
-    assert measure_collection(60, "gc_truncate", runs=1) > 0
+    assert measure_collection(400, "gc_truncate", runs=1) > 0
 
 
 def test_a_fast_session_meets_every_target() -> None:
