@@ -56,8 +56,10 @@ class Analysis:
         self.marks = marks
         self.scorer = scorer
         self.context = context
-        self._live, superseded, other = _sorted_out(self)
-        first, then = self._by_score(superseded), self._by_score(other)
+        self._in_scope = in_scope(state.heap, scope)
+        loose = self._loose()
+        first = self._by_score([s for s in loose if s.superseded_by is not None])
+        then = self._by_score([s for s in loose if s.superseded_by is None])
         self.garbage = [*first.segments, *then.segments]
         self.garbage_scores = [*first.scores, *then.scores]
 
@@ -94,7 +96,8 @@ class Analysis:
         self, is_cold: Callable[[ContextSegment], bool], min_tokens: int
     ) -> list[ContextSegment]:
         """Return the reachable segments of this size for which this is true, lowest score first."""
-        found = [s for s in self._live if (s.tokens or 0) >= min_tokens and is_cold(s)]
+        large = [s for s in self._in_scope if (s.tokens or 0) >= min_tokens]
+        found = [s for s in large if self._is_spared(s) and is_cold(s)]
         if not found:
             return []
         return sorted(found, key=lambda segment: self.score(segment.segment_id))
@@ -105,9 +108,20 @@ class Analysis:
             return True
         return segment.segment_id in self.marks.came_from
 
+    def _is_spared(self, segment: ContextSegment) -> bool:
+        """Tell whether a segment is reachable without being a root."""
+        return self.is_live(segment) and segment.segment_id not in self.roots
+
+    def _loose(self) -> list[ContextSegment]:
+        """Return what no root reaches, in order of arrival."""
+        # Asked a million times, a set answers in half the time of the dict with the ways.
+        reached = frozenset(self.marks.came_from)
+        loose = [s for s in self._in_scope if s.segment_id not in reached]
+        return loose if self.scope == "major" else [s for s in loose if s.generation == "young"]
+
     @cached_property
     def _ranked_live(self) -> _Ranked:
-        return self._by_score(self._live)
+        return self._by_score([s for s in self._in_scope if self._is_spared(s)])
 
     @cached_property
     def _garbage_scores(self) -> dict[str, float]:
@@ -162,24 +176,6 @@ def analyze(state: GCState, options: EngineOptions, scope: Scope = "major") -> A
         soft=state.heap.mentions.soft_weights(roots),
     )
     return Analysis(state, scope, roots=roots, marks=marks, scorer=scorer, context=context)
-
-
-def _sorted_out(analysis: Analysis) -> tuple[list[ContextSegment], ...]:
-    """Return what may leave, in order of arrival: the live, the superseded and the other garbage."""
-    live: list[ContextSegment] = []
-    superseded: list[ContextSegment] = []
-    garbage: list[ContextSegment] = []
-    roots, reached, minor = analysis.roots, analysis.marks.came_from, analysis.scope == "minor"
-    for segment in in_scope(analysis.state.heap, analysis.scope):
-        segment_id = segment.segment_id
-        if segment_id in reached or (minor and segment.generation == "old"):
-            if segment_id not in roots:
-                live.append(segment)
-        elif segment.superseded_by is None:
-            garbage.append(segment)
-        else:
-            superseded.append(segment)
-    return live, superseded, garbage
 
 
 def _by_id(segments: list[ContextSegment], scores: list[float]) -> dict[str, float]:

@@ -154,10 +154,14 @@ def default_values(context: ScoreContext, weights: Weights) -> ValuesOf:
             idle, since_creation = ages(segment)
         else:
             idle, since_creation = step - segment.last_touched_step, step - segment.created_step
+        fresh = 0.5 ** (idle / half_life) if idle > 0 else 1.0
+        young = fresh
+        if since_creation != idle:
+            young = 0.5 ** (since_creation / half_life) if since_creation > 0 else 1.0
         refs, touched = segment.refcount, segment.touches
         return (
-            recency * 0.5 ** (idle / half_life) if idle > 0 else recency,
-            age * 0.5 ** (since_creation / half_life) if since_creation > 0 else age,
+            recency * fresh,
+            age * young,
             by_type[segment.type],
             references * (refs / 5.0 if refs < 5 else 1.0),
             touches * (touched / 5.0 if touched < 5 else 1.0),

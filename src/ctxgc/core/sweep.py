@@ -85,21 +85,21 @@ def _give_back(chosen: list[PruningCandidate], surplus: int) -> list[PruningCand
 
     Garbage is given back only when nothing reachable has to leave.
     """
-    sizes = _sizes(chosen)
+    units = [_unit(candidate) for candidate in chosen]
+    sizes = _sizes(units, chosen)
     smallest = min([size for size in sizes.values() if size], default=0)
     kept_after_all: set[str] = set()
     live_leaves = False
-    for candidate in reversed(chosen):
+    for unit, candidate in zip(reversed(units), reversed(chosen), strict=True):
         if surplus < max(1, smallest) or (live_leaves and not candidate.reachable):
             break
-        unit = _unit(candidate)
         if unit not in kept_after_all and 0 < sizes[unit] <= surplus:
             surplus -= sizes[unit]
             kept_after_all.add(unit)
         live_leaves = live_leaves or (candidate.reachable and unit not in kept_after_all)
     if not kept_after_all:
         return chosen
-    return [candidate for candidate in chosen if _unit(candidate) not in kept_after_all]
+    return [c for unit, c in zip(units, chosen, strict=True) if unit not in kept_after_all]
 
 
 def _unit(candidate: PruningCandidate) -> str:
@@ -109,9 +109,8 @@ def _unit(candidate: PruningCandidate) -> str:
     return candidate.bond[0]
 
 
-def _sizes(chosen: list[PruningCandidate]) -> dict[str, int]:
+def _sizes(units: list[str], chosen: list[PruningCandidate]) -> dict[str, int]:
     sizes: dict[str, int] = {}
-    for candidate in chosen:
-        unit = _unit(candidate)
+    for unit, candidate in zip(units, chosen, strict=True):
         sizes[unit] = sizes.get(unit, 0) + candidate.freed
     return sizes
