@@ -15,6 +15,7 @@ from ctxgc.invariants.first import UserSpeaksFirst
 from ctxgc.invariants.follow import ThinkingIsFollowed
 from ctxgc.invariants.groups import anchors, groups
 from ctxgc.invariants.pair import CallsAndResultsPair
+from ctxgc.invariants.pairs import Paired
 from ctxgc.invariants.server import ServerToolsPair
 from ctxgc.invariants.single import OneResultPerCall
 from ctxgc.invariants.unique import ItemsAreUnique
@@ -55,16 +56,18 @@ def check(messages: Sequence[Message], *, complete: bool = True) -> list[Violati
     """Return every broken promise of a history in one format, in the order of the messages."""
     if not messages:
         return []
+    paired = Paired(messages)
     found = [
         violation
         for invariant in for_format(messages[0].format)
-        for violation in invariant.check(messages, complete=complete)
+        for violation in invariant.check(paired, complete=complete)
     ]
     return sorted(found, key=lambda violation: violation.index)
 
 
 def cuts(messages: Sequence[Message]) -> list[int]:
     """Return the positions at which a history may be cut: no promise broken, no group parted."""
+    messages = Paired(messages)
     spans = [(group[0], group[-1]) for group in groups(messages)]
     free = positions_outside(spans, len(messages))
     if messages:

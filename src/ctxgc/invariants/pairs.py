@@ -7,6 +7,7 @@ of its id that is still open.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 from ctxgc.core.message import Message
@@ -94,8 +95,21 @@ def is_thinking(message: Message) -> bool:
     return bool(message.parts) and all(part.kind == "thinking" for part in message.parts)
 
 
+class Paired(list[Message]):
+    """A history whose calls and results are matched once, for all who ask."""
+
+    @cached_property
+    def pairing(self) -> Pairing:
+        """The matched calls and results."""
+        return _pair(self)
+
+
 def pair(messages: Sequence[Message]) -> Pairing:
     """Match the calls and results of a history in one pass."""
+    return messages.pairing if isinstance(messages, Paired) else _pair(messages)
+
+
+def _pair(messages: Sequence[Message]) -> Pairing:
     pairing = Pairing()
     spans = {index: span for span in answers(messages) for index in range(span[0], span[1] + 1)}
     waiting: _Waiting = {}

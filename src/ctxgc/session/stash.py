@@ -33,13 +33,18 @@ class Stash:
         self.secret = secret if secret is not None else secrets.token_bytes(16)
         self._heap = heap
         self._by_handle: dict[str, str] = {}
+        self._handles: dict[str, str] = {}
 
     def handle(self, segment_id: str) -> str:
         """Return the handle of a segment, the same at all times."""
+        known = self._handles.get(segment_id)
+        if known is not None:
+            return known
         mixed = blake2b(
             segment_id.encode("utf-8", "surrogatepass"), key=self.secret, digest_size=10
         )
         handle = f"h-{b32encode(mixed.digest()).decode().lower()}"
+        self._handles[segment_id] = handle
         self._by_handle[handle] = segment_id
         return handle
 

@@ -60,7 +60,9 @@ class GCResult(msgspec.Struct):
 
     def to_dict(self) -> dict[str, Any]:
         """Return every field, and `tokens_freed`, as JSON-ready data."""
-        data: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self, enc_hook=repr))
+        data: dict[str, Any] = msgspec.to_builtins(self, enc_hook=repr, str_keys=True)
+        for item in data["removal_list"]:
+            item["message_ids"] = list(item["message_ids"])
         return data | {"tokens_freed": self.tokens_freed}
 
     @classmethod

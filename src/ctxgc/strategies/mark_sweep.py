@@ -73,6 +73,8 @@ class MarkSweepStrategy(BuiltinStrategy):
 
     def _drop_groups(self, bench: Workbench, analysis: Analysis) -> None:
         """Drop whole groups, least worth first; those of the recent turns only when nothing else helps."""
+        if bench.excess <= 0:
+            return
         ranked = sorted(
             (_worth(bench, analysis, group), group)
             for group in bench.groups

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ctxgc.budget import GCPolicy, InstructionBudget
+from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource
 from ctxgc.config import GCConfig
 from ctxgc.core.message import Message
 from ctxgc.invariants import groups
@@ -24,6 +24,12 @@ class Protection:
         """Protect messages for a reason; the first reason counts."""
         for message_id in message_ids:
             self._reasons.setdefault(message_id, reason)
+
+    def copy(self) -> Protection:
+        """Return one that protects the same and goes its own way."""
+        twin = Protection(self._history, self._groups)
+        twin._reasons = dict(self._reasons)
+        return twin
 
     def seal(self) -> None:
         """Extend the protection of each message to its whole group."""
@@ -55,9 +61,7 @@ def protect_roots(
     keep.hold((m.message_id for m in history if m.role == "system"), "instructions")
     keep.hold(usage.get("pinned_message_ids", ()), "pinned")
     if budget is not None:
-        keep.hold(
-            (m.message_id for m in history if _policy(budget, m) is GCPolicy.LOCKED), "locked"
-        )
+        keep.hold(_locked(budget), "locked")
     requests = [m.message_id for m in history if opens_turn(m)]
     keep.hold(requests[:1], "original request")
     keep.hold(requests[-1:] or [m.message_id for m in history[-1:]], "last request")
@@ -80,12 +84,12 @@ def protect_turns(
             keep.hold((history[i].message_id for i in turn.places()), "pinned")
 
 
-def _policy(budget: InstructionBudget, message: Message) -> GCPolicy | None:
-    for source, key in budget.children_of_message(message.message_id):
-        entry = budget.get_child(source, key)
-        if entry is not None:
-            return entry.gc_policy
-    return None
+def _locked(budget: InstructionBudget) -> Iterator[str]:
+    """The messages of the locked children."""
+    for entry in filter(None, map(budget.get_entry, InstructionSource)):
+        for child in entry.children.values():
+            if child.gc_policy is GCPolicy.LOCKED:
+                yield from child.message_ids
 
 
 def _unanswered(history: Sequence[Message]) -> list[str]:

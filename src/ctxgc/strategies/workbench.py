@@ -104,14 +104,14 @@ class Workbench:
     @cached_property
     def roots(self) -> Protection:
         """What every strategy keeps: the untouchable, and what is bound to it."""
-        keep = protect_roots(self.history, self.usage, self.budget, self.groups)
+        keep = self.untouchable.copy()
         keep.seal()
         return keep
 
     @cached_property
     def protected(self) -> Protection:
         """What a strategy of turns keeps: the roots, recent and pinned turns, earlier summaries."""
-        keep = protect_roots(self.history, self.usage, self.budget, self.groups)
+        keep = self.untouchable.copy()
         protect_turns(keep, self.history, self.turns, self.preserve, self.config)
         if not self.under_pressure:
             ours = (m.message_id for m in self.history if m.origin == "gc_summary")
