@@ -46,7 +46,7 @@ class View:
         self.next_place = 0.0
         self._places: dict[str, float] = {}
         self._numbers: dict[str, int] = {}
-        self._waiting: dict[str, str] = {}
+        self._waiting: dict[str, list[str]] = {}
         self._tail_from = 0
 
     def get(self, message_id: str) -> Message | None:
@@ -55,8 +55,8 @@ class View:
 
     @property
     def waiting(self) -> Mapping[str, str]:
-        """Tool calls without a result, each with the message that made it."""
-        return self._waiting
+        """Tool calls without a result, each with the message that made it last."""
+        return {call: made_by[-1] for call, made_by in self._waiting.items()}
 
     def check_next(self, *messages: Message) -> None:
         """Make sure that messages may come next, all of them together.
@@ -156,9 +156,12 @@ class View:
         if not self._waiting and not results:
             self._tail_from = place
         for call in message.calls():
-            self._waiting[call] = message.message_id
+            self._waiting.setdefault(call, []).append(message.message_id)
         for call in results:
-            self._waiting.pop(call, None)
+            # An id may be used again while its first call still waits; the nearest one is answered.
+            self._waiting.get(call, [""]).pop()
+            if not self._waiting.get(call):
+                self._waiting.pop(call, None)
 
 
 def wrong_format(known: Format, other: Format) -> MessageError:
