@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from ctxgc.core.bonds import bond_of
+from ctxgc.core.groups import ids
 from ctxgc.core.keys import KEY_KINDS, KeyKind, keys_of
 from ctxgc.core.roots import GCState, root_reasons
 from ctxgc.core.segment import ContextSegment
@@ -61,7 +62,7 @@ def _holders(heap: Heap, segment: ContextSegment, kinds: frozenset[KeyKind]) -> 
             yield source
     bond = bond_of(segment)
     if bond is not None:
-        yield from heap.bonds.groups[bond]
+        yield from ids(heap.bonds.groups[bond])
     if segment.superseded_by is not None:
         return
     for key in keys_of(segment):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from operator import attrgetter
 
-from ctxgc.core.compact import Ids, enter, leave
+from ctxgc.core.groups import Group, depart, ids, join, members
 from ctxgc.core.segment import ContextSegment
 
 _NONE: Mapping[str, str] = {}
@@ -21,7 +21,7 @@ class Bonds:
     __slots__ = ("_open", "_top", "_unsettled", "groups")
 
     def __init__(self) -> None:
-        self.groups: dict[str, Ids] = {}
+        self.groups: dict[str, Group] = {}
         """The members of each bond by its name, in order of entry; for reading only."""
         self._open: dict[str, dict[str, str]] = {}
         self._top = -1
@@ -32,7 +32,7 @@ class Bonds:
         bond = bond_of(segment)
         if bond is None:
             return
-        enter(self.groups, bond, segment.segment_id)
+        join(self.groups, bond, segment)
         if segment.position < self._top:
             self._unsettled.add(bond)
         else:
@@ -44,18 +44,18 @@ class Bonds:
         bond = bond_of(segment)
         if bond is None or bond not in self.groups:
             return
-        leave(self.groups, bond, segment.segment_id)
+        depart(self.groups, bond, segment)
         if bond in self.groups:
             self._unsettled.add(bond)
         else:
             self._open.pop(bond, None)
 
-    def settle(self, segments: Mapping[str, ContextSegment]) -> None:
+    def settle(self) -> None:
         """Find the open calls anew in the bonds that a part left, or came back to out of its turn."""
         for bond in self._unsettled:
             self._open.pop(bond, None)
-            members = [segments[member] for member in self.groups.get(bond, ())]
-            for segment in sorted(members, key=attrgetter("position")):
+            parts = members(self.groups.get(bond, ()))
+            for segment in sorted(parts, key=attrgetter("position")):
                 self._follow(segment, bond)
         self._unsettled.clear()
 
@@ -63,7 +63,7 @@ class Bonds:
         """Return the ids that move together with a segment, itself included, in order of entry."""
         bond = bond_of(segment)
         group = self.groups.get(bond) if bond is not None else None
-        return tuple(group) if group else (segment.segment_id,)
+        return tuple(ids(group)) if group else (segment.segment_id,)
 
     def open_calls(self) -> tuple[str, ...]:
         """Return the segments that hold a tool call without a result."""

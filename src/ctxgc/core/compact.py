@@ -1,7 +1,7 @@
 """Small ordered sets: a tuple while there are few members, a dict once there are many.
 
-Most bonds, messages and shared keys have few members. A dict for each would weigh more than the
-segments themselves; a tuple of a topic with 100,000 members would be copied 100,000 times.
+Most messages and tasks have few members. A dict for each would weigh more than the segments
+themselves; a tuple of a topic with 100,000 members would be copied 100,000 times.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ K = TypeVar("K")
 T = TypeVar("T")
 Few = tuple[T, ...] | dict[T, None]
 Ids = Few[str]
-
-NO_IDS: Ids = ()
 
 
 def enter(table: dict[K, Few[T]], key: K, new: T) -> None:

@@ -66,7 +66,7 @@ class Heap(Headers):
     @property
     def bonds(self) -> Bonds:
         """Which segments live and die together."""
-        self.index.bonds.settle(self._segments)
+        self.index.bonds.settle()
         return self.index.bonds
 
     @property

@@ -7,11 +7,11 @@ share a card, and a view without a line range shares all of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Literal, NamedTuple
 
-from ctxgc.core.compact import NO_IDS, Ids, enter, leave
+from ctxgc.core.groups import NOBODY, Group, depart, ids, join
 from ctxgc.core.segment import REF_TAG, SECRET_TAG, ContextSegment
 
 KeyKind = Literal["path", "tag", "topic"]
@@ -29,14 +29,14 @@ Key = tuple[KeyKind, str, int]
 """Kind, value, and for a file view the number of the card (`WHOLE` for the file itself)."""
 
 
-_NO_CARDS: dict[int, Ids] = {}
+_NO_CARDS: dict[int, Group] = {}
 
 
 class Members(NamedTuple):
     """The segments that hold a key, the young apart from the old, each in order of arrival."""
 
-    young: Ids
-    old: Ids
+    young: Collection[str]
+    old: Collection[str]
 
     def all(self) -> Iterator[str]:
         """Return them all, the old first."""
@@ -69,32 +69,32 @@ class Holders:
     __slots__ = ("files", "names")
 
     def __init__(self) -> None:
-        self.files: dict[str, dict[int, Ids]] = {}
+        self.files: dict[str, dict[int, Group]] = {}
         """By path, then by card: a path with its cards weighs less than a key for each of them."""
-        self.names: dict[KeyKind, dict[str, Ids]] = {"tag": {}, "topic": {}}
+        self.names: dict[KeyKind, dict[str, Group]] = {"tag": {}, "topic": {}}
 
-    def of(self, key: Key) -> Ids:
+    def of(self, key: Key) -> Group:
         """Return who holds a key; empty when nobody does."""
         kind, value, card = key
         if kind == "path":
-            return self.files.get(value, _NO_CARDS).get(card, NO_IDS)
-        return self.names[kind].get(value, NO_IDS)
+            return self.files.get(value, _NO_CARDS).get(card, NOBODY)
+        return self.names[kind].get(value, NOBODY)
 
-    def enter(self, key: Key, segment_id: str) -> None:
+    def enter(self, key: Key, segment: ContextSegment) -> None:
         """Enter a segment under a key."""
         kind, value, card = key
         if kind == "path":
-            enter(self.files.setdefault(value, {}), card, segment_id)
+            join(self.files.setdefault(value, {}), card, segment)
         else:
-            enter(self.names[kind], value, segment_id)
+            join(self.names[kind], value, segment)
 
-    def leave(self, key: Key, segment_id: str) -> None:
+    def leave(self, key: Key, segment: ContextSegment) -> None:
         """Take a segment out from under a key."""
         kind, value, card = key
         if kind != "path":
-            leave(self.names[kind], value, segment_id)
+            depart(self.names[kind], value, segment)
         elif value in self.files:
-            leave(self.files[value], card, segment_id)
+            depart(self.files[value], card, segment)
             if not self.files[value]:
                 del self.files[value]
 
@@ -119,23 +119,23 @@ class KeyIndex:
         """Enter a segment under all its keys."""
         side = self.old if segment.generation == "old" else self.young
         for key in keys_of(segment):
-            side.enter(key, segment.segment_id)
+            side.enter(key, segment)
 
     def discard(self, segment: ContextSegment) -> None:
         """Take a segment out from under all its keys."""
         for key in keys_of(segment):
-            self.young.leave(key, segment.segment_id)
-            self.old.leave(key, segment.segment_id)
+            self.young.leave(key, segment)
+            self.old.leave(key, segment)
 
     def promote(self, segment: ContextSegment) -> None:
         """Move a segment from the young to the old side of its keys."""
         for key in keys_of(segment):
-            self.young.leave(key, segment.segment_id)
-            self.old.enter(key, segment.segment_id)
+            self.young.leave(key, segment)
+            self.old.enter(key, segment)
 
     def members(self, key: Key) -> Members:
         """Return who holds a key; empty when nobody does."""
-        return Members(self.young.of(key), self.old.of(key))
+        return Members(ids(self.young.of(key)), ids(self.old.of(key)))
 
     def reaches(self, key: Key) -> Iterable[Key]:
         """Return the keys whose members a holder of this key is linked to."""
@@ -159,6 +159,6 @@ class KeyIndex:
         """Return all keys that somebody holds."""
         return dict.fromkeys(chain(self.old.keys(), self.young.keys()))
 
-    def _cards(self, path: str) -> dict[int, Ids]:
+    def _cards(self, path: str) -> dict[int, Group]:
         """Return the cards of a file that somebody holds, those of the old first."""
         return {**self.old.files.get(path, _NO_CARDS), **self.young.files.get(path, _NO_CARDS)}

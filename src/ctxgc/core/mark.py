@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ctxgc.core.bonds import bond_of
-from ctxgc.core.compact import NO_IDS
+from ctxgc.core.groups import NOBODY, Group, members
 from ctxgc.core.keys import KEY_KINDS, WHOLE, WHOLE_FILE, Key, KeyKind, cards, keys_of
 from ctxgc.core.segment import ContextSegment
 
@@ -101,7 +101,9 @@ def _bonds_with_old(heap: Heap) -> set[str]:
     young = heap.index.young
     bonds = {bond_of(heap.get(segment_id)) for segment_id in young}
     groups = heap.bonds.groups
-    return {b for b in bonds if b is not None and any(m not in young for m in groups[b])}
+    return {
+        b for b in bonds if b is not None and any(s.generation == "old" for s in members(groups[b]))
+    }
 
 
 def _has_old(heap: Heap, key: Key, answers: dict[Key, bool]) -> bool:
@@ -148,7 +150,7 @@ class _Walk:
             bond = segment.call_id if segment.bond_id is None else segment.bond_id
             if bond is not None and bond not in bound:
                 bound.add(bond)
-                self._follow(groups[bond], segment_id)
+                self._bind(groups[bond], segment_id)
             if segment.topic_id is not None or segment.tags:
                 self._open_names(segment)
             path = segment.file_path
@@ -166,7 +168,7 @@ class _Walk:
                 self.names.add(name)
                 kind, value = name
                 for side in self.sides:
-                    self._share(side.names[kind].get(value, NO_IDS), segment.segment_id)
+                    self._share(members(side.names[kind].get(value, NOBODY)), segment.segment_id)
 
     def _open_file(self, path: str, segment: ContextSegment) -> None:
         """Reach the views of a file that share a card with a segment's view."""
@@ -174,7 +176,7 @@ class _Walk:
         wanted = cards(segment.line_range)
         if wanted == WHOLE_FILE:
             self.files.add(path)
-            views = [ids for side in held for ids in side.values()]
+            views = [members(group) for side in held for group in side.values()]
             self._share(chain.from_iterable(views), segment.segment_id)
             return
         for card in (wanted[0], WHOLE, *wanted[1:]):
@@ -182,17 +184,26 @@ class _Walk:
                 self.cards.add((path, card))
                 for side in held:
                     if card in side:
-                        self._share(side[card], segment.segment_id)
+                        self._share(members(side[card]), segment.segment_id)
 
-    def _share(self, ids: Iterable[str], origin: str) -> None:
+    def _bind(self, bond: Group, origin: str) -> None:
+        """Reach the members of a bond; all of them are in the working tier."""
+        came_from, push, young_only = self.came_from, self.stack.append, self.young_only
+        for segment in members(bond):
+            segment_id = segment.segment_id
+            if segment_id in came_from or (young_only and segment.generation == "old"):
+                continue
+            came_from[segment_id] = origin
+            push(segment)
+
+    def _share(self, holders: Iterable[ContextSegment], origin: str) -> None:
         """Reach the holders of a key, but for those whose place a newer one has taken."""
-        came_from, find, push = self.came_from, self.find, self.stack.append
-        for segment_id in ids:
-            if segment_id not in came_from:
-                segment = find(segment_id)
-                if segment is not None and segment.superseded_by is None:
-                    came_from[segment_id] = origin
-                    push(segment)
+        came_from, push = self.came_from, self.stack.append
+        for segment in holders:
+            segment_id = segment.segment_id
+            if segment_id not in came_from and segment.superseded_by is None:
+                came_from[segment_id] = origin
+                push(segment)
 
     def _follow(self, ids: Iterable[str], origin: str | None) -> None:
         """Reach what is named, as far as it is in the working tier and within the scope."""

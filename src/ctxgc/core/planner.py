@@ -7,6 +7,7 @@ from operator import attrgetter
 
 from ctxgc.core.analysis import Analysis
 from ctxgc.core.bonds import bond_of
+from ctxgc.core.groups import members
 from ctxgc.core.options import EngineOptions
 from ctxgc.core.plan import Action, PruningCandidate, PruningPlan, assemble, reason_for
 from ctxgc.core.segment import ContextSegment
@@ -22,7 +23,6 @@ class Planner:
         self._options = options
         self._heap = analysis.state.heap
         self._now = analysis.state.now
-        self._by_id = self._heap.by_id
         self._groups = self._heap.bonds.groups
         self._shrinker = Shrinker(self._heap, options)
         self._bonds: dict[str, tuple[str, ...]] = {}
@@ -71,10 +71,10 @@ class Planner:
 
     def _make_garbage(self, segment: ContextSegment, score: float) -> None:
         """Make a candidate with all of its bond: who lives and dies with garbage is garbage."""
-        members, stale = self._members(segment), segment.superseded_by is not None
-        bond = tuple([member.segment_id for member in members])
-        action: Action = "delete" if self._may_delete(members) else "stash"
-        for member in members:
+        whole, stale = self._members(segment), segment.superseded_by is not None
+        bond = tuple([member.segment_id for member in whole])
+        action: Action = "delete" if self._may_delete(whole) else "stash"
+        for member in whole:
             # The scores of a bond are levelled, those of the superseded apart from the others.
             levelled = (member.superseded_by is not None) is stale
             worth = score if levelled else self._analysis.score(member.segment_id)
@@ -97,9 +97,9 @@ class Planner:
 
     def _kindest(self, segment: ContextSegment) -> list[PruningCandidate]:
         """Return what can be made smaller in a live segment's bond; else the segment, to be stashed."""
-        members = [m for m in self._bond(segment) if self._analysis.may_leave(m)]
+        movable = [m for m in self._bond(segment) if self._analysis.may_leave(m)]
         smaller = []
-        for member in map(self._heap.get, members):
+        for member in map(self._heap.get, movable):
             found = self._shrinker.shrink(member)
             if found is not None:
                 self._shrinker.leaving.add(member.segment_id)
@@ -153,7 +153,7 @@ class Planner:
         bond = bond_of(segment)
         if bond is None:
             return [segment]
-        return sorted([self._by_id[m] for m in self._groups[bond]], key=attrgetter("position"))
+        return sorted(members(self._groups[bond]), key=attrgetter("position"))
 
     def _proposals(self, taken: dict[str, Action]) -> list[PruningCandidate]:
         """Reachable, long and cold: cold but important, so worth a summary."""
