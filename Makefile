@@ -49,7 +49,7 @@ demo: $(READY)
 	@$(RUN) -m ctxgc.demo
 
 test: $(READY)
-	@PYTHONWARNDEFAULTENCODING=1 $(RUN) -m pytest -n $(JOBS)
+	@$(RUN) -m pytest -n $(JOBS)
 
 check: $(READY)
 	@echo 'ruff check';    $(RUN) -m ruff check --quiet .
