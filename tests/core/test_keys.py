@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ctxgc.core.keys import MAX_CARDS, WHOLE, KeyIndex, cards, keys_of
+from ctxgc.core.keys import KeyIndex, keys_of
 from ctxgc.core.mark import mark
+from ctxgc.core.views import WHOLE
 from tests.core.build import heap_of, seg
 from tests.requirements import requirement
 
@@ -21,23 +22,6 @@ def test_a_segment_holds_its_topic_its_tags_and_the_cards_of_its_file() -> None:
         ("path", "f.py", 1),
         ("path", "f.py", 2),
     ]
-
-
-@pytest.mark.parametrize(
-    ("lines", "expected"),
-    [
-        (None, [WHOLE]),
-        ((0, 63), [0]),
-        ((63, 64), [0, 1]),
-        ((0, 64 * MAX_CARDS - 1), list(range(MAX_CARDS))),
-        ((0, 64 * MAX_CARDS), [WHOLE]),
-        ((0, 10**12), [WHOLE]),
-    ],
-)
-def test_a_range_of_lines_is_a_bounded_number_of_cards(
-    lines: tuple[int, int] | None, expected: list[int]
-) -> None:
-    assert list(cards(lines)) == expected
 
 
 @requirement("S0.links.file-path", "S0.links.tags", "S0.links.topic")

@@ -6,17 +6,17 @@ segment, every explicit link and every shared key once: the cost is linear in wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import chain
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from ctxgc.core.bonds import bond_of
 from ctxgc.core.groups import NOBODY, Group, members
-from ctxgc.core.keys import KEY_KINDS, WHOLE, WHOLE_FILE, Key, KeyKind, cards, keys_of
+from ctxgc.core.keys import KEY_KINDS, Key, KeyKind, keys_of
 from ctxgc.core.segment import ContextSegment
+from ctxgc.core.views import WHOLE, WHOLE_FILE, cards, share_a_card
 
 if TYPE_CHECKING:
     from ctxgc.core.heap import Heap
@@ -172,19 +172,31 @@ class _Walk:
 
     def _open_file(self, path: str, segment: ContextSegment) -> None:
         """Reach the views of a file that share a card with a segment's view."""
-        held = [side.files[path] for side in self.sides if path in side.files]
-        wanted = cards(segment.line_range)
-        if wanted == WHOLE_FILE:
+        held, origin, reached = cards(segment.line_range), segment.segment_id, self.came_from
+        filed: list[dict[int, Group]] = []
+        for side in self.sides:
+            views = side.files.get(path, NOBODY)
+            if isinstance(views, dict):
+                filed.append(views)
+            else:
+                new = [view for view in views if view.segment_id not in reached]
+                self._share([v for v in new if share_a_card(held, cards(v.line_range))], origin)
+        if filed:
+            self._open_cards(path, filed, held, origin)
+        if held == WHOLE_FILE:
             self.files.add(path)
-            views = [members(group) for side in held for group in side.values()]
-            self._share(chain.from_iterable(views), segment.segment_id)
-            return
-        for card in (wanted[0], WHOLE, *wanted[1:]):
+
+    def _open_cards(
+        self, path: str, filed: list[dict[int, Group]], held: Sequence[int], origin: str
+    ) -> None:
+        """Reach the views that are filed under these cards, each card once, or all of the file."""
+        wanted = {card for side in filed for card in side} if held == WHOLE_FILE else (*held, WHOLE)
+        for card in sorted(wanted):
             if (path, card) not in self.cards:
                 self.cards.add((path, card))
-                for side in held:
+                for side in filed:
                     if card in side:
-                        self._share(members(side[card]), segment.segment_id)
+                        self._share(members(side[card]), origin)
 
     def _bind(self, bond: Group, origin: str) -> None:
         """Reach the members of a bond; all of them are in the working tier."""
