@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from ctxgc.core.mentions import MAX_TOUCHED, RARE, Mentions
 from ctxgc.core.score import KeepScore, ScoreContext
 from tests.core.build import NOW, heap_of, seg
@@ -60,7 +58,7 @@ def test_segments_about_the_same_symbol_are_tied_the_closer_the_rarer_it_is() ->
         seg("two", "read_body"),
         seg("stranger", "plain words"),
     )
-    soft = heap.mentions.soft_weights({"root"})
+    soft = heap.mentions.soft_weights({"root": heap.get("root").text})
     assert soft == {"root": 5 / 6, "twin": 1 / 2, "one": 1 / 3, "two": 1 / 3}
     context = ScoreContext(now=NOW, step=5, soft=soft)
     scorer = KeepScore(weights={"recency": 0, "touches": 0, "age": 0})
@@ -78,7 +76,7 @@ def test_ties_do_not_depend_on_the_order_in_which_names_came() -> None:
                 mentions.add(f"{name}{holder}", name)
             mentions.add("me", name)
             assert place < len(names)
-        return mentions.soft_weights({"me"})["me"]
+        return mentions.soft_weights({"me": " ".join(order)})["me"]
 
     assert ties(names) == ties(names[::-1])
 
@@ -87,5 +85,12 @@ def test_ties_to_what_is_not_held_weigh_nothing() -> None:
     mentions = Mentions()
     mentions.add("a", "parse_header")
     mentions.add("b", "parse_header")
-    assert mentions.soft_weights(["c"]) == {}
-    assert mentions.soft_weights(["a"]) == pytest.approx({"a": 0.5, "b": 0.5})
+    assert mentions.soft_weights({"c": "read_body"}) == {}
+    assert mentions.soft_weights({"a": "parse_header"}) == {"a": 0.5, "b": 0.5}
+
+
+def test_long_texts_are_not_read_again_and_tie_just_the_same() -> None:
+    mentions = Mentions()
+    for holder in ("a", "b"):
+        mentions.add(holder, "parse_header")
+    assert mentions.soft_weights({"a": "parse_header " * 1_000}) == {"a": 0.5, "b": 0.5}

@@ -164,16 +164,16 @@ class Analysis:
 
 def analyze(state: GCState, options: EngineOptions, scope: Scope = "major") -> Analysis:
     """Find roots and what they reach, score the rest, and put it in the order of leaving."""
-    roots = compute_roots(state)
+    heap, roots = state.heap, compute_roots(state)
     marker = mark if scope == "major" else mark_young
-    marks = marker(state.heap, roots, options.strong)
+    marks = marker(heap, roots, options.strong)
     scorer = KeepScore(options.profile, options.weights)
     context = ScoreContext(
         now=state.now,
-        step=state.heap.step,
+        step=heap.step,
         current_task_id=state.current_task_id,
         task_dependencies=state.task_dependencies,
-        soft=state.heap.mentions.soft_weights(roots),
+        soft=heap.mentions.soft_weights({r: heap.get(r).text for r in roots}),
     )
     return Analysis(state, scope, roots=roots, marks=marks, scorer=scorer, context=context)
 

@@ -127,7 +127,7 @@ class _Walk:
         self.young_only = young_only
         self.sides = (heap.keys.young,) if young_only else (heap.keys.old, heap.keys.young)
         self.came_from: dict[str, str | None] = {}
-        self.names: set[tuple[KeyKind, str]] = set()
+        self.names: dict[KeyKind, set[str]] = {"tag": set(), "topic": set()}
         self.files: set[str] = set()
         self.cards: set[tuple[str, int]] = set()
         self.stack: list[ContextSegment] = []
@@ -160,15 +160,16 @@ class _Walk:
 
     def _open_names(self, segment: ContextSegment) -> None:
         """Reach those that share a topic or a tag with a segment."""
-        held: list[tuple[KeyKind, str]] = [("tag", tag) for tag in segment.tags]
         if segment.topic_id is not None:
-            held.insert(0, ("topic", segment.topic_id))
-        for name in held:
-            if name not in self.names and name[0] in self.strong:
-                self.names.add(name)
-                kind, value = name
-                for side in self.sides:
-                    self._share(members(side.names[kind].get(value, NOBODY)), segment.segment_id)
+            self._open_name("topic", segment.topic_id, segment.segment_id)
+        for tag in segment.tags:
+            self._open_name("tag", tag, segment.segment_id)
+
+    def _open_name(self, kind: KeyKind, name: str, origin: str) -> None:
+        if kind in self.strong and name not in self.names[kind]:
+            self.names[kind].add(name)
+            for side in self.sides:
+                self._share(members(side.names[kind].get(name, NOBODY)), origin)
 
     def _open_file(self, path: str, segment: ContextSegment) -> None:
         """Reach the views of a file that share a card with a segment's view."""

@@ -7,13 +7,16 @@ independent of the size of the heap.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import lcm
 
 from ctxgc.core.identifiers import identifiers
 
 RARE = 8
 MAX_TOUCHED = 64
+
+# So much text is read in the time that it takes to look at the holders of one name.
+_CHARS_PER_NAME = 8
 
 _COMMON: tuple[str, ...] = ()
 # Divisible by every number of holders up to RARE: whole numbers add up the same in any order.
@@ -77,21 +80,30 @@ class Mentions:
         self._common.update(common)
         self._holders.update(dict.fromkeys(common, _COMMON))
 
-    def soft_weights(self, held: Iterable[str]) -> dict[str, float]:
+    def soft_weights(self, held: Mapping[str, str]) -> dict[str, float]:
         """Return for each segment how strongly rare identifiers tie it to the given ones.
 
         An identifier with n holders ties each of them by 1/n. The weights are at most 1.
+
+        Args:
+            held: the texts of those that are held, by their ids.
         """
         self._settle()
-        live = held if isinstance(held, (set, frozenset)) else frozenset(held)
         shares: dict[str, int] = {}
-        for holders in self._holders.values():
-            if len(holders) < 2 or live.isdisjoint(holders):
+        for holders in self._held_by(held):
+            if len(holders) < 2 or held.keys().isdisjoint(holders):
                 continue
             share = _WHOLE // len(holders)
             for holder in holders:
                 shares[holder] = shares.get(holder, 0) + share
         return {holder: min(share / _WHOLE, 1.0) for holder, share in shares.items()}
+
+    def _held_by(self, held: Mapping[str, str]) -> Iterable[tuple[str, ...]]:
+        """Return the holders of every name in these texts, or of all names when that is less to do."""
+        if sum(map(len, held.values())) > _CHARS_PER_NAME * len(self._holders):
+            return self._holders.values()
+        names = dict.fromkeys([name for text in held.values() for name in identifiers(text)])
+        return [self._holders.get(name, _COMMON) for name in names]
 
     def _settle(self) -> None:
         """Take those out that left, by their texts or, when that is less to read, by all names."""
