@@ -1,0 +1,150 @@
+"""Our own policies: the public Session, driven as an agent would drive it."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from ctxgc._version import __version__
+from ctxgc.config import GCConfig
+from ctxgc.errors import ContextOverflowError, UnknownHandleError
+from ctxgc.lab.policies import Kind, Player, Policy, Task
+from ctxgc.session import Session
+
+PLUGIN = "gc_mark_sweep"
+_SECRET = b"the lab's replay"
+_BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
+_STEP_SECONDS = 1.0
+
+
+class Ours(msgspec.Struct, frozen=True, kw_only=True):
+    """A session with the default strategy and these options of it."""
+
+    name: str
+    options: dict[str, Any]
+    kind: Kind = "ours"
+    version: str = __version__
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The strategy and its options."""
+        return {"plugin": PLUGIN, **self.options}
+
+    def open(self, task: Task) -> Player:
+        """Begin a run."""
+        return SessionPlayer(task, self.options)
+
+
+class SessionPlayer:
+    """Plays a run through a session; the time is the run's own."""
+
+    def __init__(self, task: Task, options: dict[str, Any]) -> None:
+        self._times = task.run.times
+        self._segments: list[list[str]] = []
+        self._overflows = 0
+        self._shown = ""
+        self._view: list[dict[str, Any]] = []
+        self._session = ReplayedSession(
+            context_limit=task.limit,
+            prices=task.sheet,
+            store="memory:",
+            plugin=PLUGIN,
+            config=GCConfig(plugin_config=options),
+            clock=self._now,
+        )
+
+    @property
+    def session(self) -> Session:
+        """The session, for those who ask why it decided as it did."""
+        return self._session
+
+    def view(self, history: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Append what is new, and return the view of the session."""
+        for message in history[len(self._segments) :]:
+            self._segments.append(self._session.append(message, format="openai"))
+        try:
+            self._view = self._session.messages()
+        except ContextOverflowError:
+            # The agent would stop here; the replay goes on and books a request over the limit.
+            self._overflows += 1
+            self._view = self._session.view()
+        self._shown = ""
+        return self._view
+
+    def is_recallable(self, index: int) -> bool:
+        """Tell whether the view shows a handle of the message that still answers."""
+        self._shown = self._shown or json.dumps(self._view, ensure_ascii=False)
+        return any(
+            handle in self._shown and self._session.answers(handle)
+            for handle in map(self._session.handle, self._segments[index])
+        )
+
+    def counts(self) -> dict[str, float]:
+        """Return the collections, and the bills of the session's own ledger."""
+        return {
+            "collections": self._session.collections,
+            "overflows": self._overflows,
+            **self._session.bills(),
+        }
+
+    def _now(self) -> datetime:
+        last = len(self._segments)
+        if self._times is None:
+            return _BEGINNING + timedelta(seconds=_STEP_SECONDS * last)
+        return datetime.fromtimestamp(self._times[min(last, len(self._times) - 1)], UTC)
+
+
+class ReplayedSession(Session):
+    """A session whose handles are the same at every replay, with a look at its books."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._w.stash.secret = _SECRET
+
+    @property
+    def collections(self) -> int:
+        """How many collections were applied."""
+        return self._w.collections
+
+    def handle(self, segment_id: str) -> str:
+        """Return the handle that recalls a segment."""
+        return self._w.handle(segment_id)
+
+    def answers(self, handle: str) -> bool:
+        """Tell whether a handle recalls something."""
+        try:
+            self.read(handle)
+        except UnknownHandleError:
+            return False
+        return True
+
+    def bills(self) -> dict[str, float]:
+        """Return what the session says that it paid, and would have paid without collecting."""
+        savings = self._w.savings.savings
+        return {
+            "reported_bill": savings.bill,
+            "reported_unpruned_bill": savings.counterfactual_bill,
+        }
+
+
+def default() -> Policy:
+    """Return the default preset."""
+    return Ours(name="ctxgc", options={})
+
+
+def lean() -> Policy:
+    """Return the preset that saves more."""
+    return Ours(name="ctxgc-lean", options={})
+
+
+def careful() -> Policy:
+    """Return the preset that keeps more."""
+    return Ours(name="ctxgc-careful", options={})
+
+
+def calls() -> Policy:
+    """Return the default preset with the agent's own calls trimmed."""
+    return Ours(name="ctxgc-calls", options={})

@@ -1,0 +1,132 @@
+"""What a policy is to the lab, and which policies it knows by name."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from ctxgc._version import __version__
+from ctxgc.config import unknown_key
+from ctxgc.economics import PriceSheet
+from ctxgc.lab.runs import Run
+
+RegimeKind = Literal["cost", "window"]
+Kind = Literal["ours", "peer", "restated", "oracle", "base"]
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    """What a policy is to do: one run, under a limit, at a price.
+
+    Only an oracle may look at the messages of `run` that have not come yet.
+    """
+
+    limit: int
+    regime: RegimeKind
+    sheet: PriceSheet
+    run: Run
+
+
+class Player(Protocol):
+    """A policy at work on one run."""
+
+    def view(self, history: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return what is sent, given all messages so far; called once before each request."""
+        ...
+
+    def is_recallable(self, index: int) -> bool:
+        """Tell whether the view shows a live handle of the original message number `index`."""
+        ...
+
+    def counts(self) -> dict[str, float]:
+        """Return what the policy says of its own work.
+
+        The lab compares `collections` with the prefix breaks it saw, and `reported_bill` and
+        `reported_unpruned_bill` with the bills it replayed; it passes on whatever else is there.
+        """
+        ...
+
+
+class Policy(Protocol):
+    """A way to prune, with what a reader of the table must know about it."""
+
+    @property
+    def name(self) -> str:
+        """The name in the registry and in the table."""
+        ...
+
+    @property
+    def kind(self) -> Kind:
+        """Ours, a peer's own package, a published rule stated again, an oracle, or a base line."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """The version of the package that decides."""
+        ...
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What it was set to, JSON-ready."""
+        ...
+
+    def open(self, task: Task) -> Player:
+        """Begin a run."""
+        ...
+
+
+POLICIES: dict[str, str] = {
+    "never": "ctxgc.lab.policies:never",
+    "ctxgc": "ctxgc.lab.ours:default",
+    "ctxgc-lean": "ctxgc.lab.ours:lean",
+    "ctxgc-careful": "ctxgc.lab.ours:careful",
+    "ctxgc-calls": "ctxgc.lab.ours:calls",
+}
+"""Name -> where its factory is, imported when the policy is asked for. A new policy is one more line."""
+
+
+def policy(name: str) -> Policy:
+    """Return the policy of this name.
+
+    Raises:
+        ConfigError: no policy has it; the hint names the nearest.
+    """
+    if name not in POLICIES:
+        raise unknown_key(name, POLICIES, "policy")
+    module, _, factory = POLICIES[name].partition(":")
+    made: Policy = getattr(importlib.import_module(module), factory)()
+    return made
+
+
+class Never:
+    """The base line: every request carries the whole history."""
+
+    name = "never"
+    kind: Kind = "base"
+    version = __version__
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """There is nothing to set."""
+        return {}
+
+    def open(self, task: Task) -> Player:  # noqa: ARG002 - whatever the task
+        """Begin a run."""
+        return _Whole()
+
+
+class _Whole:
+    def view(self, history: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return list(history)
+
+    def is_recallable(self, index: int) -> bool:  # noqa: ARG002 - nothing ever leaves
+        return False
+
+    def counts(self) -> dict[str, float]:
+        return {"collections": 0}
+
+
+def never() -> Policy:
+    """Return the base line."""
+    return Never()

@@ -1,0 +1,161 @@
+"""Recorded runs: conversations of agents, read from files one run at a time."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from ctxgc.errors import InputError
+from ctxgc.lab.transcript import read_transcript
+from ctxgc.lab.weights import total_weight
+
+SUFFIXES = (".jsonl", ".jsonl.gz")
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """One conversation of an agent, in chat-completions messages.
+
+    Runs of one `group` are not independent of each other (windows of one session, tries at one
+    task): confidence intervals draw whole groups. `times` are seconds, one for each message.
+    """
+
+    id: str
+    group: str
+    source: str
+    messages: list[dict[str, Any]]
+    times: list[float] | None = None
+
+
+class _Meta(msgspec.Struct):
+    tokens: int | None = None
+
+
+class _Line(msgspec.Struct):
+    """A line of a file of runs; keys that are not named here say nothing to the lab."""
+
+    id: str
+    messages: Annotated[list[dict[str, Any]], Meta(min_length=1)]
+    group: str = ""
+    source: str = ""
+    times: list[float] | None = None
+    meta: _Meta = msgspec.field(default_factory=_Meta)
+
+
+def read_runs(path: Path, least_tokens: int = 0) -> Iterator[Run]:
+    """Yield the runs of at least `least_tokens` tokens that a file, or each file of a folder, holds.
+
+    A file is JSON lines of runs (`id`, `messages`, and `group`, `source`, `times`, `meta.tokens` where
+    known), or one transcript that `ctxgc.wire.transcripts` reads; either may be compressed with gzip.
+
+    Raises:
+        InputError: nothing can be read there; `details` names the file and the line.
+    """
+    for file in run_files(path):
+        yield from _read_file(file, least_tokens)
+
+
+def run_files(path: Path, prefix: str = "") -> list[Path]:
+    """Return the file itself, or the files of a folder that may hold runs, in order of their names.
+
+    Raises:
+        InputError: there is none.
+    """
+    if path.is_file():
+        return [path]
+    found = sorted(path.iterdir()) if path.is_dir() else []
+    wanted = [f for f in found if f.name.startswith(prefix) and f.name.endswith(SUFFIXES)]
+    if not wanted:
+        raise InputError(
+            f"no runs at {path}" + (f" whose file begins with '{prefix}'" if prefix else ""),
+            hint=f"name a file, or a folder of files that end in {' or '.join(SUFFIXES)}",
+            file=str(path),
+        )
+    return wanted
+
+
+def _read_file(file: Path, least_tokens: int) -> Iterator[Run]:
+    try:
+        with _opened(file) as lines:
+            first = lines.readline()
+            if _is_run(first):
+                yield from _read_lines(file, itertools.chain([first], lines), least_tokens)
+            else:
+                yield from _read_one(file, b"".join([first, *lines]), least_tokens)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(
+            f"{file} cannot be read: {error}", hint="is it whole?", file=str(file)
+        ) from None
+
+
+def _opened(file: Path) -> IO[bytes]:
+    return gzip.open(file) if file.suffix == ".gz" else file.open("rb")  # type: ignore[return-value]  # read alike
+
+
+def _read_lines(file: Path, lines: Iterator[bytes], least_tokens: int) -> Iterator[Run]:
+    for number, raw in enumerate(lines, start=1):
+        if not raw.strip():
+            continue
+        try:
+            line = msgspec.json.decode(raw, type=_Line)
+        except msgspec.DecodeError as error:
+            raise InputError(
+                f"{file}, line {number}: {error}",
+                hint="each line is an object with `id` and `messages`",
+                file=str(file),
+                line=number,
+            ) from None
+        yield from _long_enough(_run(line), line.meta.tokens, least_tokens)
+
+
+def _run(line: _Line) -> Run:
+    times = line.times if line.times and len(line.times) == len(line.messages) else None
+    return Run(
+        id=line.id,
+        group=line.group or line.id,
+        source=line.source,
+        messages=line.messages,
+        times=times,
+    )
+
+
+def _read_one(file: Path, data: bytes, least_tokens: int) -> Iterator[Run]:
+    messages, times, broken = read_transcript(data)
+    if not messages or broken:
+        raise InputError(
+            f"{file}: {broken} lines are no JSON" if broken else f"{file} holds no messages",
+            hint="give runs as JSON lines, or a transcript of an agent",
+            file=str(file),
+            line=_broken_line(data) if broken else 0,
+        )
+    name = file.name.removesuffix(".gz").removesuffix(".jsonl")
+    run = Run(id=name, group=name, source=file.name, messages=messages, times=times)
+    yield from _long_enough(run, None, least_tokens)
+
+
+def _long_enough(run: Run, known: int | None, least: int) -> Iterator[Run]:
+    if not least or (total_weight(run.messages) if known is None else known) >= least:
+        yield run
+
+
+def _is_run(raw: bytes) -> bool:
+    try:
+        said = msgspec.json.decode(raw)
+    except msgspec.DecodeError:
+        return b'"messages"' in raw
+    return isinstance(said, dict) and "messages" in said
+
+
+def _broken_line(data: bytes) -> int:
+    for number, raw in enumerate(data.splitlines(), start=1):
+        try:
+            msgspec.json.decode(raw or b"0")
+        except msgspec.DecodeError:
+            return number
+    return 0
