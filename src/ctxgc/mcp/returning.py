@@ -10,6 +10,7 @@ from ctxgc.mcp.context import Context
 from ctxgc.mcp.finding import HANDLE
 from ctxgc.session.stash import excerpt
 from ctxgc.stores import Store
+from ctxgc.stores.inbox import take_in
 
 MOST_SHOWN = 50_000
 HELD_STEPS = 50
@@ -83,6 +84,7 @@ def from_other_doors(store: Store, handle: str) -> dict[str, Any] | None:
     """
     if not HANDLE.fullmatch(handle):
         return None
+    take_in(store)
     for info in store.sessions():
         if store.get(info.session_id, "state", "context") is not None:
             continue

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -66,7 +65,7 @@ def ensure_directory(path: Path) -> None:
 def write_atomic(path: Path, data: bytes) -> None:
     """Replace a file by another in one step: after a crash it is the old one or the new one."""
     ensure_directory(path.parent)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
     with os_errors(path, "write"):
         try:
             _write_new(temporary, data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ctxgc.config.keys import unknown_key
 from ctxgc.errors import ConfigError
 from ctxgc.stores.base import Store
+from ctxgc.stores.inbox import take_in
 from ctxgc.stores.json_store import DEFAULT_PATH, JsonStore
 from ctxgc.stores.memory import MemoryStore
 
@@ -15,7 +16,8 @@ SCHEMES = ("memory", "json", "sqlite", "postgresql", "postgres")
 def open_store(url: str | Store = DEFAULT_URL) -> Store:
     """Return the store of a URL; a store that is open already is returned as it is.
 
-    `memory:`, `json:PATH`, `sqlite:PATH`, `postgresql://USER@HOST/DATABASE`.
+    `memory:`, `json:PATH`, `sqlite:PATH`, `postgresql://USER@HOST/DATABASE`. What was left in its
+    inbox comes in first.
 
     Raises:
         ConfigError: the URL names no store that there is.
@@ -23,6 +25,12 @@ def open_store(url: str | Store = DEFAULT_URL) -> Store:
     """
     if not isinstance(url, str):
         return _open_already(url)
+    store = _opened(url)
+    take_in(store)
+    return store
+
+
+def _opened(url: str) -> Store:
     scheme, colon, rest = url.partition(":")
     if not colon:
         hint = f"did you mean 'json:{url}' or 'sqlite:{url}'?"
