@@ -1,0 +1,96 @@
+"""What the judge looks for in a text: facts, plain words and lines.
+
+These definitions are the lab's own. They share nothing with those that a policy decides by: a judge
+that saw through the same eyes would find every decision right.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+LEAST_LINE = 20
+LEAST_WORD = 7
+LEAST_DIGITS = 4
+MOST_CHARS = 200
+
+# A token may begin like a path (`/etc`, `~/x`, `../x`, `.env`) unless that is the end of something
+# else (`</b>`, `//x`, `f().x`), and not inside an escape (`\nName` holds `Name`).
+_TOKEN = re.compile(
+    r"""(?<!\\)
+    (?: (?<![\w/<:)\]}.]) (?: (?:~|\.\.?)?/ | \. ) )?
+    \w+
+    (?: (?: /(?:\.\.?/)*\.?-? | [.@] | --? ) \w+ )*
+    """,
+    re.VERBOSE,
+)
+_GREP_NUMBER = re.compile(r"(.+\.\w{1,6})-\d+")
+_DIGIT = re.compile(r"\d")
+_HUMP = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]{2}")
+_DOTTED = re.compile(r"[^\W\d]\w*(?:\.\w+)+")
+_HEX = re.compile(r"[0-9a-f]{8,}|[0-9A-F]{8,}")
+_GUTTER = re.compile(r"\s*\d+[→\t]")
+
+Found = tuple[str, tuple[str, ...]]
+
+
+def tokens_in(text: str) -> Iterator[tuple[Found, int]]:
+    """Yield what each token of a text holds, a fact (else "") and plain words, and where it begins."""
+    for match in _TOKEN.finditer(text):
+        found = read_token(match[0])
+        if found[0] or found[1]:
+            yield found, match.start()
+
+
+def lines_in(text: str) -> Iterator[str]:
+    """Yield the lines of 20 characters or more, without a view's line numbers and outer blanks."""
+    for line in text.split("\n"):
+        gutter = _GUTTER.match(line)
+        bare = (line[gutter.end() :] if gutter else line).strip()
+        if len(bare) >= LEAST_LINE:
+            yield bare
+
+
+@lru_cache(maxsize=1 << 18)
+def read_token(token: str) -> Found:
+    """Return the fact that a token is, else "" and the plain words of seven letters or more in it.
+
+    A fact keeps its spelling. A word is in lower case.
+    """
+    numbered = _GREP_NUMBER.fullmatch(token)
+    bare = numbered[1] if numbered else token
+    if _is_fact(bare):
+        return bare, ()
+    pieces = re.split(r"[^\w]+", bare) if len(bare) >= LEAST_WORD else ()
+    return "", tuple(p.lower() for p in pieces if len(p) >= LEAST_WORD and p.isalpha())
+
+
+def _is_fact(token: str) -> bool:
+    if not 3 <= len(token) <= MOST_CHARS:
+        return False
+    digits = _digits(token)
+    if not any(map(str.isalpha, token)):
+        return digits >= LEAST_DIGITS
+    if _is_path(token) or _is_symbol(token):
+        return True
+    has_id = bool(digits) and "." not in token and len(token) >= 4
+    return has_id or digits >= LEAST_DIGITS
+
+
+def _digits(token: str) -> int:
+    """Return the digits of the longest number; `1.24.3` is one, `124-163` are two."""
+    return max(len(_DIGIT.findall(piece)) for piece in re.split(r"[/@\-]", token))
+
+
+def _is_path(token: str) -> bool:
+    # `and/or` is prose; `src/cli/run` and `/etc` are places.
+    return "/" in token and (token[0] in "/~." or token.count("/") > 1)
+
+
+def _is_symbol(token: str) -> bool:
+    if "_" in token.strip("_") or (token.startswith("_") and len(token) > 3):
+        return True
+    if _HUMP.search(token) or _HEX.fullmatch(token):
+        return True
+    return len(token) >= 4 and any(map(_DOTTED.fullmatch, token.removeprefix(".").split("/")))
