@@ -6,6 +6,7 @@
     │   ├── DuplicateSegmentError       this id is taken by another text
     │   ├── UnknownSegmentError         no segment has this id
     │   ├── MessageError                a provider message has an unknown shape
+    │   ├── TranscriptError             nothing of a file can be read as a transcript
     │   └── ConfigError                 a key or value of the configuration is wrong
     ├── PlanError
     │   ├── StalePlanError              the heap changed since the plan was made
@@ -20,6 +21,7 @@
     │   └── UnknownHandleError          no stashed segment answers to this handle
     ├── CheckpointError                 a checkpoint cannot be read, or does not verify
     ├── ClientError                     the chat client cannot do what it was asked to
+    ├── PeerError                       another library, measured in the lab, is missing or failed
     └── ContextOverflowError            what must stay does not fit the context window
 
 Each carries a stable `code`, a `hint` (what to do next) and `details` (data for programs).
@@ -93,6 +95,12 @@ class MessageError(InputError):
     """A provider message has a shape that no rule of its format allows."""
 
     code = "invalid_message"
+
+
+class TranscriptError(InputError):
+    """A file is no transcript, or nothing of it can be read; `details["path"]` names it."""
+
+    code = "unreadable_transcript"
 
 
 class ConfigError(InputError):
@@ -177,6 +185,12 @@ class ClientError(CtxgcError):
     """The chat client is not connected, lacks a package, or got an answer that it cannot use."""
 
     code = "client_failed"
+
+
+class PeerError(CtxgcError):
+    """A library that the lab measures is not installed, crashed, hung, or answered nonsense."""
+
+    code = "peer_failed"
 
 
 class ContextOverflowError(CtxgcError):

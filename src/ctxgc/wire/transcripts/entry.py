@@ -1,9 +1,9 @@
-"""What a transcript says: one message per entry, with the time it was written."""
+"""What a transcript says, item by item: messages, reported usage, and where a window ended."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -13,12 +13,24 @@ from ctxgc.wire.messages import parse
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """A provider message of a transcript, under an id that is the same at every reading."""
+    """A provider message of a transcript, under an id that is the same at every reading.
+
+    `line` is where it stands (the first is 1); `reply_id` the provider's id of the answer that it is a
+    block of; `parent_id` the entry it follows. `is_side` marks the talk of a subagent, `is_aside` what
+    the agent's program puts in by itself, `is_summary` what a compaction left of the window before.
+    """
 
     message_id: str
     data: dict[str, Any]
     format: Format
     written_at: datetime | None = None
+    line: int = 0
+    reply_id: str | None = None
+    parent_id: str | None = None
+    model: str | None = None
+    is_side: bool = False
+    is_aside: bool = False
+    is_summary: bool = False
 
     def message(self) -> Message | None:
         """Return the message in parts; None if its shape is not one that its provider has."""
@@ -26,6 +38,65 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
             return parse(self.data, self.format, self.message_id)
         except MessageError:
             return None
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
+    """What the provider counted for one request; each prompt token is in one of the first three.
+
+    A later usage with the same `reply_id` replaces the one before.
+    """
+
+    uncached: int
+    cache_read: int
+    cache_write: int
+    output: int
+    line: int = 0
+    reply_id: str | None = None
+    written_at: datetime | None = None
+    model: str | None = None
+    is_side: bool = False
+
+    @property
+    def prompt(self) -> int:
+        """All tokens of the request."""
+        return self.uncached + self.cache_read + self.cache_write
+
+
+class Compaction(msgspec.Struct, frozen=True, kw_only=True):
+    """The window ended here. What follows, and the messages in `kept`, make up the next one."""
+
+    line: int = 0
+    written_at: datetime | None = None
+    trigger: str = ""
+    tokens_before: int | None = None
+    kept: tuple[str, ...] = ()
+
+
+class Rollback(msgspec.Struct, frozen=True, kw_only=True):
+    """The user took back the last turns: the messages of `turns` user turns are gone from the window."""
+
+    turns: int
+    line: int = 0
+
+
+class Link(msgspec.Struct, frozen=True, kw_only=True):
+    """A line that says nothing to the model but stands between two that do."""
+
+    message_id: str
+    parent_id: str | None = None
+    line: int = 0
+    is_side: bool = False
+
+
+class Damage(msgspec.Struct, frozen=True, kw_only=True):
+    """A line that could not be read as it stands, and what became of it."""
+
+    line: int
+    what: str
+    is_lost: bool = True
+
+
+Item: TypeAlias = Entry | Usage | Compaction | Rollback | Link
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):

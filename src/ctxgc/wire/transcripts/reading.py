@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any
 
 from ctxgc.core.message import Format
 from ctxgc.wire.detect import detect_format
-from ctxgc.wire.transcripts import claude_code, plain
+from ctxgc.wire.transcripts import claude_code, codex, plain
 from ctxgc.wire.transcripts.entry import Entry, Reading
-
-TranscriptKind = Literal["claude_code", "plain"]
+from ctxgc.wire.transcripts.sniffing import kind_of
 
 Line = tuple[int, bytes, Mapping[str, Any] | None]
 
@@ -61,14 +60,18 @@ def _object(raw: bytes) -> Mapping[str, Any] | None:
 
 
 def _plain_format(lines: list[Mapping[str, Any]]) -> Format:
-    messages = [line for line in lines if not claude_code.is_claude_code(line)]
-    return detect_format([line for line in messages if plain.is_plain(line)])
+    return detect_format([line for line in lines if kind_of(line) == "plain"])
 
 
 def _entry(line: Line, form: Format) -> Entry | None:
     offset, raw, said = line
     if said is None:
         return None
-    if claude_code.is_claude_code(said):
-        return claude_code.entry_of(said)
-    return plain.entry_of(said, form, offset, raw) if plain.is_plain(said) else None
+    match kind_of(said):
+        case "claude_code":
+            return claude_code.entry_of(said)
+        case "codex":
+            return codex.entry_of(said, offset)
+        case "plain":
+            return plain.entry_of(said, form, offset, raw)
+    return None

@@ -1,0 +1,152 @@
+"""Lines: a file as numbered lines, whatever it is packed or encoded in, in bounded memory."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TypeAlias
+
+from ctxgc.errors import TranscriptError
+from ctxgc.wire.transcripts.entry import Damage
+
+LONGEST_LINE = 64 << 20
+_CHUNK = 1 << 20
+_GZIP = b"\x1f\x8b"
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+
+_Bytes: TypeAlias = io.BufferedIOBase | io.RawIOBase
+_BROKEN = (OSError, EOFError, zlib.error)
+"""What reading a file raises: OSError covers what gzip calls a bad file."""
+
+Line = tuple[int, int, bytes]
+"""Number from 1, offset of its first byte in the unpacked file, and its bytes."""
+
+
+@contextmanager
+def unpacked(path: Path, tell: Callable[[int], None] | None = None) -> Iterator[io.BufferedReader]:
+    """Give a file as UTF-8 bytes; `tell` hears how many bytes of the file itself were read.
+
+    Raises:
+        TranscriptError: it cannot be opened, or is packed in a way that cannot be read here.
+    """
+    try:
+        with path.open("rb") as file:
+            source: _Bytes = file if tell is None else _Told(file, tell)
+            yield _decoded(_inflated(file, source, path))
+    except _BROKEN as error:
+        raise unreadable(path, error) from error
+
+
+def unreadable(path: Path, error: Exception) -> TranscriptError:
+    """Return the error for a file that cannot be read."""
+    said = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return TranscriptError(
+        f"{path} cannot be read: {said}",
+        hint="name a transcript, or see `ctxgc sessions` for those found here",
+        path=str(path),
+    )
+
+
+def numbered(
+    file: IO[bytes], damage: Callable[[Damage], None], longest: int = LONGEST_LINE
+) -> Iterator[Line]:
+    """Yield the lines of a file that are not blank; one that is too long is reported and skipped."""
+    number, offset = 0, 0
+    while raw := _next(file, longest, number + 1, damage):
+        number += 1
+        if len(raw) > longest and not raw.endswith(b"\n"):
+            size = len(raw) + _skip_line(file)
+            damage(Damage(line=number, what=f"longer than {longest} bytes"))
+            offset += size
+            continue
+        if raw.strip():
+            yield number, offset, raw
+        offset += len(raw)
+
+
+def _next(file: IO[bytes], longest: int, number: int, damage: Callable[[Damage], None]) -> bytes:
+    try:
+        return file.readline(longest + 1)
+    except _BROKEN as error:
+        # A packed file that was cut off: all before the cut has been given out.
+        damage(Damage(line=number, what=f"the packed file ends or breaks here: {error}"))
+        return b""
+
+
+def _skip_line(file: IO[bytes]) -> int:
+    size = 0
+    while piece := file.readline(_CHUNK):
+        size += len(piece)
+        if piece.endswith(b"\n"):
+            break
+    return size
+
+
+def _inflated(file: IO[bytes], source: _Bytes, path: Path) -> _Bytes:
+    head = file.read(4)
+    file.seek(0)
+    if head == _ZSTD:
+        raise TranscriptError(
+            f"{path} is packed with zstd",
+            hint=f"unpack it first: zstd -d {path}",
+            path=str(path),
+        )
+    if head[:2] == _GZIP:
+        return gzip.GzipFile(fileobj=source)
+    return source
+
+
+def _decoded(file: _Bytes) -> io.BufferedReader:
+    buffered: io.BufferedReader = io.BufferedReader(file, _CHUNK)
+    head = buffered.peek(3)[:3]
+    wide = _WIDE.get(head[:2])
+    if head == codecs.BOM_UTF8:
+        buffered.read(3)
+    if wide is None:
+        return buffered
+    buffered.read(2)
+    return io.BufferedReader(_Narrow(buffered, wide), _CHUNK)
+
+
+class _Narrow(io.RawIOBase):
+    """A file in a wide encoding, given out as UTF-8."""
+
+    def __init__(self, file: IO[bytes], encoding: str) -> None:
+        self._file = file
+        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
+        self._left = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        while not self._left:
+            raw = self._file.read(_CHUNK)
+            self._left = self._decoder.decode(raw, final=not raw).encode("utf-8", "replace")
+            if not raw:
+                break
+        size = min(len(buffer), len(self._left))
+        buffer[:size], self._left = self._left[:size], self._left[size:]
+        return size
+
+
+class _Told(io.RawIOBase):
+    """A file that tells how far it was read."""
+
+    def __init__(self, file: IO[bytes], tell: Callable[[int], None]) -> None:
+        self._file = file
+        self._tell = tell
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        size = self._file.readinto(buffer)  # type: ignore[attr-defined] # files from open() have it
+        self._tell(self._file.tell())
+        return int(size or 0)

@@ -1,0 +1,168 @@
+"""The last window of a transcript as a history: whole messages, in the order that a provider wants.
+
+Claude Code writes an answer block by block, and each result of parallel calls when it is there. Here
+the blocks of one answer are one message again, and all its results stand right behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from ctxgc.core.message import Format
+from ctxgc.wire.transcripts.branch import live_branch
+from ctxgc.wire.transcripts.entry import Compaction, Entry, Item, Link, Rollback
+
+
+class Recorded(msgspec.Struct, frozen=True, kw_only=True):
+    """One message of the window, and the entries that make it up."""
+
+    data: dict[str, Any]
+    format: Format
+    message_ids: tuple[str, ...]
+    lines: tuple[int, ...]
+    written_at: datetime | None = None
+    model: str | None = None
+    is_aside: bool = False
+    is_summary: bool = False
+
+
+class Window:
+    """Holds what the newest context window of a transcript consists of while the file is read."""
+
+    def __init__(self) -> None:
+        self.items: list[Entry | Link] = []
+        self.number = 1
+        self._kept: list[Entry | Link] = []
+        self._held: frozenset[str] = frozenset()
+
+    def take(self, item: Item) -> None:
+        """Follow the transcript by one item."""
+        match item:
+            case Entry() | Link():
+                self._add(item)
+            case Compaction():
+                self._begin(item)
+            case Rollback():
+                self._roll_back(item.turns)
+
+    def entries(self, *, chained: bool) -> list[Entry]:
+        """Return the messages; with `chained` only those of the branch that the agent is on."""
+        items = live_branch(self.items, self._held) if chained else self.items
+        return [item for item in items if isinstance(item, Entry)]
+
+    def _add(self, item: Entry | Link) -> None:
+        if item.is_side:
+            return
+        self.items.append(item)
+        if isinstance(item, Entry) and item.is_summary and self._kept:
+            self.items.extend(self._kept)
+            self._kept = []
+
+    def _begin(self, compaction: Compaction) -> None:
+        if self.items:
+            self.number += 1
+        self._held = frozenset(compaction.kept)
+        self._kept = [item for item in self.items if item.message_id in self._held]
+        self.items = []
+
+    def _roll_back(self, turns: int) -> None:
+        begins = [n for n, item in enumerate(self.items) if opens_turn(item)]
+        if begins:
+            del self.items[begins[-min(turns, len(begins))] :]
+
+
+def opens_turn(item: Entry | Link) -> bool:
+    """Tell whether a person says something here."""
+    if not isinstance(item, Entry) or item.is_aside or item.is_summary or item.is_side:
+        return False
+    if item.data.get("role") != "user":
+        return False
+    content = item.data.get("content")
+    blocks = content if isinstance(content, list) else []
+    return not any(isinstance(b, dict) and b.get("type") == "tool_result" for b in blocks)
+
+
+def recorded(items: Iterable[Item], *, chained: bool) -> list[Recorded]:
+    """Return the messages of the last window."""
+    window = Window()
+    for item in items:
+        window.take(item)
+    return list(merged(window.entries(chained=chained)))
+
+
+def merged(entries: Iterable[Entry]) -> Iterator[Recorded]:
+    """Yield whole messages from entries, each batch of results behind its calls."""
+    groups: list[_Group] = []
+    answers: dict[str, _Group] = {}
+    callers: dict[str, _Group] = {}
+    for entry in entries:
+        group = _home(entry, answers, callers)
+        if group is None:
+            group = _Group()
+            groups.append(group)
+        group.entries.append(entry)
+        if entry.reply_id is not None and entry.data.get("role") == "assistant":
+            answers[entry.reply_id] = group
+        callers.update(dict.fromkeys(_ids(entry, "tool_use", "id"), group))
+    for group in groups:
+        yield group.message()
+        if group.results is not None:
+            yield group.results.message()
+
+
+class _Group:
+    """Entries that are one message, and the message that answers its calls."""
+
+    __slots__ = ("entries", "results")
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.results: _Group | None = None
+
+    def message(self) -> Recorded:
+        first, last = self.entries[0], self.entries[-1]
+        return Recorded(
+            data=first.data if len(self.entries) == 1 else self._joined(),
+            format=first.format,
+            message_ids=tuple(entry.message_id for entry in self.entries),
+            lines=tuple(entry.line for entry in self.entries),
+            written_at=last.written_at,
+            model=first.model,
+            is_aside=first.is_aside,
+            is_summary=first.is_summary,
+        )
+
+    def _joined(self) -> dict[str, Any]:
+        content = [block for entry in self.entries for block in _blocks(entry)]
+        return {**self.entries[0].data, "content": content}
+
+
+def _home(entry: Entry, answers: dict[str, _Group], callers: dict[str, _Group]) -> _Group | None:
+    """Return the message that an entry belongs to; None if it begins one."""
+    if entry.format != "anthropic":
+        return None
+    if entry.data.get("role") == "assistant":
+        return answers.get(entry.reply_id or "")
+    caller = next(filter(None, map(callers.get, _ids(entry, "tool_result", "tool_use_id"))), None)
+    if caller is None:
+        return None
+    caller.results = caller.results or _Group()
+    return caller.results
+
+
+def _ids(entry: Entry, kind: str, key: str) -> list[str]:
+    if entry.format != "anthropic":
+        return []
+    found = [block.get(key) for block in _blocks(entry) if block.get("type") == kind]
+    return [name for name in found if isinstance(name, str)]
+
+
+def _blocks(entry: Entry) -> list[dict[str, Any]]:
+    content = entry.data.get("content")
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return [b for b in content if isinstance(b, dict)] if isinstance(content, list) else []
