@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ctxgc.core.apply import Collection
 from ctxgc.core.ledger import Amount
-from ctxgc.demo.lines import Line, bar, chart, plain, shortened, table
 from ctxgc.demo.run import Departure, Kept, Run
+from ctxgc.drawing.terminal import Line, bar, chart, plain, shortened, table
 
 WIDTH = 98
 CHART_WIDTH = 74

@@ -7,18 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, TextIO
 
-from ctxgc.demo.lines import Line, bar, text_of, zone
-
-STYLES = {
-    "": "",
-    "title": "bold",
-    "name": "bold cyan",
-    "faint": "bright_black",
-    "safe": "green",
-    "warning": "yellow",
-    "danger": "dark_orange",
-    "critical": "red",
-}
+from ctxgc.drawing.terminal import STYLES, Line, bar, text_of, zone
 
 Show = Callable[[int, int], None]
 

@@ -1,4 +1,8 @@
-"""Lines of styled text, and the small drawings made of them: a chart over time, a bar, a table."""
+"""Lines of styled text, and the drawings made of them: bars, a sparkline, a chart over time, a table.
+
+A line is a list of spans, each with the name of its style; `STYLES` says how rich writes them, and
+`text_of` gives the plain text for pipes and files.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,21 @@ Span = tuple[str, str]
 Line = list[Span]
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
+PARTS = "▏▎▍▌▋▊▉█"
 ZONES = ((95.0, "critical"), (85.0, "danger"), (70.0, "warning"), (0.0, "safe"))
+
+
+STYLES = {
+    "": "",
+    "title": "bold",
+    "name": "bold cyan",
+    "faint": "bright_black",
+    "safe": "green",
+    "warning": "yellow",
+    "danger": "dark_orange",
+    "critical": "red",
+}
+"""How rich writes each style."""
 
 
 def zone(percent: float) -> str:
@@ -34,6 +52,34 @@ def bar(percent: float, width: int) -> Line:
     return [("█" * full, zone(percent)), ("░" * (width - full), "faint")]
 
 
+def bars(rows: Sequence[tuple[str, float, str]], width: int, style: str = "name") -> list[Line]:
+    """Return one bar per row of name, value and what is written behind it; the largest is full.
+
+    Args:
+        rows: the names, values (not negative) and notes, in the order to draw them.
+        width: how many columns the longest bar takes.
+        style: of the bars.
+    """
+    names = max((len(name) for name, _, _ in rows), default=0)
+    most = max((value for _, value, _ in rows), default=0.0)
+    lines: list[Line] = []
+    for name, value, note in rows:
+        drawn = _partly(value / most * width if most > 0 else 0.0)
+        padded = drawn.ljust(width)
+        lines.append([(f"  {name.ljust(names)}  ", ""), (padded, style), (f"  {note}", "faint")])
+    return lines
+
+
+def sparkline(values: Sequence[float], width: int) -> str:
+    """Return values over time in one row of characters; each shows the highest of its share."""
+    if not values:
+        return ""
+    columns = [max(part) for part in _parts(values, width)]
+    low, high = min(0.0, *columns), max(columns)
+    span = (high - low) or 1.0
+    return "".join(BLOCKS[1 + round((value - low) / span * 7)] for value in columns)
+
+
 def chart(percents: Sequence[float], width: int, marks: dict[int, str]) -> list[Line]:
     """Return ten lines, 100% on top, that show a percentage over time.
 
@@ -42,6 +88,8 @@ def chart(percents: Sequence[float], width: int, marks: dict[int, str]) -> list[
         width: how many columns to draw.
         marks: percentages with a name, drawn as dotted lines.
     """
+    if not percents:
+        return []
     columns = [max(part) for part in _parts(percents, width)]
     return [_chart_row(columns, floor, marks) for floor in range(90, -10, -10)]
 
@@ -53,6 +101,12 @@ def _chart_row(columns: list[float], floor: int, marks: dict[int, str]) -> Line:
         eighths = round((percent - floor) / 10 * 8)
         row.append((BLOCKS[min(8, eighths)], zone(percent)) if eighths > 0 else (empty, "faint"))
     return [*row, (f" {marks[floor]}" if floor in marks else "", "faint")]
+
+
+def _partly(columns: float) -> str:
+    """Return a bar as long as so many columns, to an eighth; what is not zero is seen."""
+    eighths = max(round(columns * 8), 1 if columns > 0 else 0)
+    return "█" * (eighths // 8) + (PARTS[eighths % 8 - 1] if eighths % 8 else "")
 
 
 def _parts(values: Sequence[float], count: int) -> list[Sequence[float]]:

@@ -1,10 +1,20 @@
-"""The drawings of the demo, character by character."""
+"""The drawings of a terminal, character by character."""
 
 from __future__ import annotations
 
 import pytest
 
-from ctxgc.demo.lines import bar, chart, shortened, table, text_of, zone
+from ctxgc.drawing.terminal import (
+    STYLES,
+    bar,
+    bars,
+    chart,
+    shortened,
+    sparkline,
+    table,
+    text_of,
+    zone,
+)
 
 
 @pytest.mark.parametrize(
@@ -60,3 +70,32 @@ def test_a_table_aligns_numbers_to_the_right() -> None:
 def test_a_long_text_is_cut_and_stays_on_one_line() -> None:
     assert shortened("one\n two", 20) == "one two"
     assert shortened("abcdefghij", 8) == "abcde..."
+
+
+def test_bars_are_drawn_to_an_eighth_and_what_is_not_nothing_is_seen() -> None:
+    rows = [("Read", 8.0, "8k"), ("Bash", 4.25, "4k"), ("ls", 0.001, "1"), ("none", 0.0, "0")]
+    assert [text_of(line) for line in bars(rows, 8)] == [
+        "  Read  ████████  8k",
+        "  Bash  ████▎     4k",
+        "  ls    ▏         1",
+        "  none            0",
+    ]
+
+
+def test_no_rows_draw_no_bars() -> None:
+    assert bars([], 8) == []
+
+
+def test_a_sparkline_shows_the_highest_of_each_share() -> None:
+    assert sparkline([0, 1, 2, 3, 4, 5, 6, 7], 8) == "▁▂▃▄▅▆▇█"
+    assert sparkline([0, 7, 0, 0], 2) == "█▁"
+    assert sparkline([5, 5], 9) == "██"
+    assert sparkline([], 9) == ""
+
+
+def test_a_chart_of_nothing_is_empty() -> None:
+    assert chart([], 10, {}) == []
+
+
+def test_every_zone_has_a_style() -> None:
+    assert {zone(percent) for percent in range(101)} <= set(STYLES)

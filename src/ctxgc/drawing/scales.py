@@ -1,0 +1,93 @@
+"""Scales: where a value stands in a chart, and which round values its axis shows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ctxgc.errors import InputError
+
+_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+
+
+class Scale(NamedTuple):
+    """Maps the values from `low` to `high` to the pixels from `start` to `end`."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def at(self, value: float) -> float:
+        """Return the place of a value, in pixels."""
+        share = (value - self.low) / (self.high - self.low)
+        return self.start + share * (self.end - self.start)
+
+    def ticks(self, about: int = 6) -> list[float]:
+        """Return about so many round values within the scale."""
+        return ticks(self.low, self.high, about)
+
+
+def fitted(
+    values: Iterable[float], start: float, end: float, *, floor: float | None = None
+) -> Scale:
+    """Return a scale that shows all values, with a little air around them.
+
+    Args:
+        values: what will be drawn.
+        start: the pixel of the low end.
+        end: the pixel of the high end.
+        floor: where the scale begins, for example 0 for bars; without it, just below the least.
+    """
+    known = list(values) or [0.0, 1.0]
+    low, high = min(known), max(known)
+    if floor is not None:
+        low, high = min(floor, low), max(floor, high)
+    is_flat = high - low <= 1e-9 * max(abs(low), abs(high), 1.0)
+    air = max(abs(high) * 0.1, 0.1) if is_flat else (high - low) * 0.06
+    bottom = low if low == floor else low - air
+    top = high if high == floor and not is_flat else high + air
+    return Scale(bottom, top, start, end)
+
+
+def ticks(low: float, high: float, about: int = 6) -> list[float]:
+    """Return about so many round values from `low` to `high`."""
+    raw = (high - low) / max(about, 1)
+    size = 10.0 ** math.floor(math.log10(raw))
+    step = next(size * factor for factor in _STEPS if size * factor >= raw * 0.999)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [round(number * step, 12) + 0.0 for number in range(first, last + 1)]
+
+
+def checked(values: Sequence[float], field: str) -> Sequence[float]:
+    """Return the values if each can be drawn.
+
+    Raises:
+        InputError: one of them is infinite or not a number.
+    """
+    for value in values:
+        if not math.isfinite(value):
+            raise InputError(
+                f"`{field}` holds {value}, which no chart can show",
+                hint="leave such values out",
+                field=field,
+            )
+    return values
+
+
+def short(value: float) -> str:
+    """Return a number in few characters: 1234 is `1.2k`, 0.25 is `0.25`."""
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size * 0.9995:
+            return f"{_plain(value / size)}{letter}"
+    return _plain(value)
+
+
+def _plain(value: float) -> str:
+    """Return three significant digits without an exponent or trailing zeros."""
+    if value == 0:
+        return "0"
+    digits = max(0, 2 - math.floor(math.log10(abs(value))))
+    written = f"{value:.{min(digits, 6)}f}"
+    return written.rstrip("0").rstrip(".") if "." in written else written

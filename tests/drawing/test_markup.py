@@ -1,0 +1,48 @@
+"""No text gets into a page as markup."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ctxgc.drawing.markup import joined, tag, text
+
+
+def test_markup_in_a_text_is_shown_and_not_obeyed() -> None:
+    assert text("<b>&\"'") == "&lt;b&gt;&amp;&quot;&#x27;"
+
+
+def test_an_element_has_its_attributes_and_leaves_out_what_is_none() -> None:
+    drawn = tag("a", text("x"), class_="c", text_anchor="end", href=None, x=1.25, y=2.0, n=3)
+    assert drawn == '<a class="c" text-anchor="end" x="1.2" y="2" n="3">x</a>'
+
+
+def test_pieces_are_joined_with_escaped_text() -> None:
+    assert joined([text("a"), text("b")], " & ") == "a &amp; b"
+
+
+@given(st.text(st.characters(codec=None)), st.text(st.characters(codec=None)))
+def test_any_text_and_attribute_parses_back_to_itself_less_what_no_page_may_hold(
+    inside: str, value: str
+) -> None:
+    drawn = tag("p", text(inside), title=value)
+    drawn.encode("utf-8")
+    parsed = ElementTree.fromstring(drawn)
+    assert (parsed.text or "").replace("\r", "\n") == _fit(inside)
+    assert len(parsed.get("title") or "") == len(value)
+
+
+def _fit(words: str) -> str:
+    return "".join("\ufffd" if _is_unfit(ord(letter)) else letter for letter in words).replace(
+        "\r", "\n"
+    )
+
+
+def _is_unfit(code: int) -> bool:
+    control = code < 32 and code not in (9, 10, 13)
+    return (
+        control or 127 <= code < 160 or 0xD800 <= code < 0xE000 or 0xFDD0 <= code < 0xFDF0
+        or code in (0xFFFE, 0xFFFF)
+    )  # fmt: skip

@@ -1,0 +1,122 @@
+"""The charts are well-formed, stay within their frame, and show each value once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ctxgc.drawing.markup import Html
+from ctxgc.drawing.svg import (
+    Axis,
+    Bar,
+    Dot,
+    Series,
+    Slice,
+    Strip,
+    bars,
+    donut,
+    lines,
+    scatter,
+    strips,
+)
+from ctxgc.errors import InputError
+
+VALUE = st.floats(-1e6, 1e6)
+NAME = st.text(max_size=30)
+SPAN = st.none() | st.tuples(VALUE, VALUE)
+DOTS = st.lists(
+    st.builds(Dot, NAME, VALUE, VALUE, st.just("red"), NAME, SPAN, SPAN, st.booleans()), max_size=20
+)
+
+
+def _marks(drawn: Html, *kinds: str) -> list[Element]:
+    root = ElementTree.fromstring(drawn)
+    return [e for e in root.iter() if (e.get("class") or "").split(" ")[0] in kinds]
+
+
+def _hints(drawn: Html) -> list[str | None]:
+    return [element.text for element in ElementTree.fromstring(drawn).iter("title")]
+
+
+def _is_inside(drawn: Html) -> bool:
+    root = ElementTree.fromstring(drawn)
+    _, _, width, height = map(float, (root.get("viewBox") or "").split())
+    across = [float(e.get(key) or 0) for e in root.iter() for key in ("x", "x1", "x2", "cx")]
+    down = [float(e.get(key) or 0) for e in root.iter() for key in ("y1", "y2", "cy")]
+    return all(-0.1 <= x <= width + 0.1 for x in across) and all(-0.1 <= y <= height for y in down)
+
+
+@given(st.lists(st.builds(Bar, NAME, VALUE, st.just("blue"), NAME, SPAN), max_size=20))
+def test_bars_show_each_item_inside_the_frame(items: list[Bar]) -> None:
+    drawn = bars(items, title="t", mark=1.0)
+    assert len(_marks(drawn, "fill")) == len(items)
+    assert len(_marks(drawn, "whisker")) == sum(item.span is not None for item in items)
+    assert _is_inside(drawn)
+
+
+@given(DOTS)
+def test_a_scatter_shows_each_point_and_its_name(dots: list[Dot]) -> None:
+    drawn = scatter(dots, title="t", groups=[("a", "red"), ("b", "blue")], with_front=True)
+    rings = sum(dot.hollow for dot in dots)
+    assert len(_marks(drawn, "ring")) == rings
+    assert len(_marks(drawn, "dot")) == len(dots) - rings + (2 if dots else 0)
+    assert len(_marks(drawn, "label")) == len(dots)
+
+
+@given(st.lists(st.builds(Strip, NAME, st.lists(st.tuples(VALUE, NAME), max_size=9)), max_size=8))
+def test_strips_show_each_value_inside_the_frame(rows: list[Strip]) -> None:
+    drawn = strips(rows, title="t", mark=0.0)
+    assert len(_marks(drawn, "speck")) == sum(len(row.values) for row in rows)
+    assert _is_inside(drawn)
+
+
+@given(st.lists(st.lists(st.tuples(VALUE, VALUE), max_size=9), max_size=4))
+def test_lines_show_each_series_and_each_point(series: list[list[tuple[float, float]]]) -> None:
+    named = [Series(str(n), points, filled=n == 0) for n, points in enumerate(series)]
+    drawn = lines(named, title="t", marks={"goal": 3.0}, dots=True)
+    points = sum(map(len, series))
+    assert len(_marks(drawn, "line")) == sum(map(bool, series))
+    assert len(_hints(drawn)) == points
+    assert len(_marks(drawn, "mark")) == (1 if points else 0)
+
+
+@given(st.lists(st.floats(0, 1e6), max_size=9))
+def test_a_donut_shows_each_part_that_is_not_nothing(values: list[float]) -> None:
+    whole = sum(values)
+    drawn = donut([Slice(str(n), value) for n, value in enumerate(values)], title="t")
+    seen = sum(value / whole > 0 for value in values) if whole > 0 else 0
+    assert len(_marks(drawn, "fill", "hoop")) == seen
+
+
+def test_a_hint_says_the_value_in_the_form_of_its_axis() -> None:
+    drawn = bars([Bar("a", 0.5)], title="t", axis=Axis("share", lambda value: f"{value:.0%}"))
+    assert _hints(drawn) == ["a: 50%"]
+
+
+def test_the_front_runs_through_the_points_that_nothing_beats_and_leaves_out_hollow_ones() -> None:
+    dots = [Dot("a", 1, 1), Dot("b", 2, 3), Dot("c", 3, 2), Dot("oracle", 0, 9, hollow=True)]
+    (line,) = _marks(scatter(dots, title="t", with_front=True), "front")
+    a, b, _ = _marks(scatter(dots, title="t"), "dot")
+    assert line.get("d") == "M" + " ".join(
+        f"{float(dot.get(key) or 0):.1f}" for dot in (a, b) for key in ("cx", "cy")
+    )
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: bars([Bar("x", float("nan"))], title="t"),
+        lambda: scatter([Dot("x", 0, float("inf"))], title="t"),
+        lambda: strips([Strip("x", [(float("inf"), "")])], title="t"),
+        lambda: lines([Series("x", [(0, float("nan"))])], title="t"),
+        lambda: donut([Slice("x", -1)], title="t"),
+    ],
+)
+def test_values_that_cannot_be_drawn_are_refused(draw: Callable[[], Html]) -> None:
+    with pytest.raises(InputError):
+        draw()
