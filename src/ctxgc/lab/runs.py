@@ -48,8 +48,10 @@ class _Line(msgspec.Struct):
     meta: _Meta = msgspec.field(default_factory=_Meta)
 
 
-def read_runs(path: Path, least_tokens: int = 0) -> Iterator[Run]:
+def read_runs(path: Path, least_tokens: int = 0, name: str = "") -> Iterator[Run]:
     """Yield the runs of at least `least_tokens` tokens that a file, or each file of a folder, holds.
+
+    Of a folder, `name` chooses the files that are called so up to their first dot.
 
     A file is JSON lines of runs (`id`, `messages`, and `group`, `source`, `times`, `meta.tokens` where
     known), or one transcript that `ctxgc.wire.transcripts` reads; either may be compressed with gzip.
@@ -57,12 +59,12 @@ def read_runs(path: Path, least_tokens: int = 0) -> Iterator[Run]:
     Raises:
         InputError: nothing can be read there; `details` names the file and the line.
     """
-    for file in run_files(path):
+    for file in run_files(path, name):
         yield from _read_file(file, least_tokens)
 
 
-def run_files(path: Path, prefix: str = "") -> list[Path]:
-    """Return the file itself, or the files of a folder that may hold runs, in order of their names.
+def run_files(path: Path, name: str = "") -> list[Path]:
+    """Return the file itself, or those of a folder that may hold runs, in order of their names.
 
     Raises:
         InputError: there is none.
@@ -70,10 +72,11 @@ def run_files(path: Path, prefix: str = "") -> list[Path]:
     if path.is_file():
         return [path]
     found = sorted(path.iterdir()) if path.is_dir() else []
-    wanted = [f for f in found if f.name.startswith(prefix) and f.name.endswith(SUFFIXES)]
+    runs = [file for file in found if file.name.endswith(SUFFIXES)]
+    wanted = [file for file in runs if name in ("", file.name.partition(".")[0])]
     if not wanted:
         raise InputError(
-            f"no runs at {path}" + (f" whose file begins with '{prefix}'" if prefix else ""),
+            f"no runs called '{name}' at {path}" if name else f"no runs at {path}",
             hint=f"name a file, or a folder of files that end in {' or '.join(SUFFIXES)}",
             file=str(path),
         )

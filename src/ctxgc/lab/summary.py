@@ -1,0 +1,209 @@
+"""The summary: what the results of many runs come to, one row for each policy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from ctxgc.economics import PriceSheet
+from ctxgc.lab.figures import Draws, Figure, quantile
+from ctxgc.lab.policies import Kind, Policy
+from ctxgc.lab.result import RunResult
+
+DEARER = 1.005
+LENGTHS = (250, 1_000, 2_000, 4_000)
+
+
+class Span(msgspec.Struct, frozen=True, kw_only=True):
+    """Decision times of the requests whose history had fewer than `below` messages, in milliseconds."""
+
+    below: int | None
+    requests: int
+    p50: float
+    p99: float
+    most: float
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One policy over all runs that it could play.
+
+    Attributes:
+        bill: the sum of its bills over that of never pruning.
+        strict: steps all of whose needs are resident; `clean`: resident or named.
+        line_step: steps all of whose quoted lines still stand in the view.
+        word: re-used rare plain words that still stand there.
+        wide: needs that are resident with surroundings not cut at line ends.
+        non_resident: needs that are not resident; they are `named`, `recallable` or `lost`.
+        newest: facts of the newest results that the view shows.
+        dearer: the share of runs that became more than 0.5% dearer.
+        refused: requests whose history a provider would refuse; `rules` says why.
+        over: requests over the limit although the head and the last exchange fit.
+        off: runs in which the policy counts other collections than there were prefix breaks.
+        report_error: the largest distance of its own savings report from the replayed bill.
+    """
+
+    policy: str
+    kind: Kind
+    version: str
+    settings: dict[str, Any]
+    runs: int
+    failed: int
+    errors: list[str]
+
+    bill: Figure
+    strict: Figure
+    clean: Figure
+    line_step: Figure
+    word: Figure
+    wide: Figure
+    non_resident: Figure
+    named: Figure
+    recallable: Figure
+    lost: Figure
+    newest: Figure
+
+    worst: float
+    worst_run: str
+    dearer: float
+    refused: int
+    rules: dict[str, int]
+    over: int
+    over_excused: int
+    breaks: int
+    collections: float | None
+    off: int | None
+    report_error: float | None
+    times: list[Span]
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole run of the lab: what was replayed, one row for each policy, and every single result."""
+
+    lab: int = 1
+    version: str
+    source: str
+    regime: str
+    sheet: PriceSheet
+    least_tokens: int
+    runs: int
+    groups: int
+    requests: int
+    steps: int
+    needs: int
+    tokens: int
+    rows: list[Row]
+    results: list[RunResult]
+
+
+def summarize(policy: Policy, results: Sequence[RunResult]) -> Row:
+    """Return the row of one policy, from its results."""
+    played = [result for result in results if not result.error]
+    worst = max(played, key=lambda result: result.ratio, default=None)
+    return Row(
+        policy=policy.name,
+        kind=policy.kind,
+        version=policy.version,
+        settings=policy.settings,
+        runs=len(played),
+        failed=len(results) - len(played),
+        errors=sorted({result.error for result in results if result.error}),
+        worst=worst.ratio if worst else 0.0,
+        worst_run=worst.run if worst else "",
+        dearer=sum(r.ratio > DEARER for r in played) / len(played) if played else 0.0,
+        refused=sum(r.refused for r in played),
+        rules=_summed([r.rules for r in played]),
+        over=sum(r.over for r in played),
+        over_excused=sum(r.over_excused for r in played),
+        breaks=sum(r.breaks for r in played),
+        times=spans(played),
+        **_shares(played),
+        **_reported(played),
+    )
+
+
+def _shares(played: Sequence[RunResult]) -> dict[str, Any]:
+    draws = Draws([result.group for result in played])
+
+    def share(part: str, whole: str, empty: float = 1.0) -> Figure:
+        return draws.share(
+            [getattr(r, part) for r in played], [getattr(r, whole) for r in played], empty
+        )
+
+    missing = [result.needs - result.resident for result in played]
+    return {
+        "bill": share("bill", "unpruned"),
+        "strict": share("strict", "steps"),
+        "clean": share("clean", "steps"),
+        "line_step": share("line_steps_kept", "line_steps"),
+        "word": share("words_kept", "words"),
+        "wide": share("wide", "needs"),
+        "non_resident": draws.share(missing, [r.needs for r in played], 0.0),
+        "named": share("named", "needs", 0.0),
+        "recallable": share("recallable", "needs", 0.0),
+        "lost": share("lost", "needs", 0.0),
+        "newest": share("newest_shown", "newest"),
+    }
+
+
+def _reported(played: Sequence[RunResult]) -> dict[str, Any]:
+    """Return what the policy says of itself, beside what was seen; None where it says nothing."""
+    counted = [(r, r.collections) for r in played if r.collections is not None]
+    errors = [r.report_error for r in played if r.report_error is not None]
+    return {
+        "collections": sum(count for _, count in counted) if counted else None,
+        "off": sum(r.breaks != count for r, count in counted) if counted else None,
+        "report_error": max(errors) if errors else None,
+    }
+
+
+def spans(played: Sequence[RunResult]) -> list[Span]:
+    """Return the decision times by the length of the history; empty where none were taken."""
+    times = sorted(pair for result in played for pair in result.seconds)
+    found, least = [], 0
+    for below in (*LENGTHS, None):
+        inside = [1e3 * s for n, s in times if n >= least and (below is None or n < below)]
+        if inside:
+            p50, p99 = quantile(inside, 0.5), quantile(inside, 0.99)
+            found.append(
+                Span(below=below, requests=len(inside), p50=p50, p99=p99, most=max(inside))
+            )
+        least = below or 0
+    return found
+
+
+def _summed(counts: Sequence[dict[str, int]]) -> dict[str, int]:
+    rules = sorted({rule for each in counts for rule in each})
+    return {rule: sum(each.get(rule, 0) for each in counts) for rule in rules}
+
+
+def report(
+    policies: Sequence[Policy],
+    results: Sequence[RunResult],
+    *,
+    version: str,
+    source: str,
+    regime: str,
+    sheet: PriceSheet,
+    least_tokens: int = 0,
+) -> Report:
+    """Return the report on results, which hold each run once for each policy."""
+    own = {policy.name: [r for r in results if r.policy == policy.name] for policy in policies}
+    runs = next(iter(own.values()), [])
+    judged = {r.run: r for r in results if not r.error}
+    return Report(
+        version=version,
+        source=source,
+        regime=regime,
+        sheet=sheet,
+        least_tokens=least_tokens,
+        runs=len(runs),
+        groups=len({r.group for r in runs}),
+        requests=sum(r.requests for r in runs),
+        steps=sum(r.steps for r in judged.values()),
+        needs=sum(r.needs for r in judged.values()),
+        tokens=sum(r.tokens for r in runs),
+        rows=[summarize(policy, own[policy.name]) for policy in policies],
+        results=list(results),
+    )
