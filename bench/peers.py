@@ -1,7 +1,7 @@
 """An environment of their own for the libraries that ctxgc is measured beside.
 
-They are never a dependency: the environment stands in `out/peers`, is made on the first run, and is
-gone with `make clean`. Where it cannot be made, a benchmark says so and goes on without them.
+They are never a dependency: the environment stands in `out/peers/bench`, is made on the first run, and
+is gone with `make clean`. Where it cannot be made, a benchmark says so and goes on without them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-HOME = Path(__file__).resolve().parents[1] / "out" / "peers"
+HOME = Path(__file__).resolve().parents[1] / "out" / "peers" / "bench"
 PACKAGES = ("langchain>=1.0,<2", "langchain-core>=1.0,<2", "agent-framework-core>=1.0,<2")
 SCRIPT = Path(__file__).with_name("peers_case.py")
 

@@ -20,6 +20,7 @@
     │   ├── StoreVersionError           written by a newer ctxgc
     │   └── UnknownHandleError          no stashed segment answers to this handle
     ├── CheckpointError                 a checkpoint cannot be read, or does not verify
+    ├── TranscriptBusyError             somebody is writing a transcript; it was left alone
     ├── ClientError                     the chat client cannot do what it was asked to
     ├── PeerError                       another library, measured in the lab, is missing or failed
     └── ContextOverflowError            what must stay does not fit the context window
@@ -179,6 +180,12 @@ class CheckpointError(CtxgcError):
     """A checkpoint is missing, damaged, or does not verify."""
 
     code = "checkpoint_failed"
+
+
+class TranscriptBusyError(CtxgcError):
+    """A transcript is being written by its agent, or by somebody else; it was left alone."""
+
+    code = "transcript_busy"
 
 
 class ClientError(CtxgcError):

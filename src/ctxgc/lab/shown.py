@@ -40,11 +40,11 @@ class Shown:
         index = len(self.messages)
         self.messages.append(message)
         self.weights.append(self._weigh(message))
-        if message["role"] == "tool":
+        is_result = message["role"] == "tool"
+        if is_result:
             self.results.append(index)
-            self.units[-1] = range(self.units[-1].start, index + 1)
-        else:
-            self.units.append(range(index, index + 1))
+        start = self.units.pop().start if is_result and self.units else index
+        self.units.append(range(start, index + 1))
 
     @property
     def head(self) -> int:

@@ -1,0 +1,1 @@
+"""Other libraries, measured on the same runs: each from its own package, in an environment of its own."""

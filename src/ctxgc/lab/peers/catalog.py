@@ -1,0 +1,153 @@
+"""Which libraries the lab measures, in which versions, and with which settings.
+
+In COST a peer with a trigger of its own keeps its published defaults. In WINDOW, and where it has no
+default, it is told the limit: it may use 80% of it, and where it asks for a target, it gets 60%.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from ctxgc.lab.policies import RegimeKind
+
+Settings = dict[str, Any]
+
+START_SHARE = 0.8
+TARGET_SHARE = 0.6
+
+
+class Package(msgspec.Struct, frozen=True):
+    """A package with the version that was measured."""
+
+    name: str
+    version: str
+    env: dict[str, str] = {}
+
+    @property
+    def requirement(self) -> str:
+        """What an installer is asked for."""
+        return f"{self.name}=={self.version}"
+
+
+class Peer(msgspec.Struct, frozen=True, kw_only=True):
+    """One way to use one package: the worker that drives it, and how it is set."""
+
+    name: str
+    package: Package
+    worker: str
+    choose: Callable[[RegimeKind, int], Settings]
+    note: str = ""
+
+
+OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "DO_NOT_TRACK": "1"}
+
+LANGCHAIN_CORE = Package("langchain-core", "1.7.2")
+LANGCHAIN = Package("langchain", "1.4.7")
+AGENT_FRAMEWORK = Package("agent-framework-core", "1.23.0")
+LITELLM = Package("litellm", "1.106.2", {**OFFLINE, "LITELLM_LOCAL_MODEL_COST_MAP": "True"})
+HEADROOM = Package("headroom-ai", "0.42.0", {**OFFLINE, "LITELLM_LOCAL_MODEL_COST_MAP": "True"})
+CONTEXTGC = Package("contextgc", "0.4.6")
+KOMPACT = Package("kompact", "0.4.0")
+COZEMPIC = Package(
+    "cozempic", "1.8.39", {"COZEMPIC_NO_GLOBAL_INIT": "1", "COZEMPIC_NO_AUTO_UPDATE": "1"}
+)
+
+
+def _room(_: RegimeKind, limit: int) -> Settings:
+    return {"max_tokens": int(START_SHARE * limit)}
+
+
+def _room_and_target(_: RegimeKind, limit: int) -> Settings:
+    return {"max_n": int(START_SHARE * limit), "compact_to": int(TARGET_SHARE * limit)}
+
+
+def _clearing(regime: RegimeKind, limit: int) -> Settings:
+    default = {"trigger": 100_000, "clear_at_least": 0, "keep": 3}
+    return default if regime == "cost" else {**default, "trigger": int(START_SHARE * limit)}
+
+
+def _litellm(regime: RegimeKind, limit: int) -> Settings:
+    # In COST its own rule: 75% of what its table says the model takes.
+    return {"model": "claude-sonnet-4-5"} if regime == "cost" else _room(regime, limit)
+
+
+def _window(_: RegimeKind, limit: int) -> Settings:
+    return {"context_window": limit}
+
+
+def _model_limit(_: RegimeKind, limit: int) -> Settings:
+    return {"model_limit": limit}
+
+
+def _nothing(_: RegimeKind, __: int) -> Settings:
+    return {}
+
+
+PEERS: dict[str, Peer] = {
+    peer.name: peer
+    for peer in (
+        Peer(
+            name="langchain-trim",
+            package=LANGCHAIN_CORE,
+            worker="run_langchain_trim",
+            choose=_room,
+            note="trim_messages as its guide for agents has it: strategy last, from a human message on",
+        ),
+        Peer(
+            name="langchain-clear",
+            package=LANGCHAIN,
+            worker="run_langchain_clear",
+            choose=_clearing,
+            note="ClearToolUsesEdit, applied to the whole history before each request",
+        ),
+        Peer(
+            name="agent-framework",
+            package=AGENT_FRAMEWORK,
+            worker="run_agent_framework",
+            choose=_room_and_target,
+            note="TruncationStrategy; it has no defaults",
+        ),
+        Peer(
+            name="litellm-trim",
+            package=LITELLM,
+            worker="run_litellm_trim",
+            choose=_litellm,
+            note="trim_messages; in COST with the limit that its table gives the model",
+        ),
+        Peer(
+            name="headroom",
+            package=HEADROOM,
+            worker="run_headroom",
+            choose=_model_limit,
+            note="compress() on the whole history before each request; its model cannot be loaded offline",
+        ),
+        Peer(
+            name="contextgc",
+            package=CONTEXTGC,
+            worker="run_contextgc",
+            choose=_nothing,
+            note="compile_messages with its schema for coding; it knows no limit",
+        ),
+        Peer(
+            name="kompact",
+            package=KOMPACT,
+            worker="run_kompact",
+            choose=_nothing,
+            note="the proxy's pipeline on its Anthropic route, one configuration per run; it knows no limit",
+        ),
+        Peer(
+            name="cozempic",
+            package=COZEMPIC,
+            worker="run_cozempic",
+            choose=_window,
+            note="what its guard does: prescription standard above 55% of the window, aggressive above 80%",
+        ),
+    )
+}
+"""Name in the table -> what it is."""
+
+PACKAGES: dict[str, Package] = {peer.package.name: peer.package for peer in PEERS.values()}
+"""Name of a package -> the version that is installed."""

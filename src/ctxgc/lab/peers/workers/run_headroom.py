@@ -1,0 +1,21 @@
+"""headroom's `compress` on the whole history, with its defaults."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from importlib import import_module
+from typing import Any
+
+from serving import numbered, serve  # type: ignore[import-not-found]  # beside us
+
+Json = dict[str, Any]
+
+
+def begin(settings: Json) -> Any:
+    """Return how a history is edited."""
+    compress = import_module("headroom").compress
+    return lambda history: numbered(compress(deepcopy(history), **settings).messages, history)
+
+
+if __name__ == "__main__":
+    serve(begin)
