@@ -16,6 +16,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "config": ("ctxgc.cli.config:config", "Show, check and describe the configuration."),
     "demo": ("ctxgc.cli.demo:demo", "Watch a session fill its window, and a collection run."),
     "stash": ("ctxgc.cli.stash:stash", "Look into stores, move sessions, collect the stash."),
+    "lab": ("ctxgc.cli.lab:lab", "Measure pruning policies on recorded runs."),
     "mcp": ("ctxgc.cli.mcp:mcp", "Serve context management to an agent (MCP)."),
 }
 """Name -> (where the command is, what help says about it). A new command is one more line."""

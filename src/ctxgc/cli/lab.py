@@ -1,0 +1,20 @@
+"""`ctxgc lab`: replay recorded runs through pruning policies; no model is asked."""
+
+from __future__ import annotations
+
+import click
+
+from ctxgc.cli.lab_run import run
+
+
+@click.group()
+def lab() -> None:
+    """Replay recorded agent runs through pruning policies, priced and judged without a model.
+
+    What it measures is a proxy: whether what the agent used next still stood in the view. It does not
+    measure whether a task succeeds.
+    """
+
+
+for command in (run,):
+    lab.add_command(command)

@@ -1,0 +1,133 @@
+"""`ctxgc lab run`: every policy over every run, as a table, as JSON and as a page."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from ctxgc.lab.experiment import Experiment
+    from ctxgc.lab.summary import Report
+
+DEFAULTS = ("never", "ctxgc", "ctxgc-lean", "ctxgc-careful")
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command(
+    context_settings={"show_default": True},
+    epilog="Example: ctxgc lab run --data DIR --set claude_code --policy never --policy ctxgc --jobs 4",
+)
+@click.option("--demo", is_flag=True, help="Play the corpus that ships with ctxgc (the default).")
+@click.option(
+    "--data",
+    type=click.Path(exists=True, path_type=Path),
+    help="A file of runs, a transcript, or a folder of them.",
+)
+@click.option("--set", "set_name", default="", help="Of a folder, only the file of this name.")
+@click.option("--policy", "policies", multiple=True, help="A policy; again for more of them.")
+@click.option("--regime", default="cost", help="cost, window:50% or window:40000.")
+@click.option("--sheet", default="anthropic-5m", help="The price sheet.")
+@click.option("--least-tokens", type=click.IntRange(min=0), default=8_000)
+@click.option("--limit-runs", type=click.IntRange(min=1), help="Only the first runs.")
+@click.option("--jobs", "-j", type=click.IntRange(min=1), default=1, help="Processes to use.")
+@click.option("--cluster", help="Play on a Dask cluster: its address, or `local`.")
+@click.option("--json", "json_file", type=_FILE, help="Write the whole report as JSON.")
+@click.option("--html", "html_file", type=_FILE, help="Write the report as one page.")
+@click.option("--timing", is_flag=True, help="Report decision times, which differ at each run.")
+@click.option("--quiet", "-q", is_flag=True, help="Draw no table.")
+def run(
+    *,
+    demo: bool,
+    data: Path | None,
+    set_name: str,
+    policies: tuple[str, ...],
+    regime: str,
+    sheet: str,
+    least_tokens: int,
+    limit_runs: int | None,
+    jobs: int,
+    cluster: str | None,
+    json_file: Path | None,
+    html_file: Path | None,
+    timing: bool,
+    quiet: bool,
+) -> None:
+    """Replay runs request by request through each policy, and print what it cost and what it lost.
+
+    The same runs give the same report, byte for byte, whatever --jobs and --cluster.
+    """
+    from ctxgc.lab.experiment import Experiment  # noqa: PLC0415 - help must be there at once
+
+    if demo and data is not None:
+        raise click.UsageError("--demo and --data exclude each other")
+    experiment = Experiment(
+        policies=tuple(name for each in policies or DEFAULTS for name in each.split(",") if name),
+        data=data,
+        set_name=set_name,
+        regime=regime,
+        sheet=sheet,
+        least_tokens=least_tokens,
+        most_runs=limit_runs,
+        timing=timing,
+    )
+    found = _conducted(experiment, jobs, cluster)
+    _write_files(found, json_file, html_file)
+    if not quiet:
+        from ctxgc.cli.lab_table import draw  # noqa: PLC0415
+
+        draw(found)
+
+
+def _conducted(experiment: Experiment, jobs: int, cluster: str | None) -> Report:
+    from ctxgc.lab.experiment import conduct  # noqa: PLC0415
+
+    experiment.order()  # a wrong name is told before anything is read
+    with _progress(experiment) as done:
+        if cluster is None:
+            return conduct(experiment, jobs, done)
+        from ctxgc.lab.fleet import conduct_on  # noqa: PLC0415 - needs an extra
+
+        return conduct_on(cluster, experiment, done, jobs)
+
+
+@contextmanager
+def _progress(experiment: Experiment) -> Iterator[Callable[[], None]]:
+    """Draw a bar on stderr, where somebody watches it; yields what moves it on."""
+    if not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import (  # noqa: PLC0415
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(
+        *columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True
+    ) as bar:
+        task = bar.add_task("reading", total=None)
+        bar.update(task, total=sum(1 for _ in experiment.runs()), description="runs")
+        yield lambda: bar.advance(task)
+
+
+def _write_files(found: Report, json_file: Path | None, html_file: Path | None) -> None:
+    import msgspec  # noqa: PLC0415
+
+    from ctxgc.stores.files import write_atomic  # noqa: PLC0415
+
+    if json_file is not None:
+        text = msgspec.json.format(msgspec.json.encode(found), indent=1)
+        write_atomic(json_file, text + b"\n")
+    if html_file is not None:
+        from ctxgc.lab.html import page  # noqa: PLC0415
+
+        write_atomic(html_file, page(found).encode())

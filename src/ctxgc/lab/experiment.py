@@ -1,0 +1,97 @@
+"""An experiment: which runs, which policies, under what; and the report on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+
+from ctxgc._version import __version__
+from ctxgc.economics import price_sheet
+from ctxgc.errors import InputError
+from ctxgc.lab.crowd import Order, play_all
+from ctxgc.lab.policies import policy
+from ctxgc.lab.regimes import parse_regime
+from ctxgc.lab.result import RunResult
+from ctxgc.lab.runs import Run, read_runs, run_files
+from ctxgc.lab.summary import Report, report
+
+LEAST_TOKENS = 8_000
+
+
+class Experiment(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked of the lab; without `data` the corpus that ships with it is played."""
+
+    policies: tuple[str, ...]
+    data: Path | None = None
+    set_name: str = ""
+    regime: str = "cost"
+    sheet: str = "anthropic-5m"
+    least_tokens: int = LEAST_TOKENS
+    most_runs: int | None = None
+    timing: bool = False
+
+    @property
+    def source(self) -> str:
+        """What is played, by the names of the files alone: the same on every machine."""
+        if self.data is None:
+            return "the corpus of ctxgc (synthetic)"
+        return ", ".join(file.name for file in run_files(self.data, self.set_name))
+
+    def runs(self) -> Iterator[Run]:
+        """Yield the runs, read one by one."""
+        return islice(self._all_runs(), self.most_runs)
+
+    def order(self) -> Order:
+        """Return what is to be done with each run.
+
+        Raises:
+            ConfigError: there is no such policy, regime or sheet.
+        """
+        for name in self.policies:
+            policy(name)
+        return Order(
+            policies=tuple(dict.fromkeys(self.policies)),
+            regime=parse_regime(self.regime),
+            sheet=price_sheet(self.sheet),
+            timing=self.timing,
+        )
+
+    def report(self, results: Sequence[RunResult]) -> Report:
+        """Return the report on the results of this experiment.
+
+        Raises:
+            InputError: there are none.
+        """
+        if not results:
+            raise InputError(
+                f"no run of {self.least_tokens} tokens in {self.source}",
+                hint="lower --least-tokens",
+                field="least_tokens",
+            )
+        order = self.order()
+        return report(
+            [policy(name) for name in order.policies],
+            results,
+            version=__version__,
+            source=self.source,
+            regime=order.regime.name,
+            sheet=order.sheet,
+            least_tokens=self.least_tokens,
+        )
+
+    def _all_runs(self) -> Iterator[Run]:
+        if self.data is not None:
+            return read_runs(self.data, self.least_tokens, self.set_name)
+        from ctxgc.lab.corpus import demo_runs  # noqa: PLC0415 - a megabyte that few need
+
+        return iter(demo_runs())
+
+
+def conduct(
+    experiment: Experiment, jobs: int = 1, done: Callable[[], None] | None = None
+) -> Report:
+    """Play an experiment on this machine and return its report."""
+    return experiment.report(play_all(experiment.order(), experiment.runs(), jobs, done))
