@@ -42,7 +42,7 @@ def replay(
     except Exception as error:  # noqa: BLE001 - a policy is other people's code
         said = " ".join(f"{type(error).__name__}: {error}".split())
         return msgspec.structs.replace(known, error=said[:300])
-    return msgspec.structs.replace(known, **found, **({} if timing else {"seconds": ()}))
+    return msgspec.structs.replace(known, **(found if timing else {**found, "seconds": ()}))
 
 
 def _known(policy: Policy, needs: Needs, regime: Regime, sheet: PriceSheet) -> RunResult:
