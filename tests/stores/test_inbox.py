@@ -82,6 +82,7 @@ def test_the_inbox_of_a_server_is_among_the_users_state(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert inbox_of("postgresql://a/b").parent == tmp_path / "ctxgc"
     assert inbox_of("postgresql://a/b") != inbox_of("postgresql://a/c")
+    assert inbox_of("postgresql://a/b") == inbox_of("postgres://me:pw@a/b?sslmode=require")
 
 
 @settings(max_examples=40, deadline=None)

@@ -112,6 +112,23 @@ def append_durable(path: Path, data: bytes, size: int) -> None:
             os.close(file)
 
 
+def append_log(path: Path, data: bytes, most: int) -> None:
+    """Add a line to a log; one that has grown to `most` bytes is kept as `NAME.1` first.
+
+    A log may lose its last lines in a crash: it is written without waiting for the disk.
+    """
+    ensure_directory(path.parent)
+    with os_errors(path, "append to"):
+        with suppress(FileNotFoundError):
+            if path.lstat().st_size >= most:
+                path.replace(path.with_name(f"{path.name}.1"))
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _NO_FOLLOW, FILE_MODE)
+        try:
+            os.write(file, data)
+        finally:
+            os.close(file)
+
+
 def remove(path: Path) -> None:
     """Delete a file, durably; nothing happens if there is none."""
     with os_errors(path, "remove"), suppress(FileNotFoundError):

@@ -34,7 +34,7 @@ def inbox_of(url: str) -> Path:
     if scheme in _FILES and path:
         return Path(f"{path}{SUFFIX}").absolute()
     if scheme in ("postgresql", "postgres"):
-        return _state() / "ctxgc" / f"{_digest(url)}{SUFFIX}"
+        return _state() / "ctxgc" / f"{_digest(path)}{SUFFIX}"
     raise InputError(f"the store {url!r} has no inbox", hint="name a file", field="store")
 
 
@@ -97,7 +97,9 @@ def _state() -> Path:
     return Path(base) if base else Path.home() / ".local" / "state"
 
 
-def _digest(url: str) -> str:
+def _digest(address: str) -> str:
+    """Name a database whoever asks: with or without user and password."""
     from hashlib import blake2b  # noqa: PLC0415 (only for stores without a file)
 
-    return blake2b(url.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    place = address.rpartition("@")[2].partition("?")[0]
+    return blake2b(place.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

@@ -1,0 +1,85 @@
+"""A Claude Code plugin, made of the same parts as an installation: manifest, server, hooks, commands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ctxgc._version import __version__
+from ctxgc.agents.commands import SERVER_NAME, Commands
+from ctxgc.agents.settings import default_home
+from ctxgc.agents.targets import hooks_of, server_of
+from ctxgc.errors import ConfigError
+from ctxgc.stores.files import write_atomic
+
+RECALL_TOOL = "mcp__plugin_ctxgc_ctxgc__context_recall"
+"""How Claude Code names a tool of a plugin's server."""
+
+COMMANDS = {
+    "context": "Show how full the context is and what fills it",
+    "recall": "Bring something back that was moved out of the context",
+}
+_PAGES = {
+    "context": """\
+Call `context_usage` of the ctxgc server, and tell the zone, the tokens and the largest parts in three
+lines or fewer.
+""",
+    "recall": """\
+Look for `$ARGUMENTS` with `context_search` of the ctxgc server, call `context_recall` with the handle of the
+best hit, and quote what was found.
+""",
+}
+
+
+def write_plugin_folder(folder: Path, *, store: str | None = None) -> list[Path]:
+    """Write a plugin that `claude --plugin-dir FOLDER` loads, and return its files.
+
+    Raises:
+        ConfigError: the folder holds something else already.
+        StoreError: a file cannot be written.
+    """
+    folder = folder.absolute()
+    files = _files(Commands("claude-code", Path(default_home()), store, RECALL_TOOL))
+    others = [
+        p for p in folder.rglob("*") if p.is_file() and str(p.relative_to(folder)) not in files
+    ]
+    if others:
+        raise ConfigError(
+            f"{folder} holds {others[0].name} already",
+            hint="name a new folder, or an empty one",
+            path=str(folder),
+        )
+    for name, text in files.items():
+        write_atomic(folder / name, text.encode())
+    return [folder / name for name in files]
+
+
+def _files(commands: Commands) -> dict[str, str]:
+    hooks = {event: [group] for event, group in hooks_of(commands).items()}
+    pages = {f"commands/{name}.md": _page(name) for name in COMMANDS}
+    return {
+        ".claude-plugin/plugin.json": _json(_manifest()),
+        ".mcp.json": _json({"mcpServers": {SERVER_NAME: server_of(commands)}}),
+        "hooks/hooks.json": _json({"hooks": hooks}),
+        **pages,
+    }
+
+
+def _manifest() -> dict[str, Any]:
+    return {
+        "name": SERVER_NAME,
+        "version": __version__,
+        "description": "A garbage collector for the context: huge outputs are stashed, nothing is lost.",
+        "author": {"name": "ctxgc"},
+        "license": "Apache-2.0",
+        "keywords": ["context", "garbage-collection", "mcp"],
+    }
+
+
+def _page(name: str) -> str:
+    return f"---\ndescription: {COMMANDS[name]}\n---\n\n{_PAGES[name]}"
+
+
+def _json(value: Any) -> str:
+    return f"{json.dumps(value, indent=2)}\n"

@@ -1,0 +1,141 @@
+"""An agent's transcript read in little time: its end, its user messages, and nothing whole.
+
+Lines that cannot matter are told by a search in their bytes, and only the others are parsed. Claude Code
+and Codex are both understood; a line that is not, is passed over.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+Json = dict[str, Any]
+
+END_BYTES = 262_144
+MOST_BYTES = 8 << 20
+"""How much of a transcript's end is looked through at most; its first lines are looked at besides."""
+
+FIRST_BYTES = 1 << 20
+
+
+class Said(NamedTuple):
+    """One thing in a transcript: who said it (user, assistant, error, summary) and the text."""
+
+    who: str
+    text: str
+
+
+def last_request(path: object) -> str:
+    """Return the user's newest message in a transcript; an empty text if it cannot be found."""
+    for line in reversed(_lines(path, END_BYTES)):
+        if b'"user"' in line and b"tool_use_id" not in line:
+            said = [each.text for each in read_line(line) if each.who == "user"]
+            if said:
+                return said[-1]
+    return ""
+
+
+def read_transcript(path: object) -> list[Said]:
+    """Return what a transcript says in its first lines and in its end, in order."""
+    first, rest = _first_lines(path), _lines(path, MOST_BYTES)
+    together = rest if first[:1] == rest[:1] else [*first, *rest]
+    return [said for line in together if _matters(line) for said in read_line(line)]
+
+
+def last_usage(path: object) -> Json:
+    """Return the usage that the newest answer in a transcript reports; empty if none does."""
+    for line in reversed(_lines(path, END_BYTES)):
+        if b'"usage"' in line and b'"input_tokens"' in line and b'"isSidechain":true' not in line:
+            with suppress(ValueError, RecursionError, TypeError, KeyError):
+                usage = json.loads(line)["message"]["usage"]
+                if isinstance(usage, dict):
+                    return usage
+    return {}
+
+
+def end_text(path: object) -> str:
+    """Return the end of a transcript as it is written, JSON escapes included."""
+    lines = _lines(path, MOST_BYTES)
+    return "\n".join(line.decode("utf-8", "replace") for line in lines if b"[ctxgc:" in line)
+
+
+def read_line(line: bytes) -> Iterator[Said]:
+    """Yield what one line says."""
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError):
+        return
+    if not isinstance(entry, dict) or entry.get("isMeta") or entry.get("isSidechain"):
+        return
+    message = entry.get("payload") if entry.get("type") == "response_item" else entry.get("message")
+    if isinstance(message, dict):
+        yield from _said(message, is_summary=bool(entry.get("isCompactSummary")))
+
+
+def _said(message: Json, *, is_summary: bool) -> Iterator[Said]:
+    role = message.get("role")
+    if role not in ("user", "assistant"):
+        return
+    content = message.get("content")
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    for block in blocks if isinstance(blocks, list) else ():
+        if not isinstance(block, dict):
+            continue
+        if block.get("type") == "tool_result" and block.get("is_error") is True:
+            yield Said("error", _text(block.get("content")))
+        elif isinstance(block.get("text"), str) and not _is_machine(block["text"]):
+            yield Said("summary" if is_summary else role, block["text"])
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    blocks = content if isinstance(content, list) else ()
+    texts = (block.get("text") for block in blocks if isinstance(block, dict))
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _is_machine(text: str) -> bool:
+    """Tell whether an agent wrote a text in the user's name: reminders, commands, environment."""
+    return text.lstrip().startswith("<")
+
+
+def _matters(line: bytes) -> bool:
+    if b'"tool_result"' in line or b'"tool_use_id"' in line:
+        return b'"is_error":true' in line or b'"is_error": true' in line
+    return b'"role"' in line and (b'"user"' in line or b'"assistant"' in line)
+
+
+def _lines(path: object, most: int) -> list[bytes]:
+    """Return the last lines of a file, whole ones only; none if it cannot be read."""
+    size = size_of(path)
+    start = max(0, size - most)
+    lines = _piece(path, start, most).split(b"\n") if size else []
+    return lines[1:] if start else lines
+
+
+def _first_lines(path: object) -> list[bytes]:
+    found = _piece(path, 0, FIRST_BYTES).split(b"\n") if size_of(path) else []
+    return found[:-1] if len(found) > 1 else found
+
+
+def size_of(path: object) -> int:
+    """Return how long a transcript is; 0 for what is no file, so that a pipe is never waited for."""
+    try:
+        found = os.stat(path if isinstance(path, str) else "")  # noqa: PTH116 (no pathlib here)
+    except (OSError, ValueError):
+        return 0
+    return found.st_size if stat.S_ISREG(found.st_mode) else 0
+
+
+def _piece(path: object, start: int, most: int) -> bytes:
+    try:
+        with open(str(path), "rb") as file:  # noqa: PTH123
+            file.seek(start)
+            return file.read(most)
+    except OSError:
+        return b""
