@@ -17,17 +17,17 @@ def test_the_lines_that_alone_hold_an_identifier_stay_verbatim() -> None:
     text = "\n".join(
         ["filler words " * 5] * 8 + ["  parse_header = 1 "] + ["more filler words " * 5] * 8
     )
-    found = evacuate(text, lambda name: name == "parse_header")
+    found = evacuate(text, ["parse_header"])
     assert found == Evacuation(f"{GAP}\n  parse_header = 1 \n{GAP}", ())
 
 
 def test_what_somebody_else_holds_does_not_stay() -> None:
-    assert evacuate("parse_header\nread_body", lambda _: False) == Evacuation("", ())
+    assert evacuate("parse_header\nread_body", []) == Evacuation("", ())
 
 
 def test_names_that_do_not_fit_as_lines_are_named_and_the_rest_is_dropped() -> None:
     text = "\n".join(f"{'long filler word ' * 10} name_{n:03}" for n in range(40))
-    found = evacuate(text, lambda _: True, line_share=0.0, name_share=0.05)
+    found = evacuate(text, identifiers(text), line_share=0.0, name_share=0.05)
     assert found.kept == ""
     assert found.names == tuple(f"name_{n:03}" for n in range(len(found.names)))
     assert 0 < sum(len(name) + 2 for name in found.names) <= 0.05 * len(text)
@@ -53,7 +53,7 @@ def test_what_stays_is_verbatim_in_order_and_no_wanted_name_is_lost_silently(
     lines: list[str], line_share: float, name_share: float
 ) -> None:
     text = "\n".join(lines)
-    found = evacuate(text, lambda _: True, line_share=line_share, name_share=name_share)
+    found = evacuate(text, identifiers(text), line_share=line_share, name_share=name_share)
     kept = [line for line in found.kept.split("\n") if line != GAP] if found.kept else []
     rest = iter(split_lines(text))
     assert all(line in rest for line in kept)
@@ -64,6 +64,6 @@ def test_what_stays_is_verbatim_in_order_and_no_wanted_name_is_lost_silently(
 
 def test_a_single_line_of_a_megabyte_is_cut_at_its_fields() -> None:
     line = ",".join(f'"name_{n}": {n}' for n in range(40_000))
-    found = evacuate(line, lambda name: name == "name_777")
+    found = evacuate(line, ["name_777"])
     assert '"name_777": 777' in found.kept
     assert len(found.kept) < 500

@@ -94,3 +94,28 @@ def test_long_texts_are_not_read_again_and_tie_just_the_same() -> None:
     for holder in ("a", "b"):
         mentions.add(holder, "parse_header")
     assert mentions.soft_weights({"a": "parse_header " * 1_000}) == {"a": 0.5, "b": 0.5}
+
+
+def test_the_names_that_go_are_those_that_nobody_holds_who_stays() -> None:
+    for filler in ("", "and much more text " * 50):  # the names of a long text are remembered
+        mentions = Mentions()
+        mentions.add("leaving", f"shared_by_two shared_by_three {filler}")
+        mentions.add("staying", f"shared_by_three {filler}")
+        text = f"only_here shared_by_two shared_by_three {filler}"
+        mentions.add("asked", text)
+        mentions.restate_common(["common_name"])
+        assert mentions.going("asked", text, set()) == ["only_here"]
+        assert mentions.going("asked", text, {"leaving"}) == ["only_here", "shared_by_two"]
+        assert mentions.going("asked", f"{text} common_name", {"leaving", "staying"}) == [
+            "only_here", "shared_by_two", "shared_by_three",
+        ]  # fmt: skip
+
+
+def test_a_long_text_is_read_once_and_forgotten_when_it_leaves() -> None:
+    mentions, text = Mentions(), "parse_header read_body " * 100
+    mentions.add("a", text)
+    assert mentions.going("a", "this is not read", set()) == ["parse_header", "read_body"]
+    mentions.discard("a", text)
+    assert mentions.going("a", text, set()) == []
+    mentions.add("a", "find_footer")
+    assert mentions.going("a", "find_footer", set()) == ["find_footer"]

@@ -7,12 +7,12 @@ every identifier that no other working segment holds. What does not fit is named
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 
 import msgspec
 
-from ctxgc.core.identifiers import identifiers, tokens
+from ctxgc.core.identifiers import tokens
 
 MAX_LINE = 200
 LINE_SHARE = 0.30
@@ -32,20 +32,19 @@ class Evacuation(msgspec.Struct, frozen=True):
 
 def evacuate(
     text: str,
-    only_here: Callable[[str], bool],
+    names: Sequence[str],
     *,
     line_share: float = LINE_SHARE,
     name_share: float = NAME_SHARE,
 ) -> Evacuation:
-    """Return what stays of a text.
+    """Return what stays of a text for the sake of some of its identifiers.
 
     Args:
         text: the text of the segment.
-        only_here: tells whether no other working segment holds an identifier.
+        names: the identifiers that no other working segment holds, each once.
         line_share: how much of the text may stay as lines.
         name_share: how much of the text may be spent on bare names.
     """
-    names = dict.fromkeys(filter(only_here, identifiers(text))) if line_share or name_share else {}
     if not line_share or not names:
         return Evacuation("", _fitting(names, name_share * len(text)))
     pieces = split_lines(text)
@@ -117,13 +116,14 @@ def _with_gaps(pieces: list[str], kept: list[int]) -> str:
     return "\n".join(lines)
 
 
-def _fitting(names: Iterable[str], budget: float) -> tuple[str, ...]:
+def _fitting(names: Sequence[str], budget: float) -> tuple[str, ...]:
     """Return the names that fit, short ones first, in the order of the text."""
-    order = {name: place for place, name in enumerate(names)}
-    chosen: list[str] = []
-    for name in sorted(order, key=lambda name: (len(name), order[name])):
+    if sum(map(len, names)) + 2 * len(names) <= budget:
+        return tuple(names)
+    chosen: set[str] = set()
+    for name in sorted(names, key=len):
         budget -= len(name) + 2
         if budget < 0:
             break
-        chosen.append(name)
-    return tuple(sorted(chosen, key=order.__getitem__))
+        chosen.add(name)
+    return tuple([name for name in names if name in chosen])

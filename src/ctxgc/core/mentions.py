@@ -7,13 +7,16 @@ independent of the size of the heap.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import lcm
 
 from ctxgc.core.identifiers import identifiers
 
 RARE = 8
 MAX_TOUCHED = 64
+
+# A shorter text is read again in less time than its names are worth in memory.
+_LONG = 512
 
 # So much text is read in the time that it takes to look at the holders of one name.
 _CHARS_PER_NAME = 8
@@ -29,22 +32,27 @@ class Mentions:
     Those that leave are taken out before the next question, all at once: many leave together.
     """
 
-    __slots__ = ("_common", "_holders", "_leaving")
+    __slots__ = ("_common", "_holders", "_leaving", "_names")
 
     def __init__(self) -> None:
         self._holders: dict[str, tuple[str, ...]] = {}
         self._common: dict[str, None] = {}
         self._leaving: dict[str, str] = {}
+        self._names: dict[str, list[str]] = {}
+        """The identifiers of the long texts, so that these are read once."""
 
     def add(self, segment_id: str, text: str) -> list[str]:
         """Enter a text and return whom it mentions: at most `MAX_TOUCHED` holders of its rare names."""
         self._settle()
-        holders = self._holders
+        holders, own = self._holders, (segment_id,)
         mentioned: dict[str, None] = {}
-        for identifier in identifiers(text):
+        names = identifiers(text)
+        if len(text) >= _LONG:
+            self._names[segment_id] = names
+        for identifier in names:
             known = holders.get(identifier)
             if known is None:
-                holders[identifier] = (segment_id,)
+                holders[identifier] = own
             elif known:
                 mentioned.update(dict.fromkeys(known))
                 if len(known) < RARE:
@@ -63,6 +71,17 @@ class Mentions:
         if self._leaving:
             self._settle()
         return self._holders.get(identifier, _COMMON)
+
+    def going(self, segment_id: str, text: str, leaving: set[str]) -> list[str]:
+        """Return the rare identifiers of a segment that nobody holds but it and those that leave."""
+        self._settle()
+        holders, own = self._holders, (segment_id,)
+        return [
+            name
+            for name in self._names_of(segment_id, text)
+            if (held := holders.get(name))
+            and (held == own or leaving.issuperset([h for h in held if h != segment_id]))
+        ]
 
     def is_common(self, identifier: str) -> bool:
         """Tell whether so many segments held an identifier that it links nobody."""
@@ -102,21 +121,27 @@ class Mentions:
         """Return the holders of every name in these texts, or of all names when that is less to do."""
         if sum(map(len, held.values())) > _CHARS_PER_NAME * len(self._holders):
             return self._holders.values()
-        names = dict.fromkeys([name for text in held.values() for name in identifiers(text)])
+        names = dict.fromkeys([name for i in held for name in self._names_of(i, held[i])])
         return [self._holders.get(name, _COMMON) for name in names]
+
+    def _names_of(self, segment_id: str, text: str) -> Sequence[str]:
+        known = self._names.get(segment_id)
+        return identifiers(text) if known is None else known
 
     def _settle(self) -> None:
         """Take those out that left, by their texts or, when that is less to read, by all names."""
-        leaving, self._leaving = self._leaving, {}
-        if not leaving:
+        if not self._leaving:
             return
+        leaving, self._leaving = self._leaving, {}
         if sum(map(len, leaving.values())) < len(self._holders):
             names: Iterable[str] = dict.fromkeys(
-                n for t in leaving.values() for n in identifiers(t)
+                [name for i, text in leaving.items() for name in self._names_of(i, text)]
             )
         else:
             gone = leaving.keys()
             names = [n for n, held in self._holders.items() if not gone.isdisjoint(held)]
+        for segment_id in leaving:
+            self._names.pop(segment_id, None)
         for name in names:
             self._keep(name, [h for h in self._holders.get(name, ()) if h not in leaving])
 

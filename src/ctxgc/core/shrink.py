@@ -56,10 +56,9 @@ class Shrinker:
 
     def _evacuate(self, segment: ContextSegment) -> int:
         """Note the stub with the live lines and return what it frees, zero when that is too little."""
-        gone, holders = self.leaving | {segment.segment_id}, self._heap.mentions.holders
-        found = evacuate(
-            segment.text, lambda name: bool(holders(name)) and gone.issuperset(holders(name))
-        )
+        mentions = self._heap.mentions
+        names = mentions.going(segment.segment_id, segment.text, self.leaving)
+        found = evacuate(segment.text, names)
         why = "reachable, but cold; its live lines stay"
         stub = self._tombstone(segment, why, names=found.names, kept=found.kept)
         tokens = segment.tokens or 0

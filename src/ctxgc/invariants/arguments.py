@@ -43,7 +43,7 @@ def has_valid_arguments(message: Message, part: Part) -> bool:
 def is_json(text: str) -> bool:
     """Tell whether a text is one JSON value by the letter of the standard."""
     try:
-        json.loads(text, parse_int=str, parse_constant=_refuse)
+        _STRICT.decode(text)
     except (ValueError, RecursionError):
         return False
     return True
@@ -56,3 +56,6 @@ def _takes_json(message: Message, part: Part) -> bool:
 
 def _refuse(constant: str) -> None:
     raise ValueError(constant)
+
+
+_STRICT = json.JSONDecoder(parse_int=str, parse_constant=_refuse)

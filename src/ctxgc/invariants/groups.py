@@ -20,7 +20,8 @@ def groups(messages: Sequence[Message]) -> list[tuple[int, ...]]:
     """
     leaders = list(range(len(messages)))
     for one, other in _bonds(messages):
-        _join(leaders, one, other)
+        if one != other:
+            _join(leaders, one, other)
     members: dict[int, list[int]] = {}
     for index in range(len(messages)):
         members.setdefault(_leader(leaders, index), []).append(index)
@@ -43,7 +44,7 @@ def _bonds(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:
         yield from ((first, result.message) for result in batch.answers.values())
     yield from ((index, result.message) for index, result in pairing.referenced)
     for first, last in answers(messages):
-        if is_thinking(messages[first]):
+        if first < last and is_thinking(messages[first]):
             yield from (
                 (first, index)
                 for index in range(first, last + 1)

@@ -68,9 +68,9 @@ def server_pairs(messages: Sequence[Message]) -> ServerPairing:
     waiting: dict[str | None, list[Ref]] = {}
     for index, message in enumerate(messages):
         for place, part in enumerate(message.parts):
-            ref = Ref(index, place, part.call_id)
             if not part.server_side:
                 continue
+            ref = Ref(index, place, part.call_id)
             if part.kind == "tool_call":
                 waiting.setdefault(part.call_id, []).append(ref)
             elif waiting.get(part.call_id):

@@ -46,10 +46,11 @@ def missing_seal(message: Message, part: Part) -> str | None:
 
 def changed_thinking(before: Sequence[Message], after: Sequence[Message]) -> list[Violation]:
     """Return the thinking of `after` that the same message of `before` does not hold as it is."""
-    known = {message.message_id: _thinking(message) for message in before}
+    thinking = [(n, m) for n, m in enumerate(after) if any(p.kind == "thinking" for p in m.parts)]
+    known = {m.message_id: _thinking(m) for m in before} if thinking else {}
     return [
         _breach(message, index, "a thinking block was changed", _CHANGED)
-        for index, message in enumerate(after)
+        for index, message in thinking
         for block in _thinking(message)
         if block not in known.get(message.message_id, [block])
     ]

@@ -13,7 +13,7 @@ import msgspec
 from ctxgc.core.message import Message
 from ctxgc.core.segment import ContextSegment
 from ctxgc.session.verdict import Change
-from ctxgc.session.view import Gone, left_together
+from ctxgc.session.view import Gone
 from ctxgc.session.workings import Workings
 from ctxgc.strategies.segmenting import Exchange
 
@@ -40,7 +40,7 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
 
 def moves_of(w: Workings, change: Change, forget: frozenset[str]) -> Iterator[Move]:
     """Yield the moves of a change, in the order of the view; those in `forget` leave for good."""
-    together = left_together(w.view.messages, {m.message_id for m in change.gone})
+    together = w.view.left_together({m.message_id for m in change.gone})
     for message in change.gone:
         yield _leave(w, message, together.get(message.message_id, ()), forget)
     for before, after in change.edited:

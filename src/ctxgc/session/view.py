@@ -48,6 +48,7 @@ class View:
         self._numbers: dict[str, int] = {}
         self._waiting: dict[str, list[str]] = {}
         self._tail_from = 0
+        self._grouped: tuple[list[Message], list[tuple[int, ...]]] = ([], [])
 
     def get(self, message_id: str) -> Message | None:
         """Return a message of the view, or None."""
@@ -102,8 +103,24 @@ class View:
         self._places.update(places or {})
         self.messages = list(messages)
         self._waiting, self._tail_from = {}, 0
+        self._grouped = ([], [])
         for place, message in enumerate(self.messages):
             self._follow_calls(message, place)
+
+    def groups_of(self, messages: list[Message]) -> list[tuple[int, ...]]:
+        """Return the groups of a history, oldest first; a collection asks for the same ones twice."""
+        if self._grouped[0] != messages:
+            self._grouped = (list(messages), sorted(groups(messages)))
+        return self._grouped[1]
+
+    def left_together(self, gone: set[str]) -> dict[str, tuple[str, ...]]:
+        """Return, for each message that leaves, the group it leaves with."""
+        found: dict[str, tuple[str, ...]] = {}
+        for group in self.groups_of(self.messages) if gone else ():
+            ids = tuple([self.messages[place].message_id for place in group])
+            if gone.issuperset(ids):
+                found.update(dict.fromkeys(ids, ids))
+        return found
 
     def with_messages(self, messages: Iterable[Message]) -> list[Message]:
         """Return what the view would be with these in their places, over what stands there now."""
@@ -176,13 +193,3 @@ def wrong_format(known: Format, other: Format) -> MessageError:
 def digest(message: Message) -> bytes:
     """Return what tells two messages apart by their content."""
     return blake2b(message_bytes(message), digest_size=16).digest()
-
-
-def left_together(messages: Sequence[Message], gone: set[str]) -> dict[str, tuple[str, ...]]:
-    """Return, for each message that left, the group it left with."""
-    found: dict[str, tuple[str, ...]] = {}
-    for group in groups(messages) if gone else ():
-        ids = tuple(messages[place].message_id for place in group)
-        if gone.issuperset(ids):
-            found.update(dict.fromkeys(ids, ids))
-    return found

@@ -198,6 +198,10 @@ class Workings:
             knobs=root_knobs(self.config),
         )
 
+    def groups(self, history: list[Message]) -> list[tuple[int, ...]]:
+        """Return the places of the messages that live and die together, oldest first."""
+        return self.view.groups_of(history)
+
     def segment_ids(self, message_id: str) -> tuple[str, ...]:
         """Return the segments of a message, one for each of its parts."""
         return self.segmenter.segment_ids(message_id)

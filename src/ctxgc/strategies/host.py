@@ -8,6 +8,7 @@ from ctxgc.config import GCConfig
 from ctxgc.core.message import Message
 from ctxgc.core.roots import GCState, RootKnobs
 from ctxgc.economics import PriceSheet, price_sheet
+from ctxgc.strategies.protection import group_ids
 from ctxgc.strategies.segmenting import Segmenter
 from ctxgc.tokens import CountingCache, TokenCounter, counter_for
 from ctxgc.tokens.messages import message_tokens
@@ -46,6 +47,10 @@ class Host(Protocol):
 
     def gc_state(self, history: list[Message]) -> GCState:
         """Return the heap of this history with task, active file and time."""
+        ...
+
+    def groups(self, history: list[Message]) -> list[tuple[int, ...]]:
+        """Return the places of the messages that live and die together, oldest first."""
         ...
 
     def segment_ids(self, message_id: str) -> tuple[str, ...]:
@@ -103,6 +108,10 @@ class LooseHost:
         for message in history:
             self._segmenter.take(message)
         return GCState(heap=self._segmenter.heap, now=self._segmenter.now)
+
+    def groups(self, history: list[Message]) -> list[tuple[int, ...]]:
+        """Return the places of the messages that live and die together, oldest first."""
+        return group_ids(history)
 
     def segment_ids(self, message_id: str) -> tuple[str, ...]:
         """Return the segments of a message of the history last given to `gc_state`."""

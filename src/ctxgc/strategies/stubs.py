@@ -74,17 +74,13 @@ class Stubs:
     def _evacuation(self, segment: ContextSegment, level: int) -> Evacuation:
         config = self._bench.config
         with_lines = level == 0 and self._analysis.is_reachable(segment.segment_id)
-        return evacuate(
-            segment.text,
-            lambda name: self._goes(name, segment.segment_id),
-            line_share=config.evacuate_keep_percent / 100 if with_lines else 0.0,
-            name_share=config.tombstone_names_percent / 100 * NAMES_AT[level],
-        )
-
-    def _goes(self, name: str, segment_id: str) -> bool:
-        """Tell whether nobody who stays holds an identifier of this segment."""
-        holders = self._analysis.state.heap.mentions.holders(name)
-        return bool(holders) and all(h == segment_id or h in self._leaving for h in holders)
+        line_share = config.evacuate_keep_percent / 100 if with_lines else 0.0
+        name_share = config.tombstone_names_percent / 100 * NAMES_AT[level]
+        if not line_share and not name_share:
+            return Evacuation("", ())
+        mentions = self._analysis.state.heap.mentions
+        names = mentions.going(segment.segment_id, segment.text, self._leaving)
+        return evacuate(segment.text, names, line_share=line_share, name_share=name_share)
 
     def _why(self, segment: ContextSegment) -> str:
         if segment.superseded_by is not None:

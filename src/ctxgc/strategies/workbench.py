@@ -14,7 +14,7 @@ from ctxgc.invariants.violation import positions_outside
 from ctxgc.strategies.base import GCTriggerReason
 from ctxgc.strategies.draft import Draft
 from ctxgc.strategies.host import Host
-from ctxgc.strategies.protection import Protection, group_ids, protect_roots, protect_turns
+from ctxgc.strategies.protection import Protection, protect_roots, protect_turns
 from ctxgc.strategies.turns import Turn, turns_of
 
 NOTICE_ROOM = 48
@@ -94,7 +94,7 @@ class Workbench:
     @cached_property
     def groups(self) -> list[tuple[int, ...]]:
         """The places of the messages that live and die together, oldest first."""
-        return group_ids(self.history)
+        return self.host.groups(self.history)
 
     @cached_property
     def untouchable(self) -> Protection:
