@@ -31,6 +31,10 @@ class SessionFacts:
         """The messages of the view, in parts."""
         return list(self._w.view.messages)
 
+    def arrivals(self) -> list[str]:
+        """Return the ids of the messages that came in, in order; some may have left the view since."""
+        return [arrival.message_id for arrival in self._w.view.arrivals]
+
     def usage(self) -> ContextUsage:
         """Return how full the context is."""
         return self._w.usage()

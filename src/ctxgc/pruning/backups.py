@@ -1,0 +1,146 @@
+"""Backups: a transcript changed in place, and the way back to its exact bytes.
+
+They lie beside the transcript in `.ctxgc/undo`: the original, and a receipt that says what became of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from hashlib import blake2b
+from pathlib import Path
+
+import msgspec
+
+from ctxgc.errors import InputError, TranscriptBusyError
+from ctxgc.pruning.stillness import Look, check_still, check_unchanged
+from ctxgc.stores.files import os_errors, remove, write_atomic
+
+FOLDER = Path(".ctxgc") / "undo"
+
+
+class Backup(msgspec.Struct, frozen=True, kw_only=True):
+    """What a transcript was before it was changed in place.
+
+    `before` and `after` are digests of the whole file; `size_after` tells what was added since.
+    """
+
+    name: str
+    number: int
+    made_at: datetime
+    before: str
+    after: str
+    size_after: int
+    folder: str = ""
+
+    @property
+    def target(self) -> Path:
+        """The transcript that it belongs to."""
+        return Path(self.folder) / self.name
+
+    @property
+    def original(self) -> Path:
+        """The file that holds the bytes of before."""
+        return Path(self.folder) / FOLDER / f"{self.name}.{self.number}"
+
+    @property
+    def receipt(self) -> Path:
+        """The file that describes it."""
+        return self.original.with_name(f"{self.original.name}.json")
+
+
+def write_in_place(path: Path, old: bytes, new: bytes, seen: Look) -> Backup:
+    """Replace a transcript, its original kept beside it first; one that changed since is refused.
+
+    Args:
+        path: the transcript.
+        old: its bytes as they were read.
+        new: its bytes from now on.
+        seen: what the file looked like before it was read.
+
+    Raises:
+        TranscriptBusyError: somebody is writing it; nothing was changed.
+        StoreError: it could not be written; the transcript is what it was.
+    """
+    backup = Backup(
+        name=path.name,
+        number=max((known.number for known in backups_of(path)), default=0) + 1,
+        made_at=datetime.now(UTC),
+        before=_digest(old),
+        after=_digest(new),
+        size_after=len(new),
+        folder=str(path.parent),
+    )
+    write_atomic(backup.original, old)
+    write_atomic(backup.receipt, msgspec.json.encode(backup))
+    check_unchanged(path, seen)
+    with os_errors(path, "read"):
+        mode = path.stat().st_mode & 0o777
+        write_atomic(path, new)
+        path.chmod(mode)
+    return backup
+
+
+def put_back(backup: Backup) -> int:
+    """Make a transcript what it was, and return how many bytes that were added since stay behind it.
+
+    Raises:
+        InputError: it was changed otherwise since; nothing was changed.
+        TranscriptBusyError: somebody is writing it.
+        StoreError: the original is missing or damaged, or cannot be written.
+    """
+    path = backup.target
+    with os_errors(path, "read"):
+        seen = check_still(path, quiet_seconds=0.0)
+        now = path.read_bytes()
+    with os_errors(backup.original, "read"):
+        original = backup.original.read_bytes()
+    if _digest(original) != backup.before:
+        raise InputError(
+            f"the backup {backup.original} is not what was kept",
+            hint="nothing was changed",
+            field="session",
+        )
+    if _digest(now[: backup.size_after]) != backup.after:
+        raise InputError(
+            f"{path.name} is not the file that was pruned: it was changed otherwise since",
+            hint=f"its original is {backup.original}",
+            field="session",
+        )
+    added = now[backup.size_after :]
+    if added and path.suffix not in (".jsonl", ".ndjson"):
+        raise TranscriptBusyError(f"{path.name} grew since", hint=f"see {backup.original}")
+    check_unchanged(path, seen)
+    mode = path.stat().st_mode & 0o777
+    write_atomic(path, original + added)
+    path.chmod(mode)
+    remove(backup.receipt)
+    remove(backup.original)
+    return len(added)
+
+
+def backups_of(path: Path) -> list[Backup]:
+    """Return the backups of a transcript, oldest first."""
+    return [known for known in _in_folder(path.parent) if known.name == path.name]
+
+
+def newest_backup(folders: Iterable[Path]) -> Backup | None:
+    """Return the newest backup that lies beside any transcript in these folders; None without one."""
+    found = [known for folder in folders for known in _in_folder(folder)]
+    return max(found, key=lambda known: known.made_at, default=None)
+
+
+def _in_folder(folder: Path) -> list[Backup]:
+    found = []
+    for receipt in (folder / FOLDER).glob("*.json"):
+        try:
+            data = json.loads(receipt.read_bytes())
+            found.append(msgspec.convert({**data, "folder": str(folder)}, Backup))
+        except (OSError, ValueError, msgspec.ValidationError):
+            continue
+    return sorted(found, key=lambda known: known.number)
+
+
+def _digest(data: bytes) -> str:
+    return blake2b(data, digest_size=16).hexdigest()
