@@ -1,0 +1,98 @@
+"""SESSION, as every command takes it: a path, the beginning of an id, or `latest`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ctxgc.errors import TranscriptError
+
+if TYPE_CHECKING:
+    from ctxgc.insight.local import Found
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+LATEST = "latest"
+SESSION_HELP = "SESSION is a file, the beginning of a session's id, or `latest`."
+_LEAST_PREFIX = 4
+_MOST_NAMED = 5
+
+
+def session_argument(command: F) -> F:
+    """Give a command SESSION; it gets `session`, the path of the file."""
+    return click.argument("session", callback=lambda _, __, text: find_session(text))(command)
+
+
+def optional_session_argument(command: F) -> F:
+    """Give a command [SESSION]; without one it gets the newest session of this project."""
+    return click.argument(
+        "session", required=False, callback=lambda _, __, text: find_session(text)
+    )(command)
+
+
+def find_session(text: str | None) -> Path:
+    """Return the file of a session.
+
+    Args:
+        text: a path, the beginning of an id, or `latest`; None means `latest`. The latest session is
+            the newest one of the current project, or of all projects where it has none.
+
+    Raises:
+        TranscriptError: there is no such session, or the beginning fits several.
+    """
+    if text is not None and text != LATEST:
+        path = Path(text).expanduser()
+        return path if path.exists() or _is_path(text) else _by_id(text)
+    # Only here: a path needs nothing of what looks for sessions.
+    from ctxgc.insight.local import find_sessions  # noqa: PLC0415
+
+    found = find_sessions()
+    if not found:
+        raise TranscriptError(
+            "no session of Claude Code or Codex was found here",
+            hint="name a file, or set CLAUDE_CONFIG_DIR or CODEX_HOME",
+        )
+    return _of_project(found, Path.cwd()) or found[0].path
+
+
+def session_folders() -> list[Path]:
+    """Return the folders that agents keep their sessions in."""
+    from ctxgc.insight.local import claude_folder, codex_folder  # noqa: PLC0415
+
+    return [claude_folder(), codex_folder()]
+
+
+def is_inside(project: str | None, folder: Path) -> bool:
+    """Tell whether a session worked in a folder or below it."""
+    return project is not None and Path(project).is_relative_to(folder)
+
+
+def _of_project(found: list[Found], folder: Path) -> Path | None:
+    from ctxgc.insight.local import project_of  # noqa: PLC0415
+
+    return next((each.path for each in found if is_inside(project_of(each), folder)), None)
+
+
+def _is_path(text: str) -> bool:
+    return "/" in text or Path(text).suffix in (".json", ".jsonl", ".gz")
+
+
+def _by_id(text: str) -> Path:
+    from ctxgc.insight.local import find_sessions  # noqa: PLC0415
+
+    fits = [each for each in find_sessions() if each.session_id.startswith(text)]
+    if len(text) < _LEAST_PREFIX or not fits:
+        raise TranscriptError(
+            f"no file and no session is called '{text}'",
+            hint=f"`ctxgc sessions` lists them; {_LEAST_PREFIX} characters of an id are enough",
+            session=text,
+        )
+    if len(fits) > 1:
+        names = ", ".join(each.session_id for each in fits[:_MOST_NAMED])
+        raise TranscriptError(
+            f"'{text}' fits {len(fits)} sessions: {names}", hint="give more of the id", session=text
+        )
+    return fits[0].path

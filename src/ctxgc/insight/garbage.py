@@ -1,0 +1,109 @@
+"""Garbage: what of a recorded window the engine would call dead, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+import msgspec
+
+from ctxgc.core.analysis import Analysis
+from ctxgc.core.engine import GCEngine
+from ctxgc.core.heap import Heap
+from ctxgc.core.segment import ContextSegment
+from ctxgc.errors import MessageError
+from ctxgc.strategies.segmenting import Segmenter
+from ctxgc.tokens import TokenCounter
+from ctxgc.wire.messages import build
+from ctxgc.wire.transcripts import Recorded
+
+REASONS = ("superseded", "duplicate", "unreachable", "verbose")
+_LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+class Dead(msgspec.Struct, frozen=True, kw_only=True):
+    """One segment that could leave: what it is, and which reason it leaves for."""
+
+    reason: str
+    how: str
+    tokens: int
+    name: str
+    line: int
+
+
+class WindowGarbage(msgspec.Struct, frozen=True, kw_only=True):
+    """The garbage of one window, and how many tokens the window had."""
+
+    tokens: int
+    dead: list[Dead]
+
+
+def find_garbage(view: Sequence[Recorded], counter: TokenCounter) -> WindowGarbage:
+    """Return what could leave a window, as it was at its end."""
+    moments = _Moments()
+    heap = Heap(counter.count)
+    segmenter = Segmenter(counter, heap, moments.now)
+    lines: dict[str, int] = {}
+    for message in view:
+        moments.pass_to(message.written_at)
+        _take(segmenter, message, lines)
+    engine = GCEngine()
+    analysis = engine.analyze(engine.state(heap, moments.now()))
+    tokens = sum(segment.tokens or 0 for segment in heap)
+    return WindowGarbage(tokens=tokens, dead=_dead(analysis, engine, lines))
+
+
+def _take(segmenter: Segmenter, recorded: Recorded, lines: dict[str, int]) -> None:
+    try:
+        message = build(recorded.data, recorded.format, recorded.message_ids[0])
+    except MessageError:
+        return
+    ids = segmenter.take(message)
+    lines.update(dict.fromkeys(ids, recorded.lines[0]))
+
+
+def _dead(analysis: Analysis, engine: GCEngine, lines: dict[str, int]) -> list[Dead]:
+    known = {segment.segment_id: segment for segment in analysis.order}
+    found = {
+        segment.segment_id: ("duplicate" if segment.superseded_how == "identical" else "superseded")
+        for segment in known.values()
+        if segment.superseded_by is not None
+    }
+    for segment in analysis.garbage:
+        found.setdefault(segment.segment_id, "unreachable")
+    options = engine.options
+    is_cold = _coldness(analysis, options.cold_steps)
+    for segment in analysis.cold(is_cold, options.verbose_tokens):
+        found.setdefault(segment.segment_id, "verbose")
+    return [_row(known[name], reason, lines) for name, reason in found.items() if name in known]
+
+
+def _coldness(analysis: Analysis, steps: int) -> Callable[[ContextSegment], bool]:
+    now = analysis.state.heap.step
+    return lambda segment: (
+        segment.part == "tool_result" and now - segment.last_touched_step >= steps
+    )
+
+
+def _row(segment: ContextSegment, reason: str, lines: dict[str, int]) -> Dead:
+    return Dead(
+        reason=reason,
+        how=segment.superseded_how or "",
+        tokens=segment.tokens or 0,
+        name=segment.file_path or segment.command or segment.name or segment.part or segment.type,
+        line=lines.get(segment.segment_id, 0),
+    )
+
+
+class _Moments:
+    """A clock that shows the times of a transcript; it never goes back."""
+
+    def __init__(self) -> None:
+        self._now = _LONG_AGO
+
+    def now(self) -> datetime:
+        return self._now
+
+    def pass_to(self, moment: datetime | None) -> None:
+        if moment is not None and moment > self._now:
+            self._now = moment

@@ -1,0 +1,149 @@
+"""The sessions of coding agents on this machine: where they lie, and what a glance at each tells."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from ctxgc.config import GCConfig
+from ctxgc.guard.zones import zone_of
+from ctxgc.insight.limits import limit_for
+from ctxgc.wire.transcripts import Usage, claude_code, codex
+from ctxgc.wire.transcripts.decoding import decode
+from ctxgc.wire.transcripts.facts import Facts
+
+HEAD_BYTES = 64 << 10
+TAIL_BYTES = 512 << 10
+
+_READERS = {"claude-code": claude_code, "codex": codex}
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """A session file that was found, before anything was read of it."""
+
+    agent: str
+    path: Path
+    session_id: str
+    updated_at: datetime
+    size: int
+
+
+class LocalSession(msgspec.Struct, frozen=True, kw_only=True):
+    """A session after a glance. `tokens` is the window at its last request; None where none is reported."""
+
+    agent: str
+    session_id: str
+    path: str
+    size: int
+    updated_at: datetime
+    project: str | None = None
+    model: str | None = None
+    tokens: int | None = None
+    context_limit: int | None = None
+    percent: float | None = None
+    zone: str | None = None
+
+
+def claude_folder(env: Mapping[str, str] | None = None) -> Path:
+    """Return where Claude Code keeps its sessions: CLAUDE_CONFIG_DIR, else `~/.claude`."""
+    given = (os.environ if env is None else env).get("CLAUDE_CONFIG_DIR")
+    return (Path(given) if given else Path.home() / ".claude") / "projects"
+
+
+def codex_folder(env: Mapping[str, str] | None = None) -> Path:
+    """Return where Codex keeps its sessions: CODEX_HOME, else `~/.codex`."""
+    given = (os.environ if env is None else env).get("CODEX_HOME")
+    return (Path(given) if given else Path.home() / ".codex") / "sessions"
+
+
+def find_sessions(env: Mapping[str, str] | None = None) -> list[Found]:
+    """Return the session files of all known agents, newest first."""
+    found = [
+        *_files("claude-code", claude_folder(env), "*/*.jsonl"),
+        *_files("codex", codex_folder(env), "**/rollout-*.jsonl"),
+    ]
+    return sorted(found, key=lambda each: (each.updated_at, str(each.path)), reverse=True)
+
+
+def peek(found: Found, config: GCConfig | None = None) -> LocalSession:
+    """Return what the beginning and the end of a session file tell; its middle is not read."""
+    facts, usage = _glance(found)
+    tokens = None if usage is None else usage.prompt + usage.output
+    limit = limit_for(facts.model, facts.context_limit, tokens or 0)
+    percent = None if tokens is None else round(100.0 * tokens / limit, 1)
+    return LocalSession(
+        agent=found.agent,
+        session_id=facts.session_id or found.session_id,
+        path=str(found.path),
+        size=found.size,
+        updated_at=found.updated_at,
+        project=facts.project,
+        model=facts.model,
+        tokens=tokens,
+        context_limit=limit,
+        percent=percent,
+        zone=None if percent is None else zone_of(percent, config or GCConfig()).value,
+    )
+
+
+def project_of(found: Found) -> str | None:
+    """Return the folder that a session worked in."""
+    facts = Facts()
+    try:
+        with found.path.open("rb") as file:
+            _read(file, found.agent, facts, HEAD_BYTES)
+    except OSError:
+        return None
+    return facts.project
+
+
+def _files(agent: str, folder: Path, pattern: str) -> Iterator[Found]:
+    for path in folder.glob(pattern):
+        # A subagent's talk lies beside the session that it belongs to.
+        if path.name.startswith("agent-"):
+            continue
+        try:
+            about = path.stat()
+        except OSError:
+            continue
+        yield Found(
+            agent=agent,
+            path=path,
+            session_id=path.stem.split("-", 7)[-1] if agent == "codex" else path.stem,
+            updated_at=datetime.fromtimestamp(about.st_mtime, UTC),
+            size=about.st_size,
+        )
+
+
+def _glance(found: Found) -> tuple[Facts, Usage | None]:
+    facts, usage = Facts(), None
+    try:
+        with found.path.open("rb") as file:
+            usage = _read(file, found.agent, facts, HEAD_BYTES)
+            if found.size > HEAD_BYTES:
+                file.seek(max(HEAD_BYTES, found.size - TAIL_BYTES))
+                usage = _read(file, found.agent, facts, TAIL_BYTES) or usage
+    except OSError:
+        pass
+    return facts, usage
+
+
+def _read(file: IO[bytes], agent: str, facts: Facts, size: int) -> Usage | None:
+    reader, last = _READERS[agent], None
+    for raw in file.read(size).split(b"\n"):
+        line, _ = decode(raw) if raw else (None, "")
+        if line is None or not _is_theirs(agent, line):
+            continue
+        for item in reader.items(line, 0, facts):
+            if isinstance(item, Usage) and not item.is_side:
+                last = item
+    return last
+
+
+def _is_theirs(agent: str, line: dict[str, object]) -> bool:
+    return codex.is_codex(line) if agent == "codex" else claude_code.is_claude_code(line)

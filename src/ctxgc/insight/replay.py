@@ -1,0 +1,180 @@
+"""Replay: a recorded window sent again request by request, with and without collections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from ctxgc.core.message import Message
+from ctxgc.economics import PriceSheet
+from ctxgc.errors import CtxgcError
+from ctxgc.session import Session
+from ctxgc.tokens import TokenCounter
+from ctxgc.tokens.messages import message_tokens
+from ctxgc.wire import repair
+from ctxgc.wire.transcripts import Recorded
+
+_LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+class Bills(msgspec.Struct, kw_only=True):
+    """What windows cost, in units of one plain input token, output not included.
+
+    `without` sends all that was said, `with_` what a session of ctxgc would have sent.
+    """
+
+    requests: int = 0
+    collections: int = 0
+    sent_without: int = 0
+    sent_with: int = 0
+    without: float = 0.0
+    with_: float = msgspec.field(default=0.0, name="with")
+    windows: int = 0
+    stopped: str = ""
+
+    @property
+    def saved_percent(self) -> float:
+        """What collecting takes off the bill; negative if it costs more than it wins."""
+        return 100.0 * (self.without - self.with_) / self.without if self.without else 0.0
+
+
+class Replay:
+    """Replays windows one after the other into one pair of bills.
+
+    Args:
+        counter: counts tokens.
+        sheet: the prices.
+        limit: the window for messages, in the counter's tokens.
+        beside: what is sent beside the messages with each request, in the counter's tokens.
+    """
+
+    def __init__(
+        self, counter: TokenCounter, sheet: PriceSheet, *, limit: int, beside: int = 0
+    ) -> None:
+        self.bills = Bills()
+        self._counter = counter
+        self._sheet = sheet
+        self._limit = limit
+        self._beside = beside
+        self._sizes: dict[int, tuple[Message, int]] = {}
+
+    def window(self, view: Sequence[Recorded], tell: Callable[[], None] = lambda: None) -> None:
+        """Send a window again; `tell` is called after every message."""
+        if not view:
+            return
+        self._sizes.clear()
+        self.bills.windows += 1
+        history = repair([message.data for message in view], view[0].format).messages
+        times = [message.written_at for message in view]
+        try:
+            self._play(history, times, view[0].format, tell)
+        except CtxgcError as error:
+            self.bills.stopped = error.message
+
+    def _play(
+        self,
+        history: Sequence[Any],
+        times: list[datetime | None],
+        form: Any,
+        tell: Callable[[], None],
+    ) -> None:
+        clock = _Clock(times)
+        session = Session(
+            self._limit, store="memory:", prices=self._sheet, counter=self._counter, clock=clock,
+            recall_call=None,
+        )  # fmt: skip
+        sent, all_sent = _Sent(self, clock), _Sent(self, clock)
+        said: list[Message] = []
+        with session:
+            for place, message in enumerate(history):
+                clock.place = min(place, len(times) - 1)
+                if _is_answer(message) and place and not _is_answer(history[place - 1]):
+                    session.messages()
+                    self.bills.requests += 1
+                    self._book(sent.request(session.history), all_sent.request(said))
+                session.append(message, format=form)
+                said.append(session.history[-1])
+                tell()
+            self.bills.collections += sum(result.success for result in session.gc_history)
+
+    def _book(self, ours: tuple[int, float], plain: tuple[int, float]) -> None:
+        self.bills.sent_with += ours[0]
+        self.bills.with_ += ours[1]
+        self.bills.sent_without += plain[0]
+        self.bills.without += plain[1]
+
+    def size(self, message: Message) -> int:
+        """Return the tokens of a message; each object is counted once."""
+        known = self._sizes.get(id(message))
+        if known is None or known[0] is not message:
+            known = self._sizes[id(message)] = (message, message_tokens(message, self._counter))
+        return known[1]
+
+    def cost(self, cached: int, fresh: int) -> tuple[int, float]:
+        """Return the tokens of a request and what they cost."""
+        return cached + fresh, self._sheet.read * cached + self._sheet.write * fresh
+
+    def is_cold(self, idle: float) -> bool:
+        """Tell whether the cache has lapsed after so many seconds."""
+        ttl = self._sheet.ttl_seconds
+        return ttl is not None and idle > ttl
+
+    @property
+    def beside(self) -> int:
+        """What every request holds before its messages."""
+        return self._beside
+
+
+class _Sent:
+    """What a line of requests sent last: the next one finds its common beginning in the cache."""
+
+    def __init__(self, replay: Replay, clock: _Clock) -> None:
+        self._replay = replay
+        self._clock = clock
+        self._before: list[Message] | None = None
+        self._at: datetime | None = None
+
+    def request(self, messages: list[Message]) -> tuple[int, float]:
+        now = self._clock()
+        idle = (now - self._at).total_seconds() if self._at is not None else 0.0
+        warm = self._before is not None and not self._replay.is_cold(idle)
+        shared = _shared(self._before or [], messages) if warm else 0
+        cached = (self._replay.beside if warm else 0) + self._tokens(messages[:shared])
+        fresh = (0 if warm else self._replay.beside) + self._tokens(messages[shared:])
+        self._before, self._at = list(messages), now
+        return self._replay.cost(cached, fresh)
+
+    def _tokens(self, messages: list[Message]) -> int:
+        return sum(map(self._replay.size, messages))
+
+
+class _Clock:
+    """Shows the time at which the present message was written."""
+
+    def __init__(self, times: list[datetime | None]) -> None:
+        self.place = 0
+        self._times: list[datetime] = []
+        now = next((at for at in times if at is not None), _LONG_AGO)
+        for at in times:
+            now = max(now, at) if at is not None else now
+            self._times.append(now)
+
+    def __call__(self) -> datetime:
+        return self._times[self.place]
+
+
+def _shared(before: list[Message], now: list[Message]) -> int:
+    """Return how many messages two requests begin with in common."""
+    pairs = enumerate(zip(before, now, strict=False))
+    return next((n for n, (a, b) in pairs if a is not b), min(len(before), len(now)))
+
+
+def _is_answer(message: Any) -> bool:
+    role = message.get("role")
+    if role is not None:
+        return bool(role == "assistant")
+    kind = str(message.get("type", ""))
+    return not kind.endswith("_output")

@@ -1,0 +1,151 @@
+"""Insight: what was found out about a session, as plain data. Its JSON is the schema `ctxgc.analyze/1`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from ctxgc.insight.garbage import Dead
+from ctxgc.insight.replay import Bills
+from ctxgc.insight.requests import CacheBreak
+from ctxgc.insight.survey import Turn
+from ctxgc.wire.transcripts import Damage
+
+SCHEMA = "ctxgc.analyze/1"
+
+
+class About(msgspec.Struct, kw_only=True):
+    """Which session it is."""
+
+    path: str
+    kind: str
+    format: str
+    bytes: int
+    session_id: str | None = None
+    project: str | None = None
+    model: str | None = None
+    version: str | None = None
+    title: str | None = None
+    first_at: datetime | None = None
+    last_at: datetime | None = None
+
+
+class Row(msgspec.Struct, kw_only=True):
+    """One source, tool or file: its tokens in the whole session and in the window now."""
+
+    name: str
+    tokens: int
+    window_tokens: int = 0
+    count: int = 0
+    failed: int = 0
+    largest: int = 0
+
+
+class WindowNow(msgspec.Struct, kw_only=True):
+    """The context window as it is at the end. `beside` is the system prompt and the tools."""
+
+    number: int
+    limit: int
+    tokens: int
+    percent: float
+    zone: str
+    messages: int
+    beside: int
+
+
+class Point(msgspec.Struct, kw_only=True):
+    """How full the window was at a request."""
+
+    request: int
+    line: int
+    window: int
+    tokens: int
+    percent: float
+    zone: str
+    at: datetime | None = None
+
+
+class Reason(msgspec.Struct, kw_only=True):
+    """Garbage of one reason."""
+
+    reason: str
+    tokens: int
+    count: int
+
+
+class Garbage(msgspec.Struct, kw_only=True):
+    """What could have left the windows that were looked at."""
+
+    windows: int
+    of_tokens: int
+    tokens: int
+    percent: float
+    reasons: list[Reason]
+    largest: list[Dead]
+
+
+class Cache(msgspec.Struct, kw_only=True):
+    """What the provider's cache did; `is_reported` is False where the file does not say it."""
+
+    is_reported: bool
+    read: int = 0
+    written: int = 0
+    uncached: int = 0
+    hit_percent: float = 0.0
+    lost: int = 0
+    breaks: list[CacheBreak] = []
+
+
+class Bill(msgspec.Struct, kw_only=True):
+    """Costs in units of one plain input token: as reported, and as replayed without and with ctxgc."""
+
+    prices: str
+    paid: float | None
+    output: int
+    replayed: Bills
+    saved_percent: float
+
+
+class Advice(msgspec.Struct, frozen=True, kw_only=True):
+    """What to do next, and the command that does it."""
+
+    text: str
+    command: str = ""
+
+
+class Insight(msgspec.Struct, kw_only=True):
+    """Everything that `ctxgc analyze` shows.
+
+    Tokens are the provider's where `scale` is known (one token of ours is `scale` of its), else those
+    of o200k. `estimated` of them were estimated by length rather than counted.
+    """
+
+    schema: str = SCHEMA
+    about: About
+    scale: float | None
+    estimated: int
+    messages: int
+    tokens: int
+    requests: int
+    window: WindowNow
+    sources: list[Row]
+    tools: list[Row]
+    files: list[Row]
+    turns: list[Turn]
+    fill: list[Point]
+    zones: dict[str, int]
+    compactions: int
+    garbage: Garbage
+    bill: Bill
+    cache: Cache
+    damaged: int
+    damage: list[Damage]
+    advice: list[Advice] = []
+    notes: list[str] = []
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON-ready data."""
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        return found
