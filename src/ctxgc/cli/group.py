@@ -13,6 +13,14 @@ from ctxgc.cli.report import CliError
 from ctxgc.errors import CtxgcError
 
 COMMANDS: dict[str, tuple[str, str]] = {
+    "analyze": (
+        "ctxgc.cli.analyze:analyze",
+        "Show where a session's tokens went, and what was garbage.",
+    ),
+    "sessions": (
+        "ctxgc.cli.sessions:sessions",
+        "List the sessions of coding agents on this machine.",
+    ),
     "config": ("ctxgc.cli.config:config", "Show, check and describe the configuration."),
     "demo": ("ctxgc.cli.demo:demo", "Watch a session fill its window, and a collection run."),
     "stash": ("ctxgc.cli.stash:stash", "Look into stores, move sessions, collect the stash."),
@@ -27,7 +35,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "undo": ("ctxgc.cli.undo:undo", "Put a session file back that was pruned in place."),
     "diff": ("ctxgc.cli.diff:diff", "Show what left, came and changed between two histories."),
     "show": ("ctxgc.cli.show:show", "Show a segment, and why it is where it is."),
-    "search": ("ctxgc.cli.search:search", "Find what was said, stashed or not."),
+    "search": ("ctxgc.cli.stash_look:search", "Find what was said, stashed or not."),
     "checkpoint": (
         "ctxgc.cli.checkpoint:checkpoint",
         "List, make, verify and restore checkpoints.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import IO, Any, TypeVar
 
 import click
@@ -15,6 +15,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 FOUND_PROBLEMS = 1
 BAD_USAGE = 2
+
+_COLOURS: dict[str, dict[str, Any]] = {
+    "title": {"bold": True},
+    "name": {"fg": "cyan", "bold": True},
+    "faint": {"fg": "bright_black"},
+    "safe": {"fg": "green"},
+    "warning": {"fg": "yellow"},
+    "danger": {"fg": (255, 135, 0)},
+    "critical": {"fg": "red"},
+}
+"""How a terminal shows the styles of `ctxgc.drawing`."""
 
 
 class CliError(click.ClickException):
@@ -40,8 +51,9 @@ class CliError(click.ClickException):
 def output_options(command: F) -> F:
     """Give a command `--json` and `--quiet`; it gets `as_json` and `quiet`."""
     command = click.option(
-        "--quiet", "-q", is_flag=True, help="Write nothing; the exit code tells."
-    )(command)
+        "--quiet", "-q", is_flag=True, callback=_or_global,
+        help="Write nothing; the exit code tells.",
+    )(command)  # fmt: skip
     return click.option(
         "--json", "as_json", is_flag=True, is_eager=True, callback=_note, help="Write JSON."
     )(command)
@@ -66,6 +78,28 @@ def write_table(rows: Sequence[Sequence[str]], *, indent: str = "  ") -> None:
         click.echo((indent + "  ".join([*cells, row[-1]])).rstrip())
 
 
+def write_lines(lines: Iterable[Sequence[tuple[str, str]]]) -> None:
+    """Write what `ctxgc.drawing` drew; colours only where somebody sees them."""
+    for line in lines:
+        click.echo("".join(styled(text, style) for text, style in line).rstrip())
+
+
+def styled(text: str, style: str) -> str:
+    """Return a text in a style of `ctxgc.drawing`, unless NO_COLOR is set."""
+    plain = os.environ.get("NO_COLOR") or style not in _COLOURS
+    return text if plain else click.style(text, **_COLOURS[style])
+
+
+def warn(text: str) -> None:
+    """Write a warning to where errors go."""
+    click.echo(f"{paint('warning:', 'yellow')} {text}", err=True)
+
+
+def done(text: str) -> None:
+    """Write that something was done."""
+    click.echo(f"{paint('ok:', 'green')} {text}")
+
+
 def paint(text: str, colour: str) -> str:
     """Return the text in a colour, unless NO_COLOR is set; click strips it where nobody sees it."""
     return text if os.environ.get("NO_COLOR") else click.style(text, fg=colour)
@@ -75,3 +109,7 @@ def _note(ctx: click.Context, _: click.Parameter, value: bool) -> bool:
     # Kept where the group finds it when the command fails.
     ctx.meta["ctxgc.json"] = value
     return value
+
+
+def _or_global(ctx: click.Context, _: click.Parameter, value: bool) -> bool:
+    return value or bool(ctx.meta.get("ctxgc.quiet"))

@@ -140,7 +140,7 @@ def _notes(measured: Measured, found: Insight) -> list[str]:
         ),
         (
             is_reported and not measured.transcript.facts.tools,
-            "System prompt and tools are not in the file; their size comes from the usage.",
+            "System prompt and tools are not in the file; what stands beside the messages is from the usage.",
         ),
         (
             not is_reported,

@@ -1,0 +1,113 @@
+"""`ctxgc analyze`: where the tokens of a session went, what was garbage, what it cost."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from ctxgc.cli.report import output_options, write_json, write_lines
+from ctxgc.cli.session_argument import optional_session_argument
+from ctxgc.economics import SHEETS
+from ctxgc.errors import InputError
+from ctxgc.insight import Insight, analyze_transcript
+from ctxgc.insight.measured import Tell
+from ctxgc.stores.files import write_atomic
+from ctxgc.wire.transcripts import open_transcript
+
+_EPILOG = """\b
+Examples:
+  ctxgc analyze                          the newest session of this project
+  ctxgc analyze 5f8c --html report.html  one by its id, as a page with charts
+  ctxgc analyze chat.json --json         any file of messages, for programs
+
+SESSION is a file, the beginning of an id (see `ctxgc sessions`), or `latest`. Files are known by
+their content: Claude Code, Codex, OpenAI, Anthropic, JSON or JSON lines, packed with gzip or not.
+
+\b
+Exit codes: 0 done, 1 an error, 2 a wrong call.
+"""
+_SHOW_ABOVE = 4 << 20
+
+
+@click.command(
+    short_help="Show where a session's tokens went, what was garbage, what it cost.",
+    epilog=_EPILOG,
+)
+@optional_session_argument
+@click.option("--html", metavar="FILE", help="Write one self-contained page with charts.")
+@click.option("--context-limit", type=click.IntRange(min=1), help="The model's window in tokens.")
+@click.option("--prices", type=click.Choice(sorted(SHEETS)), help="Prices; else the provider's.")
+@click.option("--top", type=click.IntRange(min=1), default=8, show_default=True, help="Rows.")
+@output_options
+def analyze(
+    *,
+    session: Path,
+    html: str | None,
+    context_limit: int | None,
+    prices: str | None,
+    top: int,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Show what a recorded session spent its tokens on.
+
+    Tokens by source, tool, file and turn; how full the window was; garbage by reason; the bill with
+    and without collections; where the prompt cache broke; and what to do next.
+    """
+    logging.getLogger("ctxgc").addHandler(logging.NullHandler())  # the replay is no one's session
+    transcript = open_transcript(session)
+    with _progress(hidden=quiet or as_json or transcript.size < _SHOW_ABOVE) as tell:
+        found = analyze_transcript(
+            transcript, context_limit=context_limit, prices=prices, tell=tell
+        )
+    if html is not None:
+        _save_page(Path(html), found)
+    _show(found, top=top, as_json=as_json, quiet=quiet, page=html)
+
+
+def _show(found: Insight, *, top: int, as_json: bool, quiet: bool, page: str | None) -> None:
+    if as_json:
+        write_json(found.to_dict())
+        return
+    if quiet:
+        return
+    from ctxgc.cli.analyze_text import report_lines  # noqa: PLC0415 - not for --json
+
+    write_lines(report_lines(found, top=top))
+    if page is not None:
+        click.echo(f"  The page: {page}")
+
+
+def _save_page(path: Path, found: Insight) -> None:
+    from ctxgc.cli.analyze_page import report_page  # noqa: PLC0415 - only for --html
+
+    if not path.expanduser().parent.is_dir():
+        raise InputError(
+            f"--html: there is no folder {path.parent}", hint="make it first", field="html"
+        )
+    write_atomic(path.expanduser(), report_page(found).encode("utf-8", "replace"))
+
+
+@contextmanager
+def _progress(*, hidden: bool) -> Iterator[Tell]:
+    """Give what shows progress on standard error, if somebody looks at it."""
+    if hidden or not sys.stderr.isatty():
+        yield lambda _stage, _done, _all: None
+        return
+    from rich.console import Console  # noqa: PLC0415 - only where it is seen
+    from rich.progress import Progress  # noqa: PLC0415
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        tasks = {}
+
+        def tell(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = bar.add_task(stage, total=total)
+            bar.update(tasks[stage], completed=done, total=total)
+
+        yield tell

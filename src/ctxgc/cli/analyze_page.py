@@ -1,0 +1,231 @@
+"""What `ctxgc analyze --html` writes: one self-contained page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from ctxgc.core.secrets import mask_secrets
+from ctxgc.drawing.markup import Html, joined
+from ctxgc.drawing.page import (
+    Cell,
+    Section,
+    figure,
+    listing,
+    page,
+    paragraph,
+    preformatted,
+    side_by_side,
+    table,
+)
+from ctxgc.drawing.svg import Axis, Bar, Series, Slice, bars, donut, lines, tone_at
+from ctxgc.insight import Insight
+from ctxgc.insight.report import Row
+
+_Cells: TypeAlias = list[str | Cell]
+
+_TOP = 12
+_NAMES = {"claude_code": "Claude Code", "codex": "Codex", "plain": "messages"}
+_TONES = {"superseded": "orange", "duplicate": "amber", "unreachable": "red", "verbose": "violet"}
+_ZONES = {"safe": "good", "warning": "warn", "danger": "bad", "critical": "bad"}
+
+
+def report_page(found: Insight) -> str:
+    """Return the page of an insight."""
+    about, window = found.about, found.window
+    name = about.title or about.session_id or about.path
+    who = [_NAMES[about.kind], about.version, about.model, about.project]
+    return page(
+        _safe(name),
+        _sections(found),
+        subtitle=" · ".join(_safe(word) for word in who if word),
+        facts=[
+            (f"{window.percent:.0f}%", f"of {window.limit:,} tokens: {window.zone}"),
+            (f"{found.tokens:,}", "tokens said in all"),
+            (f"{found.garbage.percent:.0f}%", "garbage"),
+            (f"{found.requests:,}", "requests"),
+            (f"{found.cache.hit_percent:.0f}%" if found.cache.is_reported else "?", "cache hits"),
+        ],
+        footer="Made by ctxgc analyze. " + " ".join(found.notes),
+    )
+
+
+def _sections(found: Insight) -> list[Section]:
+    parts: list[tuple[str, Callable[[Insight], Html | None]]] = [
+        ("What to do next", _advice),
+        ("The window over time", _fill),
+        ("Tokens by source", _sources),
+        ("Tokens by tool", _tools),
+        ("Tokens by file", _files),
+        ("Turns", _turns),
+        ("Garbage", _garbage),
+        ("Bill", _bill),
+        ("Prompt cache", _cache),
+        ("Damaged lines", _damage),
+    ]
+    drawn = [(title, draw(found)) for title, draw in parts]
+    return [Section(title, body) for title, body in drawn if body is not None]
+
+
+def _advice(found: Insight) -> Html | None:
+    if not found.advice:
+        return None
+    return joined(
+        part
+        for advice in found.advice
+        for part in (
+            paragraph(_safe(advice.text)),
+            *([preformatted(f"$ {advice.command}")] if advice.command else ()),
+        )
+    )
+
+
+def _fill(found: Insight) -> Html | None:
+    if len(found.fill) < 2:
+        return None
+    points = [(float(point.request), point.percent) for point in found.fill]
+    drawn = lines(
+        [Series("window", points, filled=True)],
+        title="How full the window was at each request",
+        x=Axis("request"),
+        y=Axis("% of the window"),
+        marks={"warning": 70.0, "danger": 85.0, "critical": 95.0},
+    )
+    rows: list[_Cells] = [
+        [Cell(zone, style=_ZONES[zone]), f"{n:,}"] for zone, n in found.zones.items()
+    ]
+    return joined(
+        [
+            figure(
+                drawn, f"{found.compactions} compactions; window {found.window.number} is open."
+            ),
+            table(["zone", "requests"], rows),
+        ]
+    )
+
+
+def _sources(found: Insight) -> Html | None:
+    if not found.sources:
+        return None
+    whole = [Slice(row.name, row.tokens, tone_at(place)) for place, row in enumerate(found.sources)]
+    now = [
+        Slice(row.name, row.window_tokens, tone_at(place))
+        for place, row in enumerate(found.sources)
+    ]
+    now.append(Slice("beside the messages", found.window.beside, "grey"))
+    return side_by_side(
+        figure(donut(whole, title="All that was said, by source"), heading="The whole session"),
+        figure(donut(now, title="The window now, by source"), heading="The window now"),
+    )
+
+
+def _tools(found: Insight) -> Html | None:
+    rows: list[_Cells] = [
+        [_safe(row.name), f"{row.tokens:,}", f"{row.window_tokens:,}", f"{row.count:,}",
+         Cell(f"{row.failed:,}", style="warn" if row.failed else ""), f"{row.largest:,}"]
+        for row in found.tools[:_TOP]
+    ]  # fmt: skip
+    head = ["tool", "tokens", "in the window now", "calls", "failed", "largest"]
+    return _charted(found.tools, "Tokens by tool", table(head, rows))
+
+
+def _files(found: Insight) -> Html | None:
+    rows = [
+        [_safe(row.name), f"{row.tokens:,}", f"{row.window_tokens:,}", f"{row.count:,}"]
+        for row in found.files[:_TOP]
+    ]
+    return _charted(
+        found.files, "Tokens by file", table(["file", "tokens", "in the window now", "calls"], rows)
+    )
+
+
+def _charted(rows: list[Row], title: str, below: Html) -> Html | None:
+    if not rows:
+        return None
+    items = [Bar(_end(row.name), row.tokens, hint=f"{row.tokens:,}") for row in rows[:_TOP]]
+    return joined([figure(bars(items, title=title, axis=Axis("tokens"))), below])
+
+
+def _turns(found: Insight) -> Html | None:
+    if not found.turns:
+        return None
+    points = [(float(turn.number), float(turn.tokens)) for turn in found.turns]
+    largest = sorted(found.turns, key=lambda turn: (-turn.tokens, turn.number))[:_TOP]
+    rows: list[_Cells] = [
+        [str(turn.number), Cell(_safe(turn.title), style="flow left"), f"{turn.tokens:,}",
+         f"{turn.calls:,}", str(turn.line)]
+        for turn in largest
+    ]  # fmt: skip
+    drawn = lines(
+        [Series("turns", points)], title="Tokens of each turn", x=Axis("turn"), y=Axis("tokens"),
+        dots=len(points) <= 60, height=220,
+    )  # fmt: skip
+    below = table(["turn", "what was asked", "tokens", "calls", "line"], rows)
+    return joined([*([figure(drawn)] if len(points) > 1 else []), below])
+
+
+def _garbage(found: Insight) -> Html | None:
+    garbage = found.garbage
+    if not garbage.tokens:
+        return None
+    slices = [Slice(each.reason, each.tokens, _TONES[each.reason]) for each in garbage.reasons]
+    slices.append(Slice("live", max(0, garbage.of_tokens - garbage.tokens), "green"))
+    rows = [
+        [_safe(each.name), each.how or each.reason, f"{each.tokens:,}", str(each.line)]
+        for each in garbage.largest
+    ]
+    windows = "the last window" if garbage.windows == 1 else f"{garbage.windows} windows"
+    said = f"{garbage.tokens:,} of {garbage.of_tokens:,} tokens in {windows} could have left."
+    ring = donut(slices, title="Garbage by reason", centre=f"{garbage.percent:.0f}%")
+    head = ["what", "why", "tokens", "line"]
+    return joined([paragraph(said), figure(ring), table(head, rows, caption="The largest pieces.")])
+
+
+def _bill(found: Insight) -> Html | None:
+    bill, replayed = found.bill, found.bill.replayed
+    if not replayed.requests:
+        return None
+    items = [
+        Bar("sending everything", replayed.without, "grey"),
+        Bar("with collections", replayed.with_, "green"),
+    ]
+    won = f"{abs(bill.saved_percent):.1f}% {'saved' if bill.saved_percent >= 0 else 'lost'}"
+    said = [
+        f"{won} by {replayed.collections} collections in a replay of {replayed.requests:,} requests.",
+        f"One unit is the price of a plain input token; the prices are those of {bill.prices}.",
+    ]
+    if bill.paid is not None:
+        said.append(
+            f"By the reported usage {bill.paid:,.0f} units were paid, output and subagents included."
+        )
+    drawn = bars(items, title="Bill with and without collections", axis=Axis("plain input tokens"))
+    return joined([paragraph(" ".join(said)), figure(drawn)])
+
+
+def _cache(found: Insight) -> Html | None:
+    cache = found.cache
+    if not cache.is_reported:
+        return None
+    said = (
+        f"{cache.read:,} tokens were read from the cache, {cache.written:,} written to it;"
+        f" {cache.lost:,} had to be written again because the cache broke {len(cache.breaks)} times."
+    )
+    rows = [[str(b.request), b.why, f"{b.lost:,}", str(b.line)] for b in cache.breaks[:_TOP]]
+    broken = table(["request", "why", "tokens written again", "line"], rows)
+    return joined([paragraph(said), *([broken] if rows else [])])
+
+
+def _damage(found: Insight) -> Html | None:
+    if not found.damage:
+        return None
+    return listing(_safe(f"line {each.line}: {each.what}") for each in found.damage[:_TOP])
+
+
+def _safe(text: str) -> str:
+    return mask_secrets(text)
+
+
+def _end(name: str) -> str:
+    """Return the end of a long path, which tells it from others."""
+    shown = _safe(name)
+    return shown if len(shown) <= 40 else f"…{shown[-39:]}"

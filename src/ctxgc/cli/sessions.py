@@ -1,0 +1,140 @@
+"""`ctxgc sessions`: the sessions of coding agents and of ctxgc on this machine, newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+
+import click
+import msgspec
+
+from ctxgc.cli.report import FOUND_PROBLEMS, output_options, write_json, write_lines
+from ctxgc.cli.session_argument import is_inside
+from ctxgc.cli.stash_store import age, opened, printable
+from ctxgc.config import SessionSettings
+from ctxgc.drawing.terminal import Line, shortened
+from ctxgc.errors import CtxgcError
+from ctxgc.insight.local import LocalSession, find_sessions, peek
+from ctxgc.stores import DEFAULT_URL
+
+_EPILOG = """\b
+Examples:
+  ctxgc sessions                     the newest twenty
+  ctxgc sessions --project .         those that worked in this folder or below
+  ctxgc sessions --json --limit 1    the newest, for programs
+  ctxgc analyze 5f8c                 a closer look at one of them
+
+Exit codes: 0 something was found, 1 nothing was, 2 a wrong call.
+"""
+_PATH_WIDTH = 34
+_UNITS = ("B", "KB", "MB", "GB")
+
+
+@click.command(short_help="List the sessions of coding agents on this machine.", epilog=_EPILOG)
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many at most."
+)
+@click.option(
+    "--project", metavar="FOLDER", help="Only sessions that worked in this folder or below."
+)
+@output_options
+@click.pass_context
+def sessions(
+    ctx: click.Context, /, *, limit: int, project: str | None, as_json: bool, quiet: bool
+) -> None:
+    """List sessions of Claude Code, Codex and ctxgc, newest first.
+
+    Claude Code's are looked for in CLAUDE_CONFIG_DIR or ~/.claude, Codex's in CODEX_HOME or ~/.codex,
+    those of ctxgc in the configured store. Tokens are those of the window at the last request.
+    """
+    folder = None if project is None else Path(project).expanduser().resolve()
+    found = list(islice(_found(folder), limit))
+    if as_json:
+        write_json(msgspec.to_builtins(found))
+    elif not quiet:
+        write_lines(_table(found))
+        if not found:
+            click.echo("no sessions found here (next: ctxgc analyze FILE)", err=True)
+    ctx.exit(0 if found else FOUND_PROBLEMS)
+
+
+def _found(folder: Path | None) -> Iterator[LocalSession]:
+    """Yield sessions newest first; of files only as many are looked into as somebody takes."""
+    stored = sorted(_stored() if folder is None else [], key=_when, reverse=True)
+    for file in find_sessions():
+        while stored and stored[0].updated_at > file.updated_at:
+            yield stored.pop(0)
+        session = peek(file)
+        if folder is None or is_inside(session.project, folder):
+            yield session
+    yield from stored
+
+
+def _when(session: LocalSession) -> datetime:
+    return session.updated_at
+
+
+def _stored() -> list[LocalSession]:
+    """Return the sessions of the configured store; none where there is no store."""
+    address = SessionSettings.from_env().store or DEFAULT_URL
+    try:
+        with opened(None) as store:
+            infos = store.sessions()
+    except CtxgcError:
+        return []
+    return [
+        LocalSession(
+            agent="ctxgc",
+            session_id=info.session_id,
+            path=address,
+            size=info.counts["segments"],
+            updated_at=info.updated_at,
+        )
+        for info in infos
+    ]
+
+
+def _table(found: list[LocalSession]) -> list[Line]:
+    if not found:
+        return []
+    head = ("agent", "session", "project", "age", "size", "tokens", "zone")
+    rows = [_row(session) for session in found]
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    lines: list[Line] = [[(_cells(head, widths), "faint")]]
+    for session, row in zip(found, rows, strict=True):
+        cells = _cells(row[:-1], widths)
+        lines.append([(f"{cells}  ", ""), (row[-1], session.zone or "")])
+    return lines
+
+
+def _cells(row: tuple[str, ...], widths: list[int]) -> str:
+    texts = [
+        cell.rjust(width) if place in (3, 4, 5) else cell.ljust(width)
+        for place, (cell, width) in enumerate(zip(row, widths, strict=False))
+    ]
+    return "  " + "  ".join(texts)
+
+
+def _row(session: LocalSession) -> tuple[str, ...]:
+    project = session.project or ("-" if session.agent != "ctxgc" else session.path)
+    short = project if len(project) <= _PATH_WIDTH else f"…{project[-_PATH_WIDTH + 1 :]}"
+    percent = "" if session.percent is None else f" {session.percent:.0f}%"
+    return (
+        session.agent,
+        printable(shortened(session.session_id, 36)),
+        printable(short),
+        age(session.updated_at),
+        f"{session.size} seg" if session.agent == "ctxgc" else size_text(session.size),
+        "-" if session.tokens is None else f"{session.tokens:,}",
+        f"{session.zone or '-'}{percent}",
+    )
+
+
+def size_text(size: float) -> str:
+    """Return a number of bytes in the unit that keeps it short."""
+    unit = 0
+    while size >= 1_000 and unit < len(_UNITS) - 1:
+        size, unit = size / 1_000, unit + 1
+    return f"{size:.0f} {_UNITS[unit]}" if size >= 10 or not unit else f"{size:.1f} {_UNITS[unit]}"
