@@ -144,7 +144,7 @@ def test_an_id_that_several_sessions_have_asks_for_the_session(run: Run) -> None
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["show", "h-nothing"], "nothing answers to 'h-nothing' (next: ctxgc stash search"),
+        (["show", "h-nothing"], "nothing answers to 'h-nothing' (next: ctxgc search"),
         (["show", "s-3", "--lines", "x"], "--lines cannot be 'x' (next: for example 10-20)"),
         (["show", "s-3", "--lines", "5-2"], "lines cannot be (5, 2)"),
         (["list", "--session", "wrok"], "no session 'wrok' in json:"),

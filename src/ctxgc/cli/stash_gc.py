@@ -97,19 +97,21 @@ def rehearse(store: Store, session_id: str, now: datetime, **limits: Any) -> lis
     """Return what `collect` would delete, found out on a copy in memory."""
     copy = MemoryStore()
     copy_session(store, copy, session_id)
-    known = {segment.segment_id: segment for segment in _open(copy, session_id, now).segments()}
+    known = {
+        segment.segment_id: segment for segment in open_session(copy, session_id, now).segments()
+    }
     return [known[segment_id] for segment_id in collect(copy, session_id, now, **limits)]
 
 
 def collect(store: Store, session_id: str, now: datetime, **limits: Any) -> list[str]:
     """Collect the stash of a session and return the ids of what is gone."""
-    session = _open(store, session_id, now)
+    session = open_session(store, session_id, now)
     gone = session.collect_stash(**limits)
     session.flush()
     return gone
 
 
-def _open(store: Store, session_id: str, now: datetime) -> Session:
+def open_session(store: Store, session_id: str, now: datetime) -> Session:
     """Continue a session with its own window, and with a strategy that never acts by itself."""
     state = store.get(session_id, "state", "session") or {}
     limit = state.get("context_limit") or _NO_WINDOW

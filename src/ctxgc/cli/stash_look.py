@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import click
 
 from ctxgc.cli.report import FOUND_PROBLEMS, output_options, write_json, write_table
-from ctxgc.cli.stash_store import (
-    age,
-    handle_of,
-    opened,
-    preview,
-    printable,
-    session_option,
-    store_option,
+from ctxgc.cli.stash_find import (
+    LINES_HELP,
+    find_segment,
+    highlighted,
+    line_range,
+    segment_row,
 )
-from ctxgc.errors import InputError, UnknownHandleError
+from ctxgc.cli.stash_store import age, opened, preview, printable, session_option, store_option
 from ctxgc.session.stash import excerpt
-from ctxgc.stores import SearchFilters, SessionInfo, Store, StoreHit
+from ctxgc.stores import SearchFilters, SessionInfo, StoreHit
 from ctxgc.stores.exchange import chosen_sessions
 
 TIERS = ("stashed", "working")
-_LINES = re.compile(r"(\d+)(?:-(\d+))?")
 _TIME = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"])
 
 
@@ -48,11 +44,19 @@ def list_(
             return
         chosen_sessions(store, [session])
         rows = sorted(store.load(session, "segments"), key=lambda row: _tier_order(row[1]))
-    found = [_segment(session, key, doc) for key, doc in rows if tier in (None, doc.get("tier"))]
+    found = [segment_row(session, key, doc) for key, doc in rows if tier in (None, doc.get("tier"))]
     _write(found, ["tier", "handle", "type", "tokens", "age", "line"], as_json, quiet)
 
 
-@click.command(short_help="Find segments by what they say.")
+_SEARCH_EPILOG = """\b
+Examples:
+  ctxgc search tokenizer newline
+  ctxgc search "exit code 1" --type log --after 2026-01-01
+  ctxgc search parser --session work --tier stashed --json
+"""
+
+
+@click.command(short_help="Find segments by what they say.", epilog=_SEARCH_EPILOG)
 @click.argument("query", nargs=-1, required=True)
 @store_option
 @session_option
@@ -99,7 +103,8 @@ def search(
             chosen_sessions(store, [session])
         hits = store.search(" ".join(query), session_id=session, filters=wanted, limit=limit)
     found = [_hit(hit, query) for hit in hits]
-    _write(found, ["score", "session", "handle", "type", "tokens", "age", "line"], as_json, quiet)
+    columns = ["score", "session", "handle", "type", "tokens", "age", "line"]
+    _write(found, columns, as_json, quiet, query)
     ctx.exit(0 if found else FOUND_PROBLEMS)
 
 
@@ -107,7 +112,7 @@ def search(
 @click.argument("handle")
 @store_option
 @session_option
-@click.option("--lines", metavar="FIRST-LAST", help="Only these lines, counted from 1.")
+@click.option("--lines", metavar="FIRST-LAST", help=LINES_HELP)
 @click.option("--pattern", metavar="TEXT", help="Only lines with this text, and two around each.")
 @output_options
 def show(
@@ -125,11 +130,13 @@ def show(
     Keys in it are not masked: you asked for this text.
     """
     with opened(store_url) as store:
-        found = _find(store, handle, chosen_sessions(store, None if session is None else [session]))
+        found = find_segment(
+            store, handle, chosen_sessions(store, None if session is None else [session])
+        )
     where, key, doc = found
-    text = excerpt(str(doc.get("text", "")), lines=_range(lines), pattern=pattern)
+    text = excerpt(str(doc.get("text", "")), lines=line_range(lines), pattern=pattern)
     if as_json:
-        write_json({**_segment(where, key, doc), "text": text})
+        write_json({**segment_row(where, key, doc), "text": text})
     elif not quiet:
         tty = sys.stdout.isatty()
         click.echo(printable(text) if tty else text.encode("utf-8", "surrogatepass"))
@@ -153,30 +160,25 @@ def _show_sessions(infos: list[SessionInfo], *, as_json: bool, quiet: bool) -> N
     )
 
 
-def _segment(session_id: str, key: str, doc: dict[str, Any]) -> dict[str, Any]:
-    names = ("type", "tier", "tokens", "created_at", "file_path", "tags")
-    return {
-        "session": session_id,
-        "handle": handle_of(key, doc),
-        "segment_id": key,
-        **{name: doc.get(name) for name in names},
-        "age": age(doc.get("created_at")),
-        "line": preview(str(doc.get("text", ""))),
-    }
-
-
 def _hit(hit: StoreHit, words: Sequence[str]) -> dict[str, Any]:
-    found = _segment(hit.session_id, hit.key, hit.doc)
+    found = segment_row(hit.session_id, hit.key, hit.doc)
     line = preview(str(hit.doc.get("text", "")), words)
     return {"score": round(hit.score, 3), **found, "line": line}
 
 
-def _write(found: list[dict[str, Any]], columns: list[str], as_json: bool, quiet: bool) -> None:
+def _write(
+    found: list[dict[str, Any]],
+    columns: list[str],
+    as_json: bool,
+    quiet: bool,
+    words: Sequence[str] = (),
+) -> None:
     if as_json:
         write_json(found)
     elif not quiet:
         rows = [[_cell(each.get(name)) for name in columns] for each in found]
-        write_table([columns, *rows] if rows else [])
+        marked = [[*cells, highlighted(last, words)] for *cells, last in rows]
+        write_table([columns, *marked] if rows else [])
 
 
 def _cell(value: object) -> str:
@@ -185,43 +187,6 @@ def _cell(value: object) -> str:
 
 def _tier_order(doc: dict[str, Any]) -> int:
     return TIERS.index(doc["tier"]) if doc.get("tier") in TIERS else len(TIERS)
-
-
-def _find(store: Store, handle: str, sessions: list[str]) -> tuple[str, str, dict[str, Any]]:
-    found = list(_answers(store, handle, sessions))
-    if not found:
-        raise UnknownHandleError(
-            f"nothing answers to '{handle}'",
-            hint="ctxgc stash search WORDS finds it by what it says",
-            handle=handle,
-        )
-    among = sorted({session_id for session_id, _, _ in found})
-    if len(among) > 1:
-        raise InputError(
-            f"'{handle}' is in {len(among)} sessions: {', '.join(among[:5])}",
-            hint="choose one with --session",
-            field="handle",
-        )
-    # What stands in the view for a stashed segment has its handle too; the original is meant.
-    return min(found, key=lambda row: row[2].get("derived_from") is not None)
-
-
-def _answers(
-    store: Store, handle: str, sessions: list[str]
-) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    for session_id in sessions:
-        for key, doc in store.load(session_id, "segments"):
-            if handle in (doc.get("handle"), key, doc.get("name")):
-                yield session_id, key, doc
-
-
-def _range(lines: str | None) -> tuple[int, int] | None:
-    if lines is None:
-        return None
-    match = _LINES.fullmatch(lines)
-    if match is None:
-        raise InputError(f"--lines cannot be {lines!r}", hint="for example 10-20", field="lines")
-    return int(match[1]), int(match[2] or match[1])
 
 
 def _aware(value: Any) -> Any:

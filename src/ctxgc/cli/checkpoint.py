@@ -1,0 +1,211 @@
+"""`ctxgc checkpoint`: the points that a session can go back to."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+import msgspec
+
+from ctxgc.cli.diff_sides import find_checkpoint, one_session
+from ctxgc.cli.report import FOUND_PROBLEMS, done, output_options, warn, write_json, write_table
+from ctxgc.cli.stash_gc import open_session
+from ctxgc.cli.stash_store import (
+    age,
+    count,
+    opened,
+    preview,
+    printable,
+    session_option,
+    store_option,
+)
+from ctxgc.core.message import Message
+from ctxgc.errors import CtxgcError
+from ctxgc.guard.checkpoint import Checkpoint
+from ctxgc.guard.checksums import compare_files
+from ctxgc.guard.shelf import CheckpointShelf
+from ctxgc.session.checkpoints import messages_of
+from ctxgc.stores import Store
+from ctxgc.stores.exchange import chosen_sessions
+
+_EPILOG = """\b
+Examples:
+  ctxgc checkpoint make --session work --label "before the refactoring"
+  ctxgc checkpoint list
+  ctxgc checkpoint show 20260302
+  ctxgc checkpoint restore 20260302     the beginning of an id is enough
+  ctxgc checkpoint verify              reads every checkpoint of the store
+
+Exit codes: 0 done, 1 an error or a checkpoint does not verify, 2 a wrong call.
+"""
+
+
+@click.group(short_help="List, make, verify and restore checkpoints.", epilog=_EPILOG)
+def checkpoint() -> None:
+    """Points that a session can go back to: its view, its pins, and checksums of its files.
+
+    They are sealed: a single changed bit is noticed. Sessions and stores are named as in `ctxgc stash`.
+    """
+
+
+@checkpoint.command("list")
+@store_option
+@session_option
+@output_options
+def list_(store_url: str | None, session: str | None, as_json: bool, quiet: bool) -> None:
+    """List the checkpoints of all sessions, or of one, oldest first."""
+    with opened(store_url) as store:
+        sessions = chosen_sessions(store, None if session is None else [session])
+        found = [
+            {"session": name, **msgspec.to_builtins(info)}
+            for name in sessions
+            for info in CheckpointShelf(store, name).list()
+        ]
+    if as_json:
+        write_json(found)
+    elif not quiet and found:
+        rows = [
+            (x["checkpoint_id"], x["session"], age(x["timestamp"]), f"{x['size']:,}", _label(x))
+            for x in found
+        ]
+        write_table([("checkpoint", "session", "age", "bytes", "label"), *rows])
+
+
+@checkpoint.command()
+@store_option
+@session_option
+@click.option("--label", default="", help="A name; labelled checkpoints are kept longest.")
+@output_options
+def make(
+    store_url: str | None, session: str | None, label: str, as_json: bool, quiet: bool
+) -> None:
+    """Make a checkpoint of a session as it is now."""
+    with opened(store_url) as store:
+        name = one_session(store, session)
+        made = open_session(store, name, datetime.now(UTC)).checkpoint(label)
+    if as_json:
+        write_json({"session": name, "checkpoint_id": made.checkpoint_id, "label": label})
+    elif not quiet:
+        done(f"{made.checkpoint_id} of session {name}")
+
+
+@checkpoint.command()
+@click.argument("checkpoint_id", metavar="CHECKPOINT")
+@store_option
+@session_option
+@output_options
+def show(
+    checkpoint_id: str, store_url: str | None, session: str | None, as_json: bool, quiet: bool
+) -> None:
+    """Show what CHECKPOINT holds, and which files changed since."""
+    with opened(store_url) as store:
+        name, key = find_checkpoint(store, checkpoint_id, session)
+        found = CheckpointShelf(store, name).get(key)
+    if as_json:
+        write_json({"session": name, **found.to_dict(), "differences": _differences(found)})
+    elif not quiet:
+        _write_checkpoint(name, found)
+
+
+@checkpoint.command()
+@click.argument("checkpoint_id", metavar="CHECKPOINT")
+@store_option
+@session_option
+@output_options
+def restore(
+    checkpoint_id: str, store_url: str | None, session: str | None, as_json: bool, quiet: bool
+) -> None:
+    """Make the view of a session what it was at CHECKPOINT, byte for byte.
+
+    What came in since is stashed. Files are not touched; those that differ are named. End the agent
+    that works on the session first: a commit of its that comes later is refused.
+    """
+    with opened(store_url) as store:
+        name, key = find_checkpoint(store, checkpoint_id, session)
+        continued = open_session(store, name, datetime.now(UTC))
+        restored = continued.restore(key)
+        continued.flush()
+        messages = len(continued.history)
+    changed = [msgspec.to_builtins(each) for each in restored.differences]
+    if as_json:
+        write_json(
+            {"session": name, "checkpoint_id": key, "messages": messages, "differences": changed}
+        )
+    elif not quiet:
+        done(f"session {name} is what it was at {key}: {count(messages, 'message')}")
+        for each in changed:
+            warn(f"{each['path']}: {each['kind']} since")
+
+
+@checkpoint.command()
+@click.argument("checkpoint_id", metavar="[CHECKPOINT]", required=False)
+@store_option
+@session_option
+@output_options
+@click.pass_context
+def verify(
+    ctx: click.Context,
+    /,
+    *,
+    checkpoint_id: str | None,
+    store_url: str | None,
+    session: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Read CHECKPOINT, else every checkpoint, and check that it is what was written."""
+    with opened(store_url) as store:
+        sessions = chosen_sessions(store, None if session is None else [session])
+        chosen = [find_checkpoint(store, checkpoint_id, session)] if checkpoint_id else None
+        found = chosen or [(n, key) for n in sessions for key, _ in store.load(n, "checkpoints")]
+        broken = {key: why for name, key in found if (why := damage(store, name, key))}
+    if as_json:
+        write_json({"verified": len(found) - len(broken), "damaged": broken})
+    elif not quiet:
+        for key, why in broken.items():
+            warn(f"{key}: {why}")
+        done(f"{len(found) - len(broken)} of {count(len(found), 'checkpoint')} verified")
+    ctx.exit(FOUND_PROBLEMS if broken else 0)
+
+
+def damage(store: Store, session_id: str, key: str) -> str | None:
+    """Return what is wrong with a stored checkpoint; None if it verifies."""
+    try:
+        CheckpointShelf(store, session_id).get(key).verify()
+    except CtxgcError as error:
+        return error.message
+    return None
+
+
+def _label(info: dict[str, Any]) -> str:
+    return printable(info["label"] or ", ".join(info["triggers"]) or "-")
+
+
+def _differences(found: Checkpoint) -> list[dict[str, Any]]:
+    return [msgspec.to_builtins(each) for each in compare_files(found)]
+
+
+def _write_checkpoint(session_id: str, found: Checkpoint) -> None:
+    messages = messages_of(found)
+    usage = found.metrics
+    write_table(
+        [
+            ("checkpoint", found.checkpoint_id),
+            ("session", printable(session_id)),
+            ("made", f"{found.timestamp.isoformat()} ({age(found.timestamp)} ago)"),
+            ("label", printable(found.label or "-")),
+            ("because", printable(", ".join(found.triggers) or "asked for")),
+            ("view", f"{count(len(messages), 'message')}, {usage.get('total_tokens', 0):,} tokens"),
+            ("files", count(len(found.file_checksums), "checksum")),
+        ],
+        indent="",
+    )
+    write_table([(m.role, preview(_said(m))) for m in messages[-10:]])
+    for each in _differences(found):
+        warn(f"{each['path']}: {each['kind']} since")
+
+
+def _said(message: Message) -> str:
+    """What a message says; of a message without text, its first part."""
+    return message.text() or next((part.text for part in message.parts), "")

@@ -1,0 +1,173 @@
+"""Following the file of a session: only what is new is read, and a file that was replaced is read anew."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from ctxgc.cli.watch_frame import Frame, Sample, Tool
+from ctxgc.config import GCConfig
+from ctxgc.core.message import Message
+from ctxgc.errors import TranscriptError
+from ctxgc.guard.zones import zone_of
+from ctxgc.insight.garbage import find_garbage
+from ctxgc.insight.limits import limit_for
+from ctxgc.tokens import CountingCache, counter_for
+from ctxgc.wire.transcripts import claude_code, codex, plain
+from ctxgc.wire.transcripts.decoding import decode
+from ctxgc.wire.transcripts.entry import Item, Usage
+from ctxgc.wire.transcripts.facts import Facts
+from ctxgc.wire.transcripts.recorded import Window, merged
+from ctxgc.wire.transcripts.sniffing import HEAD, TranscriptKind, sniff
+
+_PIECE = 4 << 20
+LAST_TOOLS = 6
+
+
+class _Place(NamedTuple):
+    """Which file was read, and how far."""
+
+    inode: int
+    offset: int
+
+
+class Follower:
+    """Knows the window of a session as far as its file has been written."""
+
+    def __init__(self, path: Path, context_limit: int | None = None) -> None:
+        self.path = path
+        self._limit = context_limit
+        self._counter = CountingCache(counter_for(None))
+        self._begin()
+
+    def look(self) -> bool:
+        """Read what is new; tell whether anything was.
+
+        Raises:
+            TranscriptError: the file holds no messages, and never did.
+        """
+        try:
+            about = self.path.stat()
+        except OSError as error:
+            if self._place is None:
+                raise TranscriptError(
+                    f"{self.path} cannot be read: {error.strerror}",
+                    hint="ctxgc sessions lists them",
+                ) from None
+            return False  # moved away for a moment: its agent may be replacing it
+        if self._place is not None and (
+            about.st_ino != self._place.inode or about.st_size < self._place.offset
+        ):
+            self._begin()
+        offset = 0 if self._place is None else self._place.offset
+        if about.st_size == offset and self._place is not None:
+            return False
+        self._read(about.st_ino, offset)
+        return True
+
+    def frame(self) -> Frame:
+        """Return what there is to see now."""
+        entries = self._window.entries(chained=self._kind == "claude_code")
+        messages = [message for entry in entries if (message := entry.message()) is not None]
+        counted = sum(self._tokens(message) for message in messages)
+        tokens = max(self._reported, counted) if self._reported else counted
+        limit = self._limit or limit_for(self._facts.model, self._facts.context_limit, tokens)
+        garbage = find_garbage(list(merged(entries)), self._counter)
+        percent = 100.0 * tokens / limit
+        dead: dict[str, int] = {}
+        for each in garbage.dead:
+            dead[each.reason] = dead.get(each.reason, 0) + each.tokens
+        return Frame(
+            name=self.path.name,
+            kind=self._kind,
+            project=self._facts.project or "",
+            model=self._facts.model or "",
+            messages=len(messages),
+            tokens=tokens,
+            limit=limit,
+            percent=percent,
+            zone=zone_of(percent, GCConfig()).value,
+            window=self._window.number,
+            samples=list(self._samples),
+            tools=self._tools(messages),
+            garbage=dead,
+            seconds_quiet=max(0.0, time.time() - self._changed),
+        )
+
+    def _begin(self) -> None:
+        self._place: _Place | None = None
+        self._kind: TranscriptKind = "plain"
+        self._facts = Facts()
+        self._window = Window()
+        self._samples: list[Sample] = []
+        self._reported = 0
+        self._line = 0
+        self._changed = 0.0
+
+    def _read(self, inode: int, offset: int) -> None:
+        with self.path.open("rb") as file:
+            if not offset:
+                self._sniff(file.read(HEAD))
+            file.seek(offset)
+            left = b""
+            while piece := file.read(_PIECE):
+                *lines, left = (left + piece).split(b"\n")
+                for raw in lines:
+                    self._take(raw + b"\n", offset)
+                    offset += len(raw) + 1
+            # A last line without its newline is still being written.
+            self._place = _Place(inode, offset)
+            self._changed = self.path.stat().st_mtime
+
+    def _sniff(self, head: bytes) -> None:
+        found = sniff(head)
+        if found is None or found.is_document:
+            raise TranscriptError(
+                f"{self.path.name} is not a session that grows line by line",
+                hint="ctxgc analyze looks at documents",
+                path=str(self.path),
+            )
+        self._kind, self._format = found.kind, found.format
+
+    def _take(self, raw: bytes, offset: int) -> None:
+        self._line += 1
+        line, _ = decode(raw)
+        if line is None:
+            return
+        for item in self._items(line, raw, offset):
+            self._window.take(item)
+            if isinstance(item, Usage) and not item.is_side:
+                self._sample(item)
+
+    def _items(self, line: dict[str, object], raw: bytes, offset: int) -> list[Item]:
+        if claude_code.is_claude_code(line):
+            return list(claude_code.items(line, self._line, self._facts))
+        if codex.is_codex(line):
+            return list(codex.items(line, self._line, self._facts))
+        if not plain.is_plain(line):
+            return []
+        return [plain.entry_of(line, self._format, offset, raw, self._line)]
+
+    def _sample(self, usage: Usage) -> None:
+        self._reported = usage.prompt + usage.output
+        self._samples.append(Sample(self._reported, self._window.number))
+
+    def _tokens(self, message: Message) -> int:
+        return sum(self._counter.count(part.text) + part.media_tokens for part in message.parts)
+
+    def _tools(self, messages: list[Message]) -> list[Tool]:
+        parts = [part for message in messages for part in message.parts]
+        results = {p.call_id: p for p in parts if p.kind == "tool_result"}
+        calls = [part for part in parts if part.kind == "tool_call"][-LAST_TOOLS:]
+        return [
+            Tool(
+                name=call.name or "tool",
+                said=call.text,
+                tokens=self._counter.count(results[call.call_id].text)
+                if call.call_id in results
+                else None,
+                failed=call.call_id in results and results[call.call_id].is_error,
+            )
+            for call in calls
+        ]

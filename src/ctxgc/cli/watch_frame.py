@@ -1,0 +1,128 @@
+"""One picture of a session: how full its window is, how it got there, and what could leave."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ctxgc.cli.stash_store import printable
+from ctxgc.core.plan import age_text
+from ctxgc.core.secrets import mask_secrets
+from ctxgc.drawing.terminal import Line, bar, bars, chart, plain, shortened
+
+_MARKS = {70: "warning", 90: "hard limit"}
+_BAR = 40
+
+
+class Sample(NamedTuple):
+    """The tokens of one request, and in which window of the session it was."""
+
+    tokens: int
+    window: int
+
+
+class Tool(NamedTuple):
+    """A tool call, and the size of its result; None while it runs."""
+
+    name: str
+    said: str
+    tokens: int | None
+    failed: bool
+
+
+class Frame(msgspec.Struct, frozen=True, kw_only=True):
+    """What there is to see of a session at one moment."""
+
+    name: str
+    kind: str
+    project: str
+    model: str
+    messages: int
+    tokens: int
+    limit: int
+    percent: float
+    zone: str
+    window: int
+    samples: list[Sample]
+    tools: list[Tool]
+    garbage: dict[str, int]
+    seconds_quiet: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON-ready data."""
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        found["tools"] = [tool._asdict() for tool in self.tools]
+        found["samples"] = [sample._asdict() for sample in self.samples]
+        return found
+
+
+def draw(frame: Frame, width: int) -> list[Line]:
+    """Return the lines of a picture that is at most so wide."""
+    return [
+        _cut(line, width)
+        for line in (*_head(frame), *_over_time(frame, width), *_tools(frame), *_garbage(frame))
+    ]
+
+
+def _head(frame: Frame) -> list[Line]:
+    about = ", ".join(filter(None, (frame.kind.replace("_", " "), frame.model, frame.project)))
+    filled = f"{frame.tokens:,} of {frame.limit:,} tokens ({frame.percent:.0f}%)"
+    window = f", window {frame.window}" if frame.window > 1 else ""
+    return [
+        [(printable(frame.name), "name"), (f"  {printable(about)}", "faint")],
+        [*bar(frame.percent, _BAR), (f" {frame.zone}", frame.zone)],
+        plain(
+            f"{filled}, {frame.messages} messages{window}, last written {_ago(frame.seconds_quiet)}"
+        ),
+    ]
+
+
+def _ago(seconds: float) -> str:
+    return "now" if seconds < 2 else f"{age_text(seconds)} ago"
+
+
+def _over_time(frame: Frame, width: int) -> list[Line]:
+    percents = [100.0 * sample.tokens / frame.limit for sample in frame.samples]
+    if len(percents) < 2:
+        return []
+    return [plain(""), plain("fill over time", "title"), *chart(percents, width - 20, _MARKS)]
+
+
+def _tools(frame: Frame) -> list[Line]:
+    if not frame.tools:
+        return []
+    return [plain(""), plain("last tools", "title"), *map(_tool, reversed(frame.tools))]
+
+
+def _tool(tool: Tool) -> Line:
+    said = printable(shortened(mask_secrets(tool.said), 60))
+    if tool.tokens is None:
+        return [(f"  {'...':>8}  {printable(tool.name)} ", "name"), (f"{said} (running)", "faint")]
+    style = "critical" if tool.failed else ""
+    return [(f"  {tool.tokens:>8,}  {printable(tool.name)} ", style), (said, "faint")]
+
+
+def _garbage(frame: Frame) -> list[Line]:
+    total = sum(frame.garbage.values())
+    if not total:
+        return [plain(""), plain("no garbage: everything is reachable", "faint")]
+    rows = sorted(frame.garbage.items(), key=lambda row: -row[1])
+    share = 100.0 * total / max(1, frame.tokens)
+    lines = bars([(name, float(n), f"{n:,} tokens") for name, n in rows], _BAR // 2)
+    advice = f"ctxgc prune {printable(frame.name)} shows what would leave"
+    return [
+        plain(""),
+        plain(f"garbage: {total:,} tokens, {share:.0f}%", "title"),
+        *lines,
+        plain(advice, "faint"),
+    ]
+
+
+def _cut(line: Line, width: int) -> Line:
+    """A line that would wrap would break the picture."""
+    cut: Line = []
+    for text, style in line:
+        cut.append((text[:width], style))
+        width -= len(text[:width])
+    return cut
