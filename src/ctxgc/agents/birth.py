@@ -13,7 +13,7 @@ from typing import Any
 
 from ctxgc.agents.excerpt import excerpt, words_in
 from ctxgc.agents.log import note
-from ctxgc.agents.outputs import Path, texts_of, with_texts
+from ctxgc.agents.outputs import Path, texts_of, whole_output, with_texts
 from ctxgc.agents.settings import HookSettings
 from ctxgc.agents.transcript import last_request
 from ctxgc.stores.inbox import leave
@@ -30,7 +30,7 @@ LIMIT_VARIABLE = "CTXGC_HUGE_OUTPUT"
 
 def post_tool_use(settings: HookSettings, said: Json) -> Json | None:
     """Return the output that takes the place of a huge one; None leaves it as it is."""
-    tool, output = str(said.get("tool_name", "")), said.get("tool_response")
+    tool, output = str(said.get("tool_name", "")), whole_output(said.get("tool_response"))
     huge = [
         (path, text)
         for path, text in texts_of(tool, output)

@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from ctxgc.agents.transcript import size_of
+
 Path = tuple[str | int, ...]
+
+PERSISTED = ("persistedOutputPath", "persistedOutputSize")
+MOST_BYTES = 16 << 20
+_SAME = 1_000
 
 SHOWN = ("stdout", "stderr", "content", "result", "output", "text")
 """Keys whose text is what the model sees: Bash, Grep, WebFetch, background output, MCP blocks."""
@@ -35,6 +41,22 @@ def texts_of(tool: str, output: Any) -> list[tuple[Path, str]]:
     if isinstance(output, list):
         return _blocks((), output)
     return _fields(output) if isinstance(output, dict) else []
+
+
+def whole_output(output: Any) -> Any:
+    """Return an output with its whole text where the agent cut it and put the rest into a file."""
+    if not isinstance(output, dict) or not isinstance(output.get("stdout"), str):
+        return output
+    shown, path = output["stdout"], output.get(PERSISTED[0])
+    if not isinstance(path, str) or not 0 < size_of(path) <= MOST_BYTES:
+        return output
+    with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:  # noqa: PTH123
+        text = file.read()
+    if not text.startswith(shown[:_SAME]):
+        return output
+    # Without these keys the agent shows the text that it is given, not the beginning of its own file.
+    rest = {key: value for key, value in output.items() if key not in PERSISTED}
+    return {**rest, "stdout": text}
 
 
 def with_texts(output: Any, texts: dict[Path, str]) -> Any:

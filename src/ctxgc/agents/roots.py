@@ -39,7 +39,8 @@ def roots_text(said: Sequence[Said], moved: Iterable[tuple[str, str]], recall: s
         moved: handles of what was moved out, each with what it was.
         recall: the tool that recalls a handle.
     """
-    requests = [each.text for each in said if each.who == "user"]
+    # A compaction writes down again what it keeps.
+    requests = list(dict.fromkeys(_texts(said, "user")))
     if not requests:
         return ""
     parts = [

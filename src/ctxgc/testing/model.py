@@ -107,13 +107,12 @@ class ScriptedModel:
         return as_turn(scripted(request) if callable(scripted) else scripted)
 
     def _next(self) -> Scripted:
-        place = self._served
-        self._served += 1
-        if place < len(self._turns):
-            return self._turns[place]
+        if self._served < len(self._turns):
+            self._served += 1
+            return self._turns[self._served - 1]
         if self._then is None:
             raise InputError(
-                f"turns: request {place + 1} came, but the script has {len(self._turns)} turns",
+                f"turns: request {len(self.requests)} came, but the script has {len(self._turns)} turns",
                 hint="add turns, or set `then` to what follows the last one",
                 field="turns",
             )

@@ -78,9 +78,19 @@ def _items(reply: Reply, request: Json, ids: Ids) -> Iterator[dict[str, Any]]:
             "type": "function_call",
             "status": "completed",
             "call_id": call_id,
-            "name": call.name,
+            **_named(call.name, request),
             "arguments": call.arguments_text(),
         }
+
+
+def _named(name: str, request: Json) -> dict[str, str]:
+    """Return the name of a call; a tool of a namespace is called by its own name inside it."""
+    for tool in request.get("tools") or ():
+        if isinstance(tool, dict) and tool.get("type") == "namespace":
+            start = f"{tool.get('name')}__"
+            if name.startswith(start):
+                return {"namespace": start[:-2], "name": name.removeprefix(start)}
+    return {"name": name}
 
 
 def _reasoning(thinking: str, request: Json, item_id: str) -> dict[str, Any]:

@@ -1,0 +1,162 @@
+"""What is shown on a stage, act by act. Each returns what it saw, or fails with what was wrong."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ctxgc.mcp.tools import TOOLS
+from ctxgc.testing import RecordedRequest, ToolCall
+from tools.real_agents.stage import NEEDLE, Stage
+
+TASK = "Find out why port 48151 is busy. You must never change the port in server.py."
+CONSTRAINT = "You must never change the port in server.py."
+DECISION = "We decided to stop the old worker instead of moving the port."
+RECALL = "mcp__ctxgc__context_recall"
+HANDLE = re.compile(r"h-[a-z2-7]{16}")
+MOST_EVACUATED = 8_000
+
+
+def must(holds: object, what: str) -> None:
+    """Fail with a sentence if something does not hold."""
+    if not holds:
+        raise AssertionError(what)
+
+
+def evacuation_and_recall(stage: Stage) -> tuple[str, str]:
+    """A huge output enters the conversation evacuated, and the agent recalls a span of it."""
+
+    def recall(request: RecordedRequest) -> ToolCall:
+        handle = HANDLE.findall(stage.outputs(request)[0])[0]
+        return ToolCall(RECALL, {"handle": handle, "lines": [990, 1_010]})
+
+    first = len(stage.server.requests)
+    stage.script.extend([stage.shell("cat build.log"), recall, DECISION])
+    session = stage.say(TASK)
+    outputs = stage.outputs(stage.server.requests[-1])
+    must(len(outputs) >= 2, f"{len(outputs)} outputs reached the model")
+    evacuated, recalled = outputs[0], outputs[-1]
+    must(evacuated.startswith("[ctxgc:"), f"the output is not evacuated: {evacuated[:200]}")
+    must(len(evacuated) < MOST_EVACUATED, f"{len(evacuated)} characters of it stayed")
+    must(NEEDLE in evacuated, "the matching line did not stay")
+    must("step 0 of" in evacuated and "step 1999 of" in evacuated, "head or tail did not stay")
+    must("step 995 of the build" in recalled, f"the recalled span is wrong: {recalled[:300]}")
+    whole = (stage.repository / "build.log").stat().st_size
+    seen = len(stage.server.requests) - first
+    return session, f"{whole} characters became {len(evacuated)} in {seen} requests; span recalled"
+
+
+def compaction(stage: Stage, session: str) -> str:
+    """After a compaction the roots are back, and the transcript before it is kept."""
+    stage.script.extend(["a poor summary", "going on"])
+    stage.compact(session)
+    sent = json.dumps(stage.server.requests[-1].body, ensure_ascii=False)
+    for root in (TASK, CONSTRAINT, DECISION):
+        must(root in sent, f"after the compaction the model is not told: {root}")
+    must("Constraints that the user named" in sent, "the roots were not brought back by the hook")
+    must(HANDLE.search(sent), "the handle of the stashed output is not named")
+    kept = list((stage.ours / "checkpoints").rglob("*.jsonl"))
+    must(len(kept) == 1, f"{len(kept)} checkpoints were made")
+    must(TASK in kept[0].read_text(encoding="utf-8"), "the checkpoint does not hold the task")
+    return f"the roots were back; {kept[0].stat().st_size} bytes of transcript were kept before"
+
+
+def mcp_tools(stage: Stage) -> str:
+    """The agent takes segments in, asks for a plan, applies it and recalls by name."""
+    kept = "the staging port is 48152"
+    segments = [{"text": kept, "type": "log", "name": "port"}]
+    segments += [{"text": f"line {n}: nothing to see", "type": "log"} for n in range(14)]
+
+    def prune(request: RecordedRequest) -> ToolCall:
+        plan = re.findall(r'plan_id\\?"\s*:\s*\\?"([^"\\]+)', stage.outputs(request)[-1])[0]
+        return ToolCall("mcp__ctxgc__context_gc_prune", {"plan_id": plan})
+
+    stage.script.extend(
+        [
+            ToolCall("mcp__ctxgc__context_ingest", {"segments": segments}),
+            ToolCall("mcp__ctxgc__context_gc_analyze", {"max_candidates": 3}),
+            prune,
+            ToolCall(RECALL, {"handle": "port"}),
+            "tidied up",
+        ]
+    )
+    stage.say("tidy up")
+    outputs = stage.outputs(stage.server.requests[-1])[-4:]
+    must(len(outputs) == 4, f"only {len(outputs)} tools answered")
+    must("tokens_saved" in outputs[2], f"prune said: {outputs[2][:300]}")
+    must(kept in outputs[3], f"recall said: {outputs[3][:300]}")
+    return f"ingest, analyze, prune and recall answered (of {len(TOOLS)} tools)"
+
+
+def works_when_broken(stage: Stage) -> str:
+    """The agent goes on, and the output arrives, whatever is broken on our side."""
+    breaks: dict[str, Callable[[Stage], None]] = {
+        "a stash that cannot be written": _block_inbox,
+        "a damaged store": _damage_store,
+        "a hook command that is missing": _lose_program,
+    }
+    for what, damage in breaks.items():
+        damage(stage)
+        stage.script.extend([stage.shell("head -c 20000 build.log"), "seen"])
+        stage.say(f"look again, with {what}")
+        last = stage.outputs(stage.server.requests[-1])[-1]
+        must("step 0 of the build" in last, f"with {what} the output was lost: {last[:300]}")
+        if damage is not _damage_store:
+            must("step 300 of the build" in last, f"with {what} the output was cut: {last[:300]}")
+    return "it worked on with " + ", ".join(breaks)
+
+
+def uninstalled(stage: Stage, before: dict[str, bytes]) -> str:
+    """Everything is what it was, byte for byte, but for the agent's own files."""
+    stage.ctxgc("uninstall", stage.name)
+    after = stage.snapshot()
+    changed = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
+    must(not changed, f"not as it was: {', '.join(changed)}")
+    traces = [p for p in _configuration(stage) if b"ctxgc" in p.read_bytes()]
+    must(not traces, f"traces in {traces}")
+    return f"{len(after)} files are what they were, byte for byte"
+
+
+def valid_histories(stage: Stage) -> str:
+    """The server refused nothing that the agent sent."""
+    refused = [breach for refusal in stage.server.refusals for breach in refusal.breaches]
+    must(not refused, f"refused: {refused[:3]}")
+    must(not stage.server.script_errors, f"the script failed: {stage.server.script_errors[:3]}")
+    return f"{len(stage.server.requests)} requests, none refused"
+
+
+def _configuration(stage: Stage) -> list[Path]:
+    names = (".claude.json", ".claude/settings.json", ".codex/config.toml", ".codex/hooks.json")
+    return [stage.home / name for name in names if (stage.home / name).exists()]
+
+
+def _block_inbox(stage: Stage) -> None:
+    inbox = stage.ours / "stash.sqlite.inbox"
+    for path in inbox.glob("*"):
+        path.unlink()
+    inbox.rmdir()
+    inbox.write_bytes(b"no folder")
+
+
+def _damage_store(stage: Stage) -> None:
+    (stage.ours / "stash.sqlite.inbox").unlink()
+    for path in stage.ours.glob("stash.sqlite*"):
+        path.write_bytes(b"this is no database" * 100)
+
+
+def _lose_program(stage: Stage) -> None:
+    for path in _configuration(stage):
+        text = path.read_text(encoding="utf-8")
+        path.write_text(re.sub(r"[^\" ]*/python(?= -P)", "/missing/python", text), encoding="utf-8")
+
+
+def lists_tools(events: list[dict[str, Any]]) -> str:
+    """The agent lists all of our tools."""
+    start = next((event for event in events if event.get("subtype") == "init"), {})
+    listed = {name.rpartition("__")[2] for name in start.get("tools", ()) if "ctxgc" in name}
+    missing = sorted({tool.name for tool in TOOLS} - listed)
+    must(not missing, f"it does not list {', '.join(missing)}")
+    return f"it lists {len(listed)} tools"
