@@ -19,6 +19,7 @@ from ctxgc.lab.runs import Run, read_runs, run_files
 from ctxgc.lab.summary import Report, report
 
 LEAST_TOKENS = 8_000
+MOST_NAMES = 4
 
 
 class Experiment(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +39,10 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         """What is played, by the names of the files alone: the same on every machine."""
         if self.data is None:
             return "the corpus of ctxgc (synthetic)"
-        return ", ".join(file.name for file in run_files(self.data, self.set_name))
+        files = run_files(self.data, self.set_name)
+        if len(files) > MOST_NAMES:
+            return f"{len(files)} files, {files[0].name} to {files[-1].name}"
+        return ", ".join(file.name for file in files)
 
     def runs(self) -> Iterator[Run]:
         """Yield the runs, read one by one."""

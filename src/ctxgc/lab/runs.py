@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from ctxgc.errors import InputError
-from ctxgc.lab.transcript import read_transcript
+from ctxgc.lab.transcript import read_windows
 from ctxgc.lab.weights import total_weight
 
 SUFFIXES = (".jsonl", ".jsonl.gz")
@@ -54,7 +54,8 @@ def read_runs(path: Path, least_tokens: int = 0, name: str = "") -> Iterator[Run
     Of a folder, `name` chooses the files that are called so up to their first dot.
 
     A file is JSON lines of runs (`id`, `messages`, and `group`, `source`, `times`, `meta.tokens` where
-    known), or one transcript that `ctxgc.wire.transcripts` reads; either may be compressed with gzip.
+    known), or a transcript that `ctxgc.wire.transcripts` reads, each window of which is a run; either
+    may be compressed with gzip.
 
     Raises:
         InputError: nothing can be read there; `details` names the file and the line.
@@ -89,12 +90,12 @@ def _read_file(file: Path, least_tokens: int) -> Iterator[Run]:
             first = lines.readline()
             if _is_run(first):
                 yield from _read_lines(file, itertools.chain([first], lines), least_tokens)
-            else:
-                yield from _read_one(file, b"".join([first, *lines]), least_tokens)
+                return
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(
             f"{file} cannot be read: {error}", hint="is it whole?", file=str(file)
         ) from None
+    yield from _read_windows(file, least_tokens)
 
 
 def _opened(file: Path) -> IO[bytes]:
@@ -128,18 +129,14 @@ def _run(line: _Line) -> Run:
     )
 
 
-def _read_one(file: Path, data: bytes, least_tokens: int) -> Iterator[Run]:
-    messages, times, broken = read_transcript(data)
-    if not messages or broken:
-        raise InputError(
-            f"{file}: {broken} lines are no JSON" if broken else f"{file} holds no messages",
-            hint="give runs as JSON lines, or a transcript of an agent",
-            file=str(file),
-            line=_broken_line(data) if broken else 0,
-        )
+def _read_windows(file: Path, least_tokens: int) -> Iterator[Run]:
+    """Yield the context windows of a transcript, which are one group."""
     name = file.name.removesuffix(".gz").removesuffix(".jsonl")
-    run = Run(id=name, group=name, source=file.name, messages=messages, times=times)
-    yield from _long_enough(run, None, least_tokens)
+    for number, (messages, times) in enumerate(read_windows(file), start=1):
+        run = Run(
+            id=f"{name}/{number}", group=name, source=file.name, messages=messages, times=times
+        )
+        yield from _long_enough(run, None, least_tokens)
 
 
 def _long_enough(run: Run, known: int | None, least: int) -> Iterator[Run]:
@@ -153,12 +150,3 @@ def _is_run(raw: bytes) -> bool:
     except msgspec.DecodeError:
         return b'"messages"' in raw
     return isinstance(said, dict) and "messages" in said
-
-
-def _broken_line(data: bytes) -> int:
-    for number, raw in enumerate(data.splitlines(), start=1):
-        try:
-            msgspec.json.decode(raw or b"0")
-        except msgspec.DecodeError:
-            return number
-    return 0

@@ -1,43 +1,69 @@
-"""An agent's own transcript as one conversation in chat-completions messages."""
+"""An agent's own transcript as conversations in chat-completions messages, one for each window."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from ctxgc.core.message import Message, Part
-from ctxgc.wire import parse_history, repair
-from ctxgc.wire.transcripts import Entry, read_lines
+from ctxgc.errors import MessageError, TranscriptError
+from ctxgc.wire import parse, parse_history, repair
+from ctxgc.wire.transcripts import Compaction, Item, Recorded, Transcript, open_transcript
+from ctxgc.wire.transcripts.recorded import recorded
 
 Timed = tuple[dict[str, Any], float | None]
+Window = tuple[list[dict[str, Any]], list[float] | None]
 
 
-def read_transcript(data: bytes) -> tuple[list[dict[str, Any]], list[float] | None, int]:
-    """Return the messages of a transcript, their times if all are known, and its broken lines.
+def read_windows(path: Path) -> list[Window]:
+    """Return each context window of a transcript: its messages, and their times if all are known.
 
-    Blocks that one turn of the model wrote line by line become one message; what the chat form does
-    not have (thinking, media) is left out; what would be refused is repaired.
+    A compaction ends a window. What the chat form does not have (thinking, media) is left out; what
+    a provider would refuse is repaired.
+
+    Raises:
+        TranscriptError: it is no transcript, or a line of it is damaged.
     """
-    reading = read_lines(data, is_end=True)
-    timed = list(_merged(_chat(reading.entries)))
+    transcript = open_transcript(path)
+    items = list(transcript.items())
+    _check(transcript)
+    ends = [place for place, item in enumerate(items) if isinstance(item, Compaction)]
+    chained = transcript.kind == "claude_code"
+    found = [_window(items[:end], chained=chained) for end in (*ends, len(items))]
+    return [(messages, times) for messages, times in found if messages]
+
+
+def _check(transcript: Transcript) -> None:
+    lost = next((damage for damage in transcript.damage if damage.is_lost), None)
+    if lost is not None:
+        raise TranscriptError(
+            f"{transcript.path}, line {lost.line}: {lost.what}",
+            hint="take the line out, or give another transcript",
+            path=str(transcript.path),
+            line=lost.line,
+        )
+
+
+def _window(items: Sequence[Item], *, chained: bool) -> Window:
+    timed = list(_chat(recorded(items, chained=chained)))
     messages = [message for message, _ in timed]
-    fixed = repair(parse_history(messages, "openai"), "openai").messages
-    same = [m.data for m in fixed] == messages
+    fixed = [m.data for m in repair(parse_history(messages, "openai"), "openai").messages]
     times = [time for _, time in timed if time is not None]
-    known = same and len(times) == len(messages) and bool(times)
-    return [m.data for m in fixed], times if known else None, reading.broken
+    return fixed, times if len(times) == len(fixed) == len(messages) else None
 
 
-def _chat(entries: Iterable[Entry]) -> Iterator[Timed]:
-    for entry in entries:
-        message = entry.message()
-        if message is None:
+def _chat(window: Iterable[Recorded]) -> Iterator[Timed]:
+    for number, each in enumerate(window):
+        time = None if each.written_at is None else each.written_at.timestamp()
+        if each.format == "openai":
+            yield each.data, time
             continue
-        time = None if entry.written_at is None else entry.written_at.timestamp()
-        if entry.format == "openai":
-            yield message.data, time
-        else:
-            yield from ((each, time) for each in chat_messages(message))
+        try:
+            message = parse(each.data, each.format, str(number))
+        except MessageError:
+            continue
+        yield from ((said, time) for said in chat_messages(message))
 
 
 def chat_messages(message: Message) -> Iterator[dict[str, Any]]:
@@ -56,24 +82,3 @@ def chat_messages(message: Message) -> Iterator[dict[str, Any]]:
 def _call(part: Part) -> dict[str, Any]:
     function = {"name": part.name or "", "arguments": part.text or "{}"}
     return {"id": part.call_id, "type": "function", "function": function}
-
-
-def _merged(timed: Iterable[Timed]) -> Iterator[Timed]:
-    """Join what the assistant said without hearing anything in between."""
-    last: Timed | None = None
-    for message, time in timed:
-        if last is not None and last[0]["role"] == message["role"] == "assistant":
-            last = _joined(last[0], message), last[1]
-            continue
-        if last is not None:
-            yield last
-        last = message, time
-    if last is not None:
-        yield last
-
-
-def _joined(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
-    said = [each["content"] for each in (first, second) if isinstance(each.get("content"), str)]
-    calls = [*(first.get("tool_calls") or ()), *(second.get("tool_calls") or ())]
-    joined = {**first, "content": "\n".join(filter(None, said)) or None}
-    return {**joined, "tool_calls": calls} if calls else joined
