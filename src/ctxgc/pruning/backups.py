@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from ctxgc.errors import InputError, TranscriptBusyError
+from ctxgc.errors import InputError
 from ctxgc.pruning.stillness import Look, check_still, check_unchanged
 from ctxgc.stores.files import os_errors, remove, write_atomic
 
@@ -110,7 +110,11 @@ def put_back(backup: Backup) -> int:
         )
     added = now[backup.size_after :]
     if added and path.suffix not in (".jsonl", ".ndjson"):
-        raise TranscriptBusyError(f"{path.name} grew since", hint=f"see {backup.original}")
+        raise InputError(
+            f"{path.name} grew since, and what came cannot be put behind the original",
+            hint=f"its original is {backup.original}",
+            field="session",
+        )
     check_unchanged(path, seen)
     mode = path.stat().st_mode & 0o777
     write_atomic(path, original + added)

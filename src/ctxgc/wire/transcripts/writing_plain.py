@@ -15,6 +15,7 @@ from ctxgc.wire.transcripts.entry import Entry, moment
 from ctxgc.wire.transcripts.plain import format_of, is_plain
 from ctxgc.wire.transcripts.revision import Revision, split_lines
 
+_FIRST_KEY = re.compile(r'"[^"\\]*":( ?)')
 _INDENT = re.compile(r"[\[{]\n( +|\t+)\S")
 
 
@@ -110,4 +111,5 @@ def _layout(text: str) -> dict[str, Any]:
     found = _INDENT.search(text)
     if found is not None:
         return {"indent": found[1]}
-    return {} if '": ' in text[:2_000] else {"separators": (",", ":")}
+    first = _FIRST_KEY.search(text)
+    return {} if first is None or first[1] else {"separators": (",", ":")}

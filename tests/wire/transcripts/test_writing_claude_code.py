@@ -1,0 +1,123 @@
+"""Claude Code's files: the tree, the ids, and what stands beside a result."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ctxgc.wire.transcripts.revision import Addition, Revision
+from ctxgc.wire.transcripts.writing_claude_code import ClaudeCodeFile
+from tests.pruning.made import OTHER, SESSION, ClaudeCode, claude_code, dumped
+
+Json = dict[str, Any]
+
+
+def lines(data: bytes) -> list[Json]:
+    return [json.loads(line) for line in data.splitlines()]
+
+
+def broken_links(data: bytes) -> list[Json]:
+    """Return the lines of the tree whose parent is not there."""
+    found = lines(data)
+    known = {line.get("uuid") for line in found}
+    return [line for line in found if line.get("parentUuid") not in (*known, None)]
+
+
+def test_the_window_begins_at_the_last_compaction_and_leaves_subagents_out() -> None:
+    said = [entry.data["content"] for entry in ClaudeCodeFile(claude_code()).entries]
+    assert said[0] == "Summary: the parser is half done."
+    assert "An earlier request, before the compaction." not in said
+    assert "Find all callers." not in said
+    assert said[-1] == "Good. Now the docs."
+
+
+def test_results_of_parallel_calls_are_in_the_window() -> None:
+    blocks = [
+        e.data["content"][0]
+        for e in ClaudeCodeFile(claude_code()).entries
+        if isinstance(e.data["content"], list)
+    ]
+    answered = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
+    assert {"toolu_p1", "toolu_p2"} <= set(answered)
+
+
+def test_a_line_that_leaves_hands_its_children_to_its_parent() -> None:
+    data = claude_code()
+    file = ClaudeCodeFile(data)
+    gone = frozenset(entry.message_id for entry in file.entries[2:-1])
+    written = file.write(Revision(gone=gone))
+    assert broken_links(written) == []
+    leaf = lines(written)[-1]["leafUuid"]
+    assert leaf == file.entries[-1].message_id
+    last = next(line for line in lines(written) if line.get("uuid") == leaf)
+    chain = {line.get("uuid"): line for line in lines(written)}
+    assert chain[last["parentUuid"]]["type"] in ("attachment", "user")
+
+
+def test_a_pointer_to_a_line_that_left_moves_up() -> None:
+    made = ClaudeCode()
+    first = made.user("one")
+    second = made.user("two")
+    made.lines.append({"type": "summary", "summary": "s", "leafUuid": second})
+    made.user("three")
+    written = lines(ClaudeCodeFile(dumped(made.lines)).write(Revision(gone=frozenset([second]))))
+    assert [line.get("parentUuid") for line in written if "uuid" in line] == [None, first]
+    assert written[1]["leafUuid"] == first
+
+
+def test_everything_outside_the_window_stays_byte_for_byte() -> None:
+    data = claude_code()
+    file = ClaudeCodeFile(data)
+    edited = {file.entries[1].message_id: {"role": "user", "content": "Another request."}}
+    before, after = data.splitlines(), file.write(Revision(edited=edited)).splitlines()
+    changed = [n for n, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1]]
+    assert [json.loads(after[n])["message"]["content"] for n in changed] == ["Another request."]
+
+
+def test_a_copy_has_its_own_session_id_everywhere_but_in_texts() -> None:
+    made = ClaudeCode()
+    made.user(f'The file says "sessionId":"{SESSION}" here.')
+    written = ClaudeCodeFile(dumped(made.lines)).write(Revision(), OTHER)
+    (line,) = lines(written)
+    assert line["sessionId"] == OTHER
+    assert line["message"]["content"] == f'The file says "sessionId":"{SESSION}" here.'
+    whole = lines(ClaudeCodeFile(claude_code()).write(Revision(), OTHER))
+    assert {line.get("sessionId") for line in whole} == {OTHER, None}
+    assert ClaudeCodeFile(claude_code()).session_id == SESSION
+
+
+def test_what_is_kept_beside_a_result_says_what_the_result_says() -> None:
+    data = claude_code()
+    file = ClaudeCodeFile(data)
+    results = {
+        entry.message_id: entry.data
+        for entry in file.entries
+        if isinstance(entry.data["content"], list)
+        and entry.data["content"][0]["type"] == "tool_result"
+    }
+    edited = {
+        uuid: {**said, "content": [{**said["content"][0], "content": "[gone]"}]}
+        for uuid, said in results.items()
+    }
+    written = {line.get("uuid"): line for line in lines(file.write(Revision(edited=edited)))}
+    kept = [written[uuid]["toolUseResult"] for uuid in results]
+    reads = [each for each in kept if each.get("type") == "text"]
+    assert {(each["file"]["content"], each["file"]["numLines"]) for each in reads} == {
+        ("[gone]", 1)
+    }
+    assert reads[0]["file"]["filePath"] == "/repo/src/m0.py"
+    runs = [each for each in kept if "stdout" in each]
+    assert runs == [{"stdout": "[gone]", "stderr": "", "interrupted": False}] * 2
+
+
+def test_a_line_of_ours_joins_the_tree() -> None:
+    file = ClaudeCodeFile(claude_code())
+    target = file.entries[1].message_id
+    written = file.write(Revision(added=(Addition(target, {"role": "user", "content": "Note."}),)))
+    ours = next(x for x in lines(written) if x.get("message", {}).get("content") == "Note.")
+    after = next(x for x in lines(written) if x.get("uuid") == target)
+    assert after["parentUuid"] == ours["uuid"]
+    assert (ours["isMeta"], ours["sessionId"], ours["type"]) == (True, SESSION, "user")
+    assert broken_links(written) == []
+    again = file.write(Revision(added=(Addition(target, {"role": "user", "content": "Note."}),)))
+    assert again == written

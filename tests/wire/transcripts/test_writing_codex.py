@@ -1,0 +1,51 @@
+"""Codex's rollouts: the window that a compaction brings, and the session's id."""
+
+from __future__ import annotations
+
+import json
+
+from ctxgc.wire.transcripts.revision import Addition, Revision
+from ctxgc.wire.transcripts.writing_codex import CodexFile
+from tests.pruning.made import OTHER, codex, dumped
+
+
+def test_the_window_begins_with_the_history_of_the_last_compaction() -> None:
+    texts = [json.dumps(entry.data) for entry in CodexFile(codex()).entries]
+    assert "An earlier request, summed up." in texts[0]
+    assert not any("Gone with the compaction." in text for text in texts)
+
+
+def test_items_inside_a_compaction_can_change_leave_and_get_company() -> None:
+    file = CodexFile(codex())
+    inside = file.entries[0]
+    note = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Note."}]}
+    added = (Addition(inside.message_id, note),)
+
+    def history(revision: Revision) -> list[object]:
+        lines = map(json.loads, file.write(revision).splitlines())
+        return next(x["payload"]["replacement_history"] for x in lines if x["type"] == "compacted")
+
+    assert history(Revision(added=added)) == [note, inside.data]
+    assert history(Revision(edited={inside.message_id: note})) == [note]
+    assert history(Revision(gone=frozenset([inside.message_id]))) == []
+
+
+def test_a_summary_without_items_is_left_alone() -> None:
+    lines = [json.loads(line) for line in codex().splitlines()]
+    lines[2]["payload"] = {"message": "Only words."}
+    data = dumped(lines)
+    file = CodexFile(data)
+    assert file.entries[0].message_id == "line-5"
+    assert file.write(Revision()) == data
+
+
+def test_a_copy_has_its_own_session_id() -> None:
+    written = CodexFile(codex()).write(Revision(), OTHER)
+    before, after = codex().splitlines(), written.splitlines()
+    assert json.loads(after[0])["payload"] == {
+        "id": OTHER,
+        "cwd": "/repo",
+        "cli_version": "0.166.0",
+    }
+    assert after[1:] == before[1:]
+    assert CodexFile(written).session_id == OTHER
