@@ -26,6 +26,7 @@ class Worker:
 
     def __init__(self, command: Sequence[str], env: Mapping[str, str], seconds: float) -> None:
         self._seconds = seconds
+        self._end: PeerError | None = None
         self._home = tempfile.TemporaryDirectory(prefix="ctxgc-peer-")
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         self._answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
@@ -54,6 +55,8 @@ class Worker:
         Raises:
             PeerError: there is none; the process is gone then.
         """
+        if self._end is not None:
+            raise self._end
         line = msgspec.json.encode(question) + b"\n"
         # Beside us: a process that does not read would block whoever writes.
         threading.Thread(target=self._write, args=(line,), daemon=True).start()
@@ -108,7 +111,8 @@ class Worker:
     def _failed(self, reason: str) -> PeerError:
         last = self._last_words()
         self.close()
-        return PeerError(reason, hint=f"it said: {last}" if last else "", stderr=last)
+        self._end = PeerError(reason, hint=f"it said: {last}" if last else "", stderr=last)
+        return self._end
 
     def _last_words(self) -> str:
         self._said.seek(0, os.SEEK_END)

@@ -1,0 +1,50 @@
+"""What the workers share: the loop, and messages in other people's shapes."""
+
+from __future__ import annotations
+
+import importlib.util
+from types import ModuleType
+
+import pytest
+
+from ctxgc.lab.peers.policy import WORKERS
+from tests.lab.long_runs import calls, tool
+from tests.lab.making import Json, user
+
+
+def script(name: str) -> ModuleType:
+    """Load a script as its interpreter would, without running it."""
+    spec = importlib.util.spec_from_file_location(f"worker_{name}", WORKERS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+HISTORY = [user("a"), calls("b", ["x", "y"]), tool("x", "1"), tool("y", "2"), user("a")]
+
+
+def test_messages_that_stand_as_they_came_are_named_by_their_numbers() -> None:
+    changed = {**HISTORY[2], "content": "short"}
+    view = [HISTORY[0], HISTORY[1], changed, dict(HISTORY[3]), HISTORY[4]]
+    assert script("serving").numbered(view, HISTORY) == [0, 1, changed, 3, 4]
+
+
+def test_a_message_that_stands_twice_is_found_once_for_each() -> None:
+    assert script("serving").numbered([HISTORY[4], HISTORY[4]], HISTORY) == [0, 4]
+
+
+@pytest.mark.parametrize("message", HISTORY)
+def test_a_message_comes_back_from_blocks_as_it_was(message: Json) -> None:
+    module = script("anthropic_messages")
+    assert module.from_blocks(module.to_blocks(message)["content"], message) == message
+
+
+def test_what_blocks_leave_out_is_left_out() -> None:
+    module = script("anthropic_messages")
+    blocks = module.to_blocks(HISTORY[1])["content"]
+    left = module.from_blocks(blocks[1:2], HISTORY[1])
+    assert left == {**HISTORY[1], "tool_calls": HISTORY[1]["tool_calls"][:1]}
+    result = [{"type": "tool_result", "tool_use_id": "x", "content": [{"text": "cut"}]}]
+    assert module.from_blocks(result, HISTORY[2]) == {**HISTORY[2], "content": "cut"}
