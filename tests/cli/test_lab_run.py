@@ -1,0 +1,81 @@
+"""`ctxgc lab run`: a table for people, a file for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from ctxgc.testing import make_session
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def data(project: Path) -> Path:
+    file = project / "made.jsonl"
+    runs = [
+        {"id": f"r{seed}", "messages": make_session(seed=seed, messages=40).messages}
+        for seed in range(2)
+    ]
+    file.write_text("\n".join(map(json.dumps, runs)), "utf-8")
+    return file
+
+
+def lab(run: Run, data: Path, *arguments: str) -> Result:
+    usual = ("--policy", "never,ctxgc", "--regime", "window:50%", "--least-tokens", "0")
+    return run("lab", "run", "--data", str(data), *usual, *arguments)
+
+
+def test_the_table_has_a_line_for_each_policy_and_says_what_it_is_not(run: Run, data: Path) -> None:
+    done = lab(run, data)
+    assert done.exit_code == 0, done.output
+    assert "2 runs in 2 groups" in done.output
+    assert done.output.count("\n never ") == done.output.count("\n ctxgc ") == 2
+    assert "not whether a task succeeds" in done.output
+
+
+def test_the_file_is_the_same_bytes_at_every_run_and_holds_every_result(
+    run: Run, data: Path, project: Path
+) -> None:
+    written = []
+    for name in ("one", "two"):
+        assert lab(run, data, "--json", name, "--quiet").output == ""
+        written.append((project / name).read_bytes())
+    assert written[0] == written[1]
+    found = json.loads(written[0])
+    assert [(each["run"], each["policy"]) for each in found["results"]] == [
+        ("r0", "never"), ("r0", "ctxgc"), ("r1", "never"), ("r1", "ctxgc"),
+    ]  # fmt: skip
+    assert found["rows"][0]["bill"]["value"] == 1.0
+
+
+def test_decision_times_are_shown_on_request(run: Run, data: Path) -> None:
+    assert "ms per decision" in lab(run, data, "--timing").output
+    assert "ms per decision" not in lab(run, data).output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--policy", "ctxcg"), 'did you mean "ctxgc"?'),
+        (("--regime", "half"), "window:50%"),
+        (("--sheet", "anthropic-5"), 'did you mean "anthropic-5m"?'),
+        (("--set", "other", "--data", "."), "no runs called 'other'"),
+        (("--least-tokens", "1000000"), "lower --least-tokens"),
+    ],
+)
+def test_a_wrong_word_is_one_line_with_the_next_step(
+    run: Run, data: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    done = lab(run, data, *arguments)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_corpus_and_other_data_exclude_each_other(run: Run, data: Path) -> None:
+    assert lab(run, data, "--demo").exit_code == 2

@@ -1,0 +1,52 @@
+"""Many runs: the same results whatever plays them."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from ctxgc.economics import price_sheet
+from ctxgc.lab.crowd import Order, play, play_all
+from ctxgc.lab.regimes import Regime, parse_regime
+from ctxgc.lab.result import RunResult
+from ctxgc.lab.runs import Run
+from ctxgc.testing import make_session
+
+ORDER = Order(
+    policies=("never", "ctxgc"), regime=parse_regime("window:40%"), sheet=price_sheet("openai")
+)
+
+
+def made(number: int) -> Run:
+    session = make_session(seed=number, messages=30)
+    return Run(
+        id=f"run-{number}", group=f"g{number // 2}", source="made", messages=session.messages
+    )
+
+
+def results() -> list[RunResult]:
+    return play_all(ORDER, map(made, range(5)))
+
+
+def test_results_come_in_the_order_of_runs_and_policies() -> None:
+    told: list[int] = []
+    found = play_all(ORDER, map(made, range(3)), done=lambda: told.append(1))
+    expected = [(f"run-{n}", name) for n in range(3) for name in ORDER.policies]
+    assert [(result.run, result.policy) for result in found] == expected
+    assert ([result.error for result in found], len(told)) == ([""] * 6, 3)
+
+
+def test_processes_give_the_same_results() -> None:
+    assert play_all(ORDER, map(made, range(5)), jobs=2) == results()
+
+
+def test_a_second_time_gives_the_same_results() -> None:
+    assert results() == results()
+
+
+def test_the_log_is_quiet_while_runs_are_played(caplog: pytest.LogCaptureFixture) -> None:
+    tight = Order(policies=("ctxgc",), regime=Regime(kind="window", tokens=600), sheet=ORDER.sheet)
+    level = logging.getLogger("ctxgc").level
+    play(tight, made(1))
+    assert (caplog.records, logging.getLogger("ctxgc").level) == ([], level)

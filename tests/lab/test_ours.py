@@ -1,0 +1,62 @@
+"""Our own policies in the lab: the public session, the same at every replay."""
+
+from __future__ import annotations
+
+import pytest
+
+from ctxgc.economics import price_sheet
+from ctxgc.lab.ours import Ours, SessionPlayer
+from ctxgc.lab.policies import POLICIES, Task, policy
+from ctxgc.lab.runs import Run
+from ctxgc.testing import make_session
+
+OURS = [name for name in POLICIES if name.startswith("ctxgc")]
+
+
+def task(limit: int, times: list[float] | None = None) -> Task:
+    messages = make_session(seed=3, messages=60).messages
+    run = Run(id="r", group="r", source="made", messages=messages, times=times)
+    return Task(limit=limit, regime="window", sheet=price_sheet("anthropic-5m"), run=run)
+
+
+def played(task: Task) -> SessionPlayer:
+    player = SessionPlayer(task, {})
+    for index, message in enumerate(task.run.messages):
+        if message["role"] == "assistant" and index:
+            player.view(task.run.messages[:index])
+    return player
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_each_of_ours_has_its_name_and_opens(name: str) -> None:
+    ours = policy(name)
+    assert isinstance(ours, Ours)
+    assert (ours.name, ours.kind, ours.settings["plugin"]) == (name, "ours", "gc_mark_sweep")
+    assert ours.open(task(100_000)).view([{"role": "user", "content": "go"}])
+
+
+def test_two_replays_give_the_same_bytes() -> None:
+    one, other = played(task(6_000)), played(task(6_000))
+    assert one.counts()["collections"] > 0
+    assert one.session.view() == other.session.view()
+    assert one.counts() == other.counts()
+
+
+def test_a_message_is_recallable_when_the_view_shows_its_handle_and_not_itself() -> None:
+    player, messages = played(task(6_000)), task(6_000).run.messages[:-2]
+    view = player.session.view()
+    recallable = [m for n, m in enumerate(messages) if player.is_recallable(n)]
+    assert recallable
+    assert [message for message in recallable if message in view] == []
+
+
+def test_the_time_is_that_of_the_run() -> None:
+    times = [1_000.0 * n for n in range(60)]
+    player = played(task(100_000, times))
+    made = sorted({segment.created_at.timestamp() for segment in player.session.segments()})
+    assert made == [t for t in times if t in made]
+    assert len(made) > 30
+
+
+def test_a_window_that_nothing_fits_is_played_to_the_end_and_counted() -> None:
+    assert played(task(50)).counts()["overflows"] > 0
