@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from ctxgc.cli.lab_peers import peers
 from ctxgc.cli.lab_run import run
 
 
@@ -16,5 +17,5 @@ def lab() -> None:
     """
 
 
-for command in (run,):
+for command in (run, peers):
     lab.add_command(command)

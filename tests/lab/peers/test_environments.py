@@ -10,9 +10,9 @@ import pytest
 
 from ctxgc.errors import PeerError
 from ctxgc.lab.peers import environments
-from ctxgc.lab.peers.__main__ import install_all, main
+from ctxgc.lab.peers.__main__ import main
 from ctxgc.lab.peers.catalog import PACKAGES, Package
-from ctxgc.lab.peers.environments import home, install, interpreter, is_ready
+from ctxgc.lab.peers.environments import home, install, install_all, interpreter, is_ready
 
 
 class Installer:

@@ -3,24 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from ctxgc.errors import PeerError
 from ctxgc.lab.peers.catalog import PACKAGES
-from ctxgc.lab.peers.environments import install
-
-
-def install_all(names: Sequence[str], tell: Callable[[str], object]) -> list[str]:
-    """Install these packages, or all; return what failed, each with its reason."""
-    failed = []
-    for name in names or list(PACKAGES):
-        try:
-            install(PACKAGES[name])
-            tell(f"{PACKAGES[name].requirement}: ready\n")
-        except PeerError as error:
-            failed.append(f"{name}: {error.message}")
-            tell(f"{failed[-1]}\n")
-    return failed
+from ctxgc.lab.peers.environments import install_all
 
 
 def main(arguments: Sequence[str]) -> int:

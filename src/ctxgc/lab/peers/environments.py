@@ -10,10 +10,11 @@ import shutil
 import subprocess
 import sys
 import venv
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ctxgc.errors import PeerError
-from ctxgc.lab.peers.catalog import Package
+from ctxgc.lab.peers.catalog import PACKAGES, Package
 
 HOME_VARIABLE = "CTXGC_LAB_PEERS"
 DEFAULT_HOME = Path("out") / "peers"
@@ -59,6 +60,19 @@ def install(package: Package) -> None:
         shutil.rmtree(folder)
         raise PeerError(f"{package.requirement} cannot be installed: {_last_line(done.stderr)}")
     _mark(package).write_text(package.requirement, encoding="utf-8")
+
+
+def install_all(names: Sequence[str], tell: Callable[[str], object]) -> list[str]:
+    """Install these packages, or all; return what failed, each with its reason."""
+    failed = []
+    for name in names or list(PACKAGES):
+        try:
+            install(PACKAGES[name])
+            tell(f"{PACKAGES[name].requirement}: ready\n")
+        except PeerError as error:
+            failed.append(f"{name}: {error.message}")
+            tell(f"{failed[-1]}\n")
+    return failed
 
 
 def _python(package: Package) -> Path:
