@@ -26,7 +26,11 @@ class Section(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A cell of a table: a text, a smaller one behind it, and a class (good, warn, bad, flow, left)."""
+    """A cell of a table: a text, a smaller one behind it, and classes.
+
+    `good`, `warn` and `bad` colour it, `left` and `flow` set it left (`flow` breaks lines), `stack`
+    puts the smaller text below.
+    """
 
     text: str
     small: str = ""
@@ -119,7 +123,7 @@ def table(
     caption: str = "",
     strong: Iterable[int] = (),
 ) -> Html:
-    """Return a table; the first column stands left, the others right.
+    """Return a table; the first column stands left, the others right unless their cells say so.
 
     Args:
         head: the names of the columns.
@@ -128,7 +132,9 @@ def table(
         strong: places of the rows to set off.
     """
     marked = set(strong)
-    names = tag("tr", *(tag("th", text(name), scope="col") for name in head))
+    sides = ["left" if _is_left(cell) else None for cell in rows[0]] if rows else [None] * len(head)
+    named = zip(head, sides, strict=True)
+    names = tag("tr", *(tag("th", text(name), scope="col", class_=side) for name, side in named))
     lines = [
         tag("tr", *map(_cell, row), class_="strong" if place in marked else None)
         for place, row in enumerate(rows)
@@ -137,6 +143,10 @@ def table(
     return tag(
         "div", tag("table", *below, tag("thead", names), tag("tbody", *lines)), class_="wide"
     )
+
+
+def _is_left(cell: str | Cell) -> bool:
+    return isinstance(cell, Cell) and not {"left", "flow"}.isdisjoint(cell.style.split())
 
 
 def _cell(cell: str | Cell) -> Html:

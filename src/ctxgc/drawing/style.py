@@ -48,11 +48,12 @@ table{border-collapse:collapse;width:100%;font-size:14px;font-variant-numeric:ta
 caption{caption-side:bottom;text-align:left;color:var(--soft);font-size:13.5px;padding-top:6px}
 th,td{padding:6px 10px;text-align:right;white-space:nowrap;border-bottom:1px solid var(--rule)}
 th{font-weight:600;color:var(--soft);vertical-align:bottom}
-th:first-child,td:first-child,.left{text-align:left}
+th:first-child,td:first-child,th.left,td.left{text-align:left}
 td.flow{white-space:normal;min-width:16ch;overflow-wrap:anywhere;text-align:left}
 tbody tr:hover{background:var(--stripe)}
 tr.strong td{background:var(--strong);font-weight:600}
-td small{color:var(--soft);font-weight:400}
+td small{color:var(--soft);font-weight:400;font-size:12px}
+td.stack small{display:block;line-height:1.15}
 td.good{color:var(--green)} td.bad{color:var(--red)} td.warn{color:var(--amber)}
 .chip{display:inline-block;border-radius:9px;padding:0 8px;font-size:12px;
  border:1px solid currentColor;color:var(--tone)}

@@ -1,0 +1,160 @@
+"""The report as one page: tables, charts, and what the figures do and do not say."""
+
+from __future__ import annotations
+
+from ctxgc.drawing.markup import joined
+from ctxgc.drawing.page import Section, figure, listing, paragraph
+from ctxgc.drawing.page import page as html_page
+from ctxgc.lab import html_charts, html_tables
+from ctxgc.lab.html_words import DEFINITIONS, IS_NOT, KINDS, MEASURES, caption_of_front
+from ctxgc.lab.summary import Report, Row
+
+
+def page(report: Report) -> str:
+    """Return a self-contained page of a report: no network, no script, light and dark."""
+    sections = [
+        _summary(report),
+        _front(report),
+        _spread(report),
+        _needs(report),
+        *_oracles(report),
+        _soundness(report),
+        *_times(report),
+        _policies(report),
+        *_failures(report),
+        _meaning(),
+        _runs(report),
+    ]
+    return html_page(
+        "ctxgc lab",
+        sections,
+        subtitle=_subtitle(report),
+        facts=_facts(report),
+        footer=f"Made by ctxgc {report.version}, `ctxgc lab run`. The same runs give the same page.",
+    )
+
+
+def _subtitle(report: Report) -> str:
+    sheet = report.sheet
+    life = "does not expire" if sheet.ttl_seconds is None else f"lives {sheet.ttl_seconds:g} s"
+    source = f"{report.source[:1].upper()}{report.source[1:]}"
+    least = f" Runs of at least {report.least_tokens:,} tokens." if report.least_tokens else ""
+    return (
+        f"{source}. Regime {report.regime}; prices {sheet.name} of {sheet.as_of or 'no date'}: "
+        f"a cached token costs {sheet.read:g}, a written one {sheet.write:g} of a plain one, and the "
+        f"cache {life}.{least}"
+    )
+
+
+def _facts(report: Report) -> list[tuple[str, str]]:
+    counted = [
+        (f"{report.runs:,}", f"runs in {report.groups:,} groups"),
+        (f"{report.requests:,}", "requests replayed"),
+        (f"{report.tokens / 1e6:.2f} M", "tokens of history"),
+        (f"{report.needs:,}", f"needs in {report.steps:,} steps"),
+    ]
+    ours = next((row for row in report.rows if row.kind == "ours" and row.runs), None)
+    if ours is None:
+        return counted
+    return [
+        (f"{ours.bill.value:.3f}", f"bill of {ours.policy} (1 = never pruning)"),
+        (f"{100 * ours.clean.value:.1f}%", f"clean steps of {ours.policy}"),
+        *counted,
+    ]
+
+
+def _summary(report: Report) -> Section:
+    body = [html_tables.quality(report), listing(DEFINITIONS)]
+    return Section("Summary", joined(body), "summary")
+
+
+def _front(report: Report) -> Section:
+    drawn = [
+        figure(
+            html_charts.front(report, measure),
+            caption_of_front(html_charts.beyond(report, measure)),
+            f"Bill against {name}",
+        )
+        for measure, name in (("clean", "clean steps"), ("line_step", "line-step"))
+    ]
+    return Section("What each policy costs and keeps", joined(drawn), "front")
+
+
+def _spread(report: Report) -> Section:
+    caption = "Each dot is a run; the band holds the middle half, the line is the median."
+    body = [
+        figure(html_charts.spread(report), caption, "Bill of every single run"),
+        html_tables.worst(report),
+    ]
+    return Section("Run by run", joined(body), "spread")
+
+
+def _needs(report: Report) -> Section:
+    caption = "Whiskers are 95% confidence intervals over groups."
+    body = [
+        figure(html_charts.non_resident(report), caption, "Needs that no longer stood in the view"),
+        html_tables.needs(report),
+    ]
+    return Section("What was missing when it was used", joined(body), "needs")
+
+
+def _oracles(report: Report) -> list[Section]:
+    if not any(row.kind == "oracle" and row.runs for row in report.rows):
+        return []
+    said = paragraph(
+        "A clairvoyant knows all that will be used. The share is what a policy saves of what the "
+        "clairvoyant saves; above 100% it saves more, because it gives up something."
+    )
+    return [
+        Section("The gap to the clairvoyants", joined([said, html_tables.gaps(report)]), "oracles")
+    ]
+
+
+def _soundness(report: Report) -> Section:
+    said = paragraph(
+        "A provider refuses an invalid history whatever it saves. Prefix breaks are requests whose "
+        "beginning differs from the last one; a policy that counts its collections must agree. Newest "
+        "shown is the share of the facts of the newest results that reached the model at all."
+    )
+    return Section("Soundness", joined([said, html_tables.soundness(report)]), "soundness")
+
+
+def _times(report: Report) -> list[Section]:
+    if not any(row.times for row in report.rows):
+        return []
+    said = paragraph(
+        "Milliseconds per request, by the length of the history. They differ at each run."
+    )
+    caption = "The median (p50) and the slowest of a hundred requests (p99) of our own policies."
+    drawn = figure(html_charts.times(report), caption)
+    return [Section("Decision time", joined([said, drawn, html_tables.times(report)]), "times")]
+
+
+def _policies(report: Report) -> Section:
+    kinds = {row.kind for row in report.rows}
+    body = [
+        html_tables.policies(report),
+        listing(f"{kind}: {said}" for kind, said in KINDS.items() if kind in kinds),
+    ]
+    return Section("Versions and settings", joined(body), "policies")
+
+
+def _failures(report: Report) -> list[Section]:
+    failed = [row for row in report.rows if row.failed]
+    if not failed:
+        return []
+    body = listing(_failure(row) for row in failed)
+    return [Section("What failed", body, "failures")]
+
+
+def _failure(row: Row) -> str:
+    return f"{row.policy}: {row.failed} runs. {'; '.join(row.errors)}"
+
+
+def _meaning() -> Section:
+    body = joined([listing(MEASURES), paragraph("And what it does not:"), listing(IS_NOT)])
+    return Section("What this measures, and what not", body, "meaning")
+
+
+def _runs(report: Report) -> Section:
+    return Section("All results", html_tables.runs(report), "runs")

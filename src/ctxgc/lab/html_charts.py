@@ -1,0 +1,137 @@
+"""The charts of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ctxgc.drawing.markup import Html
+from ctxgc.drawing.svg import (
+    Axis,
+    Bar,
+    Dot,
+    Series,
+    Strip,
+    bars,
+    lines,
+    scatter,
+    short,
+    strips,
+    tone_at,
+)
+from ctxgc.lab.figures import Figure
+from ctxgc.lab.policies import Kind
+from ctxgc.lab.summary import LENGTHS, Report, Row, Span
+
+WIDTH = 1036
+TOO_DEAR = 1.4
+BILL = Axis("bill, as a share of never pruning")
+
+TONES: dict[Kind, str] = {
+    "ours": "accent", "peer": "teal", "restated": "amber", "oracle": "violet", "base": "grey",
+}  # fmt: skip
+NAMES: dict[Kind, str] = {
+    "ours": "ctxgc", "peer": "peers", "restated": "restated rules", "oracle": "clairvoyants",
+    "base": "never pruning",
+}  # fmt: skip
+
+
+def percent(share: float) -> str:
+    """Return a share as a percentage without useless digits."""
+    return f"{100 * share:.1f}".removesuffix(".0") + "%"
+
+
+def played(report: Report) -> list[Row]:
+    """Return the rows of policies that could play at all."""
+    return [row for row in report.rows if row.runs]
+
+
+def beyond(report: Report, measure: str) -> list[tuple[str, float, float]]:
+    """Return who is so dear that the others could not be told apart: name, bill and the measure."""
+    return [
+        (row.policy, row.bill.value, getattr(row, measure).value)
+        for row in played(report)
+        if row.bill.value > TOO_DEAR
+    ]
+
+
+def front(report: Report, measure: str) -> Html:
+    """Return the chart of bills against a measure: `clean`, `line_step`, `strict` or `word`."""
+    rows = [row for row in played(report) if row.bill.value <= TOO_DEAR]
+    axis = Axis(f"{measure.replace('_', '-')}, higher is better", percent)
+    kinds = [kind for kind in TONES if any(row.kind == kind for row in rows)]
+    return scatter(
+        [_dot(row, getattr(row, measure)) for row in rows],
+        title=f"Bill against {measure} of {len(rows)} policies",
+        x=BILL,
+        y=axis,
+        groups=[(NAMES[kind], TONES[kind]) for kind in kinds],
+        with_front=True,
+        width=WIDTH,
+        height=460,
+    )
+
+
+def spread(report: Report) -> Html:
+    """Return the bills of all single runs, policy by policy."""
+    found: dict[str, list[tuple[float, str]]] = {}
+    for result in report.results:
+        if not result.error:
+            said = f"{result.policy} on {result.run}: {result.ratio:.3f}, {short(result.tokens)} tokens"
+            found.setdefault(result.policy, []).append((result.ratio, said))
+    rows = [Strip(row.policy, found.get(row.policy, []), TONES[row.kind]) for row in played(report)]
+    return strips(rows, title="Bill of every run by policy", axis=BILL, mark=1.0, width=WIDTH)
+
+
+def non_resident(report: Report) -> Html:
+    """Return the share of needs that were not in the view, policy by policy."""
+    rows = sorted(played(report), key=lambda row: row.non_resident.value)
+    shown = [_missing(row) for row in rows]
+    return bars(shown, title="Needs not resident", axis=Axis("needs", percent), width=WIDTH)
+
+
+def times(report: Report) -> Html:
+    """Return how the time of our decisions grows with the length of the history."""
+    timed = [row for row in played(report) if row.times and row.kind == "ours"]
+    series = [
+        Series(f"{row.policy} {name}", [(_middle(s), getattr(s, name)) for s in row.times], tone)
+        for name, start in (("p50", 0), ("p99", len(timed)))
+        for tone, row in zip(map(tone_at, range(start, start + len(timed))), timed, strict=True)
+    ]
+    return lines(
+        series,
+        title="Decision time by length of the history",
+        x=Axis("messages in the history"),
+        y=Axis("ms per decision"),
+        dots=True,
+        width=WIDTH,
+        height=320 + 18 * (len(series) // 6),
+    )
+
+
+def _dot(row: Row, kept: Figure) -> Dot:
+    hint = (
+        f"{row.policy} ({row.kind} {row.version}): bill {row.bill.value:.3f} "
+        f"[{row.bill.low:.3f}, {row.bill.high:.3f}], {percent(kept.value)} "
+        f"[{percent(kept.low)}, {percent(kept.high)}], worst run {row.worst:.2f}"
+    )
+    return Dot(
+        row.policy, row.bill.value, kept.value, TONES[row.kind], hint,
+        (row.bill.low, row.bill.high), (kept.low, kept.high), row.kind == "oracle",
+    )  # fmt: skip
+
+
+def _missing(row: Row) -> Bar:
+    figure = row.non_resident
+    hint = (
+        f"{row.policy}: {percent(figure.value)} not resident; named {percent(row.named.value)}, "
+        f"recallable {percent(row.recallable.value)}, lost {percent(row.lost.value)}"
+    )
+    return Bar(row.policy, figure.value, TONES[row.kind], hint, (figure.low, figure.high))
+
+
+def _middle(span: Span) -> float:
+    """Return where the histories of a span lie, for the axis."""
+    bounds: Sequence[int] = (0, *LENGTHS)
+    if span.below is None:
+        return LENGTHS[-1] * 1.25
+    return (bounds[bounds.index(span.below) - 1] + span.below) / 2

@@ -1,0 +1,186 @@
+"""The tables of the page."""
+
+from __future__ import annotations
+
+import json
+
+from ctxgc.drawing.markup import Html, joined
+from ctxgc.drawing.page import Cell, folded, table
+from ctxgc.lab.figures import Figure
+from ctxgc.lab.html_charts import played
+from ctxgc.lab.result import RunResult
+from ctxgc.lab.summary import Report, Row
+
+Line = list[str | Cell]
+
+
+def quality(report: Report) -> Html:
+    """Return what each policy costs and keeps, with confidence intervals."""
+    head = [
+        "policy",
+        "bill",
+        "worst",
+        "strict",
+        "clean",
+        "line-step",
+        "word",
+        "wide",
+        "not resident",
+    ]
+    rows = [_quality(row) for row in report.rows]
+    return table(
+        head,
+        rows,
+        caption="Shares in percent; below each its 95% confidence interval.",
+        strong=_ours(report),
+    )
+
+
+def needs(report: Report) -> Html:
+    """Return what became of the needs that were not resident."""
+    head = ["policy", "needs", "not resident", "named", "recallable", "lost"]
+    rows: list[Line] = [
+        [row.policy, f"{row.non_resident.of:,.0f}", *(_share(f) for f in _missing(row))]
+        for row in played(report)
+    ]
+    return table(head, rows, strong=_ours(report, only_played=True))
+
+
+def worst(report: Report) -> Html:
+    """Return the dearest run of each policy, and how many runs became dearer."""
+    head = ["policy", "worst bill", "in run", "runs dearer by 0.5%", "runs"]
+    rows: list[Line] = [
+        [row.policy, _ratio(row.worst), Cell(row.worst_run, style="left"),
+         f"{100 * row.dearer:.0f}%", f"{row.runs:,}"]
+        for row in played(report)
+    ]  # fmt: skip
+    return table(head, rows, strong=_ours(report, only_played=True))
+
+
+def gaps(report: Report) -> Html:
+    """Return how much of a clairvoyant's saving each policy takes."""
+    oracles = [row for row in played(report) if row.kind == "oracle"]
+    others = [row for row in played(report) if row.kind in ("ours", "peer", "restated")]
+    head = ["policy", "saves", *(f"of {oracle.policy}" for oracle in oracles)]
+    rows: list[Line] = [
+        [row.policy, f"{100 * (1 - row.bill.value):.1f}%", *(_taken(row, o) for o in oracles)]
+        for row in others
+    ]
+    said = ", ".join(f"{o.policy} saves {100 * (1 - o.bill.value):.1f}%" for o in oracles)
+    strong = [place for place, row in enumerate(others) if row.kind == "ours"]
+    return table(head, rows, caption=f"{said}.", strong=strong)
+
+
+def soundness(report: Report) -> Html:
+    """Return what a policy must not do, and whether its own books are right."""
+    head = ["policy", "invalid histories", "over the limit", "prefix breaks", "collections", "runs off",
+            "report off by", "newest shown", "rules broken"]  # fmt: skip
+    rows = [_sound(row) for row in played(report)]
+    return table(head, rows, strong=_ours(report, only_played=True))
+
+
+def times(report: Report) -> Html:
+    """Return the decision times by the length of the history."""
+    head = ["policy", "messages", "requests", "p50 ms", "p99 ms", "most ms"]
+    rows: list[Line] = [
+        [row.policy, "more" if span.below is None else f"< {span.below:,}", f"{span.requests:,}",
+         f"{span.p50:.2f}", f"{span.p99:.2f}", f"{span.most:.2f}"]
+        for row in played(report)
+        for span in row.times
+    ]  # fmt: skip
+    return folded("All decision times", table(head, rows))
+
+
+def policies(report: Report) -> Html:
+    """Return what was compared: kind, version and settings."""
+    head = ["policy", "kind", "version", "settings"]
+    rows: list[Line] = [
+        [row.policy, row.kind, row.version, Cell(_settings(row), style="flow")]
+        for row in report.rows
+    ]
+    return table(head, rows)
+
+
+def runs(report: Report) -> Html:
+    """Return every single result, folded away policy by policy."""
+    return joined(
+        folded(f"{row.policy}: {row.runs + row.failed} runs", _results(report, row))
+        for row in report.rows
+    )
+
+
+def _results(report: Report, row: Row) -> Html:
+    head = ["run", "tokens", "requests", "bill", "steps", "strict", "clean", "line-step", "error"]
+    found = [_result(result) for result in report.results if result.policy == row.policy]
+    return table(head, found)
+
+
+def _result(result: RunResult) -> Line:
+    known: Line = [result.run, f"{result.tokens:,}", f"{result.requests:,}"]
+    if result.error:
+        return [*known, "", "", "", "", "", Cell(result.error, style="flow")]
+    shares = [
+        (result.strict, result.steps),
+        (result.clean, result.steps),
+        (result.line_steps_kept, result.line_steps),
+    ]
+    kept = [f"{100 * part / whole:.1f}" if whole else "-" for part, whole in shares]
+    return [*known, _ratio(result.ratio), f"{result.steps:,}", *kept, ""]
+
+
+def _quality(row: Row) -> Line:
+    if not row.runs:
+        return [row.policy, Cell("failed", style="bad"), *[""] * 7]
+    bill = Cell(f"{row.bill.value:.3f}", f"{row.bill.low:.2f} to {row.bill.high:.2f}", "stack")
+    kept = (row.strict, row.clean, row.line_step, row.word, row.wide, row.non_resident)
+    return [row.policy, bill, _ratio(row.worst), *map(_share, kept)]
+
+
+def _sound(row: Row) -> Line:
+    none = "-"
+    return [
+        row.policy,
+        _alarm(row.refused),
+        Cell(f"{row.over:,}", f"+{row.over_excused:,} excused" if row.over_excused else "", _bad(row.over)),
+        f"{row.breaks:,}",
+        none if row.collections is None else f"{row.collections:,.0f}",
+        none if row.off is None else _alarm(row.off),
+        none if row.report_error is None else f"{100 * row.report_error:.1f}%",
+        f"{100 * row.newest.value:.1f}%",
+        Cell(", ".join(f"{rule} x {count}" for rule, count in row.rules.items()), style="flow"),
+    ]  # fmt: skip
+
+
+def _share(figure: Figure) -> Cell:
+    low, high = 100 * figure.low, 100 * figure.high
+    return Cell(f"{100 * figure.value:.1f}", f"{low:.1f} to {high:.1f}", "stack")
+
+
+def _missing(row: Row) -> tuple[Figure, ...]:
+    return row.non_resident, row.named, row.recallable, row.lost
+
+
+def _ratio(value: float) -> Cell:
+    return Cell(f"{value:.2f}", style="bad" if value > 1.05 else "")
+
+
+def _alarm(count: int) -> Cell:
+    return Cell(f"{count:,}", style=_bad(count))
+
+
+def _bad(count: int) -> str:
+    return "bad" if count else ""
+
+
+def _taken(row: Row, oracle: Row) -> str:
+    saved = 1 - oracle.bill.value
+    return f"{100 * (1 - row.bill.value) / saved:.0f}%" if saved > 0 else "-"
+
+
+def _settings(row: Row) -> str:
+    return json.dumps(row.settings, ensure_ascii=False, sort_keys=True) if row.settings else "-"
+
+
+def _ours(report: Report, *, only_played: bool = False) -> list[int]:
+    rows = played(report) if only_played else report.rows
+    return [place for place, row in enumerate(rows) if row.kind == "ours"]

@@ -1,0 +1,111 @@
+"""The page of a report shows every figure once, and nobody's text as markup."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+from ctxgc.lab.html import page
+from tests.lab.reports_made import made_report, result
+
+HOSTILE = "<script>alert('&')</script>\x00"
+SECTIONS = [
+    "Summary",
+    "What each policy costs and keeps",
+    "Run by run",
+    "What was missing when it was used",
+    "The gap to the clairvoyants",
+    "Soundness",
+    "Versions and settings",
+    "What this measures, and what not",
+    "All results",
+]
+
+
+class _Cells(HTMLParser):
+    """Collects headings and the rows of tables."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.headings: list[str] = []
+        self.rows: list[list[str]] = []
+        self._inside: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._inside.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        while self._inside and self._inside.pop() != tag:
+            continue
+
+    def handle_data(self, data: str) -> None:
+        if "td" in self._inside or "th" in self._inside:
+            self.rows[-1][-1] += data
+        elif self._inside[-1:] == ["h2"]:
+            self.headings.append(data)
+
+
+def _read(text: str) -> _Cells:
+    reader = _Cells()
+    reader.feed(text)
+    return reader
+
+
+def test_the_page_has_its_sections_in_order() -> None:
+    assert _read(page(made_report())).headings == SECTIONS
+
+
+def test_the_same_report_gives_the_same_page() -> None:
+    assert page(made_report(timing=True)) == page(made_report(timing=True))
+
+
+def test_the_summary_shows_bill_intervals_and_worst_run_of_each_policy() -> None:
+    rows = _read(page(made_report())).rows
+    bill, worst = "0.685 0.68 to 0.69", "0.71"
+    assert rows[2][:4] == ["ctxgc", bill, worst, "95.0 95.0 to 95.0"]
+    assert ["ctxgc", worst, "run-5", "0%", "6"] in rows
+
+
+def test_the_gap_to_the_clairvoyant_is_a_share_of_its_saving() -> None:
+    # it saves 1 - 0.465 = 53.5%, and ctxgc 31.5% of the bill
+    assert ["ctxgc", "31.5%", "59%"] in _read(page(made_report())).rows
+
+
+def test_decision_times_are_shown_only_when_they_were_taken() -> None:
+    assert "Decision time" not in page(made_report())
+    timed = _read(page(made_report(timing=True)))
+    assert timed.headings.count("Decision time") == 1
+    assert ["ctxgc", "more", "6", "4.00", "4.00", "4.00"] in timed.rows
+
+
+def test_an_invalid_history_and_its_rule_are_named() -> None:
+    rows = _read(page(made_report(refused=2, rules={"pair": 2}))).rows
+    assert ["somebody", "12", "0", "12", "12", "0", "-", "100.0%", "pair x 12"] in rows
+
+
+def test_a_policy_that_failed_everywhere_is_said_to_have_failed() -> None:
+    shown = page(made_report(error="ValueError: no"))
+    assert ["ctxgc", "failed", *[""] * 7] in _read(shown).rows
+    assert "ctxgc: 6 runs. ValueError: no" in shown
+
+
+def test_policies_too_dear_for_the_frame_are_named_below_it() -> None:
+    assert "Too dear for the frame: mask-keep-10 (bill 1.65, 85.0%)" in page(made_report())
+
+
+def test_nobodys_text_becomes_markup() -> None:
+    shown = page(made_report(prefix=HOSTILE, run=HOSTILE, rules={HOSTILE: 1}))
+    assert "<script" not in shown
+    assert "\x00" not in shown
+    assert len(re.findall("&lt;script&gt;", shown)) > 50
+
+
+def test_a_result_shows_its_error_in_place_of_figures() -> None:
+    whole = made_report()
+    failed = result("ctxgc", 7, 1, 0, error="RuntimeError: x")
+    whole.results.append(failed)
+    assert ["run-7", "16,000", "30", *[""] * 5, "RuntimeError: x"] in _read(page(whole)).rows
