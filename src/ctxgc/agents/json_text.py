@@ -122,7 +122,9 @@ def _cut(text: str, parent: Node, place: int) -> str:
     end = parent.children[place][1].end
     if place:
         return text[: parent.children[place - 1][1].end] + text[end:]
-    return text[: parent.start + 1] + text[parent.end - 1 :]
+    head = text[: starts[0]].rstrip()  # a comment before the member stays
+    between = "" if len(head) == parent.start + 1 else f"\n{_indent_at(text, parent)}"
+    return head + between + text[parent.end - 1 :]
 
 
 def _render(value: Any, indent: str, unit: str) -> str:

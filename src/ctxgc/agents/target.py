@@ -68,18 +68,19 @@ class JsonTarget(Target):
 
     def remove(self, text: str, before: str) -> str:
         """Return the text without our entries, and without what held only them."""
-        known = json_text.parse(before, self.where)
-        text = self._without_items(text)
+        rest = self._without_items(text)
         for path in self.members:
-            text = json_text.drop(text, path, self.where)
+            rest = json_text.drop(rest, path, self.where)
         for path in self.optional:
-            if self.ours(_at(json_text.parse(text, self.where), path)):
-                text = json_text.drop(text, path, self.where)
-        for path in (*self.members, *self.optional):
-            text = self._without_empty(text, path[:-1], known)
-        for path in self.items:
-            text = self._without_empty(text, path, known)
-        return text
+            if self.ours(_at(json_text.parse(rest, self.where), path)):
+                rest = json_text.drop(rest, path, self.where)
+        if rest == text:
+            return text
+        known = json_text.parse(before, self.where)
+        holders = (*(path[:-1] for path in (*self.members, *self.optional)), *self.items)
+        for path in holders:
+            rest = self._without_empty(rest, path, known)
+        return rest
 
     def _is_complete(self, value: Any) -> bool:
         return (

@@ -1,0 +1,47 @@
+"""What `ctxgc doctor` hears about installations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ctxgc.agents import check, install
+from ctxgc.agents.checking import Finding
+
+
+def levels(findings: list[Finding]) -> list[tuple[str, str]]:
+    return [(finding.level, finding.where) for finding in findings]
+
+
+def test_nothing_installed_is_no_fault(home: Path) -> None:
+    assert check() == [
+        Finding(
+            level="info", where="agents", what="not installed anywhere",
+            fix="ctxgc install claude-code",
+        )
+    ]  # fmt: skip
+
+
+def test_an_installation_that_works_is_said_to(home: Path) -> None:
+    install("claude-code")
+    install("codex", scope="project")
+    found = check()
+    assert [where for _, where in levels(found)] == ["claude-code (user)"] * 2 + [
+        "codex (project)"
+    ] * 2
+    assert {level for level, _ in levels(found)} <= {"ok", "warning"}
+
+
+def test_entries_that_were_taken_out_are_missed(home: Path) -> None:
+    install("claude-code")
+    (home / ".claude/settings.json").write_text("{}", encoding="utf-8")
+    (finding,) = check()
+    assert finding.level == "error"
+    assert "settings.json lacks our entries" in finding.what
+    assert finding.fix == "ctxgc install claude-code --user"
+
+
+def test_a_damaged_file_is_named(home: Path) -> None:
+    install("cursor")
+    (home / ".cursor/mcp.json").write_text("{", encoding="utf-8")
+    (finding,) = check()
+    assert (finding.level, "is no JSON" in finding.what) == ("error", True)

@@ -1,0 +1,79 @@
+"""`ctxgc install` and its relatives on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ctxgc.cli import main
+from tests.cli.conftest import Run
+
+
+@pytest.fixture(autouse=True)
+def home(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("XDG_STATE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(project))
+    return project
+
+
+def test_install_tells_what_it_did_and_what_is_next(run: Run, home: Path) -> None:
+    first, second = run("install", "claude-code"), run("install", "claude-code")
+    assert first.output.splitlines() == [
+        f"created {home}/.claude.json",
+        f"created {home}/.claude/settings.json",
+        "next: start a new session; /mcp and /hooks show what was added",
+    ]
+    assert second.output == "claude-code has it already: nothing to do\n"
+
+
+def test_a_dry_run_shows_a_diff(run: Run, home: Path) -> None:
+    shown = run("install", "cursor", "--project", "--dry-run").output
+    assert shown.startswith(f"would create {home}/.cursor/mcp.json\n---")
+    assert '+    "ctxgc": {' in shown
+    assert list(home.iterdir()) == []
+
+
+def test_uninstall_tells_what_it_did(run: Run, home: Path) -> None:
+    run("install", "codex")
+    assert run("uninstall", "codex").output.splitlines() == [
+        f"removed {home}/.codex/config.toml",
+        f"removed {home}/.codex/hooks.json",
+    ]
+    assert run("uninstall", "codex").output == "codex does not have it: nothing to do\n"
+    assert list(home.iterdir()) == []
+
+
+def test_a_damaged_file_is_one_line_with_a_next_step(run: Run, home: Path) -> None:
+    (home / ".claude.json").write_text("{", encoding="utf-8")
+    done = run("install", "claude-code")
+    assert done.exit_code == 1
+    assert "is no JSON" in done.output
+    assert "next: correct it by hand" in done.output
+
+
+def test_the_plugin_folder_is_written(run: Run, home: Path) -> None:
+    assert run("plugin-folder", "plugin").output.splitlines()[0] == (
+        f"{home}/plugin/.claude-plugin/plugin.json"
+    )
+
+
+@pytest.mark.parametrize("words", [["hook", "session-start"], ["hook", "nonsense"], ["hook"]])
+def test_a_hook_by_hand_says_nothing_and_never_fails(
+    words: list[str], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ctxgc.agents.hook._read", lambda _: b"no json")
+    done = CliRunner().invoke(main, words)
+    assert (done.exit_code, done.output) == (0, "")
+
+
+def test_the_status_line_is_printed(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = {"context_window": {"context_window_size": 10, "current_usage": {"input_tokens": 9}}}
+    printed: list[bytes] = []
+    monkeypatch.setattr("ctxgc.agents.hook._read", lambda _: json.dumps(said).encode())
+    monkeypatch.setattr("ctxgc.agents.hook._write", lambda _, data: printed.append(data))
+    assert CliRunner().invoke(main, ["statusline"]).exit_code == 0
+    assert b"danger" in printed[0]
