@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ctxgc.drawing.terminal import STYLES, Line
+from ctxgc.drawing.terminal_scatter import Point, scatter
 from ctxgc.lab.figures import Figure
 from ctxgc.lab.summary import Report, Row
 
@@ -17,6 +19,7 @@ _COLUMNS = (
     "bill [95% CI]", "worst", "strict", "clean", "line-step", "word",
     "not resident", "named", "recall", "lost", "wide",
 )  # fmt: skip
+_POINT = {"ours": "safe", "oracle": "name", "base": "faint"}
 _FOUND = ("invalid", "over limit", "breaks / collections", "report off by", "newest shown")
 
 
@@ -27,6 +30,10 @@ def draw(report: Report) -> None:
     console.print(_headline(report), soft_wrap=True)
     console.print(_quality(report))
     console.print(_soundness(report))
+    if report.gaps:
+        console.print(_gaps(report))
+    for line in _front(report):
+        console.print(Text.assemble(*((text, STYLES[style]) for text, style in line)))
     if any(row.times for row in report.rows):
         console.print(_times(report))
     for row in report.rows:
@@ -61,11 +68,10 @@ def _quality(report: Report) -> Table:
 def _figures(row: Row) -> list[str]:
     if not row.runs:
         return ["failed"]
-    bill = row.bill
     shares = (row.strict, row.clean, row.line_step, row.word)
     rest = (row.non_resident, row.named, row.recallable, row.lost, row.wide)
     return [
-        f"{bill.value:.3f} [{bill.low:.2f},{bill.high:.2f}]",
+        _interval(row.bill),
         f"{row.worst:.2f}",
         *map(_percent, shares),
         *map(_percent, rest),
@@ -103,6 +109,38 @@ def _breaks(row: Row) -> Text:
     if row.collections is None:
         return Text(f"{row.breaks} / -")
     return Text(f"{row.breaks} / {row.collections:g}", style="red" if row.off else "")
+
+
+def _gaps(report: Report) -> Table:
+    title = "beside the clairvoyants and the best of the others (ratios)"
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
+    for name in ("policy", "beside", "bill [95% CI]", "not resident [95% CI]"):
+        table.add_column(name, justify="right" if "CI" in name else "left", no_wrap=True)
+    for gap in report.gaps:
+        missing = "-" if gap.non_resident is None else _interval(gap.non_resident)
+        table.add_row(gap.policy, f"{gap.other} ({gap.role})", _interval(gap.bill), missing)
+    return table
+
+
+def _front(report: Report) -> list[Line]:
+    """Plot the bill against clean steps, where there is more than one policy to compare."""
+    points = [
+        Point(
+            row.policy, row.bill.value, 100 * row.clean.value, _POINT.get(row.kind, ""), _plays(row)
+        )
+        for row in report.rows
+        if row.runs
+    ]
+    return scatter(points, x="bill", y="clean steps, %") if len(points) > 2 else []
+
+
+def _plays(row: Row) -> bool:
+    """A clairvoyant is no rival: nobody can be one."""
+    return row.kind != "oracle"
+
+
+def _interval(figure: Figure) -> str:
+    return f"{figure.value:.3f} [{figure.low:.2f},{figure.high:.2f}]"
 
 
 def _times(report: Report) -> Table:

@@ -9,6 +9,7 @@ import msgspec
 
 from ctxgc.economics import PriceSheet
 from ctxgc.lab.figures import Draws, Figure, quantile
+from ctxgc.lab.gaps import Gap, gaps
 from ctxgc.lab.policies import Kind, Policy
 from ctxgc.lab.result import RunResult
 
@@ -79,7 +80,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """A whole run of the lab: what was replayed, one row for each policy, and every single result."""
+    """A whole run of the lab: what was replayed, a row for each policy, gaps, and every result."""
 
     lab: int = 1
     version: str
@@ -94,6 +95,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     needs: int
     tokens: int
     rows: list[Row]
+    gaps: list[Gap] = []
     results: list[RunResult]
 
 
@@ -205,5 +207,6 @@ def report(
         needs=sum(r.needs for r in judged.values()),
         tokens=sum(r.tokens for r in runs),
         rows=[summarize(policy, own[policy.name]) for policy in policies],
+        gaps=gaps({p.name: p.kind for p in policies}, results, window=regime != "cost"),
         results=list(results),
     )
