@@ -103,7 +103,7 @@ def show(
         name, key = find_checkpoint(store, checkpoint_id, session)
         found = CheckpointShelf(store, name).get(key)
     if as_json:
-        write_json({"session": name, **found.to_dict(), "differences": _differences(found)})
+        write_json(_as_data(name, found))
     elif not quiet:
         _write_checkpoint(name, found)
 
@@ -184,6 +184,17 @@ def _label(info: dict[str, Any]) -> str:
 
 def _differences(found: Checkpoint) -> list[dict[str, Any]]:
     return [msgspec.to_builtins(each) for each in compare_files(found)]
+
+
+def _as_data(session_id: str, found: Checkpoint) -> dict[str, Any]:
+    names = ("checkpoint_id", "label", "timestamp", "triggers", "metrics", "task_queue")
+    return {
+        "session": session_id,
+        **{name: getattr(found, name) for name in names},
+        "files": found.file_checksums,
+        "differences": _differences(found),
+        "view": [message.data for message in messages_of(found)],
+    }
 
 
 def _write_checkpoint(session_id: str, found: Checkpoint) -> None:

@@ -48,7 +48,7 @@ def watch(
     follower.look()
     if as_json:
         write_json(follower.frame().to_dict())
-    elif once or not sys.stdout.isatty():
+    elif once or not _is_seen():
         write_lines(draw(follower.frame(), _width()))
     else:
         _follow(follower, interval)
@@ -80,6 +80,10 @@ def _rich(frame: Frame) -> Text:
         for line in draw(frame, _width())
     ]
     return Text("\n").join(lines)
+
+
+def _is_seen() -> bool:
+    return sys.stdout.isatty()
 
 
 def _width() -> int:

@@ -26,9 +26,10 @@ LAST_TOOLS = 6
 
 
 class _Place(NamedTuple):
-    """Which file was read, and how far."""
+    """Which file was read, how long it was, and up to where its lines were whole."""
 
     inode: int
+    size: int
     offset: int
 
 
@@ -60,10 +61,9 @@ class Follower:
             about.st_ino != self._place.inode or about.st_size < self._place.offset
         ):
             self._begin()
-        offset = 0 if self._place is None else self._place.offset
-        if about.st_size == offset and self._place is not None:
+        if self._place is not None and about.st_size == self._place.size:
             return False
-        self._read(about.st_ino, offset)
+        self._read(about.st_ino, 0 if self._place is None else self._place.offset)
         return True
 
     def frame(self) -> Frame:
@@ -117,7 +117,7 @@ class Follower:
                     self._take(raw + b"\n", offset)
                     offset += len(raw) + 1
             # A last line without its newline is still being written.
-            self._place = _Place(inode, offset)
+            self._place = _Place(inode, offset + len(left), offset)
             self._changed = self.path.stat().st_mtime
 
     def _sniff(self, head: bytes) -> None:

@@ -1,0 +1,204 @@
+"""`ctxgc prune` and `ctxgc undo`, on session files of every kind."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from ctxgc import validate
+from ctxgc.wire.transcripts.writing import open_writable
+from tests.pruning.made import OTHER, SESSION, all_files
+
+Run = Callable[..., Result]
+FILES = all_files()
+CLAUDE = f"{SESSION}.jsonl"
+names = pytest.mark.parametrize("name", sorted(FILES))
+
+
+def put(name: str, folder: Path = Path()) -> Path:
+    """Write a session file as if its agent had ended a while ago."""
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(
+        FILES[name.removesuffix(".gz")] if name in FILES else gzip.compress(FILES[name[:-3]])
+    )
+    rest(path)
+    return path
+
+
+def rest(path: Path) -> None:
+    past = time.time() - 60
+    os.utime(path, (past, past))
+
+
+@names
+def test_a_dry_run_shows_the_plan_and_writes_nothing(run: Run, project: Path, name: str) -> None:
+    path = put(name)
+    done = run("prune", name)
+    assert done.exit_code == 0
+    head, *rows = done.stdout.splitlines()
+    assert head.split() == ["tokens", "action", "what", "why"]
+    assert any("evacuate" in row and "superseded" in row for row in rows)
+    assert rows[-1] == "nothing was written: -o FILE writes a copy, --in-place changes the session"
+    assert [each.name for each in project.iterdir()] == [name]
+    assert path.read_bytes() == FILES[name]
+
+
+@names
+def test_a_copy_is_a_valid_session_of_the_same_kind(run: Run, project: Path, name: str) -> None:
+    put(name)
+    done = run("prune", name, "-o", "pruned/", "--json")
+    assert done.exit_code == 0
+    report = json.loads(done.stdout)
+    copy = open_writable(project / report["written"]["file"])
+    assert copy.kind == report["kind"]
+    assert copy.session_id == report["written"]["session_id"]
+    assert validate([entry.data for entry in copy.entries], copy.format) == []
+    assert report["tokens_after"] <= report["target"] < report["tokens_before"]
+    assert (project / name).read_bytes() == FILES[name]
+    handle = report["segments"][0]["handle"]
+    shown = run("show", handle, "--json")
+    assert json.loads(shown.stdout)["tokens"] == report["segments"][0]["tokens"]
+
+
+def test_a_copy_is_named_as_its_agent_looks_for_it(run: Run, project: Path) -> None:
+    put(CLAUDE)
+    run("prune", CLAUDE, "-o", ".")
+    (new,) = [path for path in project.glob("*.jsonl") if path.name != CLAUDE]
+    assert open_writable(new).session_id == new.stem != SESSION
+    run("prune", CLAUDE, "-o", f"{OTHER}.jsonl")
+    assert open_writable(project / f"{OTHER}.jsonl").session_id == OTHER
+    rollout = f"rollout-2026-03-02T09-00-00-{SESSION}.jsonl"
+    put(rollout)
+    run("prune", rollout, "-o", "codex/")
+    (new,) = (project / "codex").iterdir()
+    assert new.name == rollout.replace(SESSION, str(open_writable(new).session_id))
+
+
+def test_a_copy_says_how_to_go_on(run: Run) -> None:
+    put(CLAUDE)
+    done = run("prune", CLAUDE, "-o", f"{OTHER}.jsonl")
+    assert f"ok: wrote {OTHER}.jsonl\n" in done.stdout
+    assert f"stashed as session claude-code-{SESSION}" in done.stdout
+    assert done.stdout.endswith(f"claude --resume {OTHER}\n")
+
+
+@names
+def test_in_place_and_back_byte_for_byte(run: Run, project: Path, name: str) -> None:
+    path = put(name)
+    done = run("prune", name, "--in-place")
+    assert done.exit_code == 0
+    assert f"ctxgc undo {name} puts it back" in done.stdout
+    assert len(path.read_bytes()) < len(FILES[name])
+    assert open_writable(path).session_id == (SESSION if SESSION in name else None)
+    assert run("undo", name).stdout.startswith(f"ok: {name} is what it was before it was pruned")
+    assert path.read_bytes() == FILES[name]
+    done = run("undo", name)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"error: there is no pruning to undo for {name} (next: ")
+
+
+def test_packed_sessions_stay_packed(run: Run, project: Path) -> None:
+    path = put("chat.jsonl.gz")
+    before = path.read_bytes()
+    run("prune", "chat.jsonl.gz", "--in-place")
+    assert len(gzip.decompress(path.read_bytes())) < len(FILES["chat.jsonl"])
+    rest(path)
+    run("undo", "chat.jsonl.gz")
+    assert path.read_bytes() == before
+    run("prune", "chat.jsonl.gz", "-o", "copy.jsonl.gz")
+    assert gzip.decompress((project / "copy.jsonl.gz").read_bytes()).startswith(b'{"role":"system"')
+
+
+def test_sessions_are_found_by_id_and_undone_without_a_name(
+    run: Run, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(project / "home"))
+    monkeypatch.setenv("CODEX_HOME", str(project / "codex"))
+    path = put(CLAUDE, project / "home" / "projects" / "-repo")
+    assert run("prune", SESSION[:8], "--in-place").exit_code == 0
+    assert path.read_bytes() != FILES[CLAUDE]
+    done = run("undo", "--json")
+    assert json.loads(done.stdout)["file"] == str(path)
+    assert path.read_bytes() == FILES[CLAUDE]
+    assert run("prune", "latest", "--quiet").output == ""
+
+
+def test_a_file_being_written_is_refused_and_stays(run: Run, project: Path) -> None:
+    path = put(CLAUDE)
+    with path.open("ab"):
+        done = run("prune", CLAUDE, "--in-place")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "has it open (next: end the agent first, or write a copy with -o)" in done.stderr
+    os.utime(path)
+    done = run("prune", CLAUDE, "--in-place", "--json")
+    assert json.loads(done.stdout)["error"]["code"] == "transcript_busy"
+    assert [each.name for each in project.iterdir()] == [CLAUDE]
+
+
+def test_options_choose_target_and_strategy(run: Run) -> None:
+    put(CLAUDE)
+
+    def after(*options: str) -> tuple[int, str]:
+        report = json.loads(run("prune", CLAUDE, "--json", *options).stdout)
+        return report["target"], report["strategy"]
+
+    assert after("--target", "20k") == (20_000, "gc_mark_sweep")
+    assert after("--target", "10%", "--context-limit", "100000") == (10_000, "gc_mark_sweep")
+    assert after("--strategy", "gc_truncate", "--target", "20k")[1] == "gc_truncate"
+
+
+def test_a_missed_target_ends_with_1_and_says_by_how_much(run: Run) -> None:
+    put(CLAUDE)
+    done = run("prune", CLAUDE, "--target", "10")
+    assert done.exit_code == 1
+    assert "target 10: missed by" in done.stdout
+
+
+def test_nothing_to_do_writes_nothing(run: Run, project: Path) -> None:
+    put(CLAUDE)
+    done = run("prune", CLAUDE, "--target", "100%", "-o", "copy.jsonl")
+    assert done.exit_code == 0
+    assert done.stdout.endswith("nothing to write: no segment leaves\n")
+    assert not (project / "copy.jsonl").exists()
+
+
+def test_long_plans_are_cut_unless_all_is_asked_for(run: Run) -> None:
+    put(CLAUDE)
+    short = run("prune", CLAUDE, "--preset", "tight").stdout
+    whole = run("prune", CLAUDE, "--preset", "tight", "--all").stdout
+    assert "more," in short or len(short.splitlines()) == len(whole.splitlines())
+    assert "(--all lists them)" not in whole
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["nothing.jsonl"], "nothing.jsonl cannot be read"),
+        ([CLAUDE, "--target", "much"], "the target cannot be 'much' (next: give tokens"),
+        ([CLAUDE, "-o", "x", "--in-place"], "-o and --in-place exclude each other"),
+        ([CLAUDE, "-o", CLAUDE], "-o names the session itself (next: use --in-place)"),
+        ([CLAUDE, "-o", "chat.json"], "chat.json is there already (next: add --force"),
+        ([CLAUDE, "--strategy", "gc_nothing"], "gc_nothing"),
+        (["empty.jsonl"], "holds no message that can be read"),
+        ([CLAUDE, "-o", "x/", "--store", "memory:"], "lives and ends with its process"),
+    ],
+)
+def test_errors_are_one_line_with_the_next_step(
+    run: Run, project: Path, arguments: list[str], says: str
+) -> None:
+    put(CLAUDE)
+    put("chat.json")
+    (project / "empty.jsonl").write_bytes(b"hello\n")
+    done = run("prune", *arguments)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert (project / CLAUDE).read_bytes() == FILES[CLAUDE]

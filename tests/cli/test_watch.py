@@ -1,0 +1,140 @@
+"""`ctxgc watch`: the picture of a session, and how it follows the file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from ctxgc.cli.watch_file import Follower
+from ctxgc.cli.watch_frame import Frame, Sample, Tool, draw
+from ctxgc.drawing.terminal import text_of
+from ctxgc.errors import TranscriptError
+from tests.pruning.made import SESSION, all_files, chat, claude_code, codex, dumped
+
+Run = Callable[..., Result]
+
+FRAME = Frame(
+    name="s.jsonl", kind="claude_code", project="/repo", model="claude-x", messages=3, tokens=176_000,
+    limit=200_000, percent=88.0, zone="danger", window=2,
+    samples=[Sample(20_000, 1), Sample(176_000, 2)],
+    tools=[Tool("Read", '{"file_path": "a.py"}', 1_200, False), Tool("Bash", "make", None, False)],
+    garbage={"superseded": 4_000, "unreachable": 40_000}, seconds_quiet=0.5,
+)  # fmt: skip
+
+
+def test_the_picture_of_a_session() -> None:
+    lines = [text_of(line).rstrip() for line in draw(FRAME, 60)]
+    assert lines[:5] == [
+        "s.jsonl  claude code, claude-x, /repo",
+        "█" * 35 + "░" * 5 + " danger",
+        "176,000 of 200,000 tokens (88%), 3 messages, window 2, last",
+        "",
+        "fill over time",
+    ]
+    assert lines[15:] == [
+        "",
+        "last tools",
+        "       ...  Bash make (running)",
+        '     1,200  Read {"file_path": "a.py"}',
+        "",
+        "garbage: 44,000 tokens, 25%",
+        "  unreachable  ████████████████████  40,000 tokens",
+        "  superseded   ██                    4,000 tokens",
+        "ctxgc prune s.jsonl shows what would leave",
+    ]
+    assert all(len(line) <= 60 for line in lines)
+
+
+@pytest.mark.parametrize("name", [name for name in sorted(all_files()) if name.endswith(".jsonl")])
+def test_one_picture_of_each_kind(run: Run, name: str) -> None:
+    Path(name).write_bytes(all_files()[name])
+    done = run("watch", name, "--once")
+    assert done.exit_code == 0
+    assert done.stdout.startswith(name)
+    assert "last tools" in done.stdout
+    assert "garbage: " in done.stdout
+    found = json.loads(run("watch", name, "--json", "--context-limit", "50000").stdout)
+    assert (found["limit"], found["zone"]) == (50_000, "safe")
+    assert sum(found["garbage"].values()) > 1_000
+
+
+def test_only_whole_lines_count_and_only_new_ones_are_read(project: Path) -> None:
+    path = project / "s.jsonl"
+    data = dumped(chat())
+    cut = data.index(b"\n", len(data) // 2) + 20
+    path.write_bytes(data[:cut])
+    follower = Follower(path)
+    assert follower.look() is True
+    before = follower.frame()
+    assert follower.look() is False
+    with path.open("ab") as agent:
+        agent.write(data[cut:])
+    assert follower.look() is True
+    assert follower.frame().messages == len(chat()) > before.messages
+    assert follower.frame().tokens > before.tokens
+
+
+def test_a_file_that_is_cut_replaced_or_moved_away_is_followed(project: Path) -> None:
+    path = project / "s.jsonl"
+    path.write_bytes(dumped(chat()))
+    follower = Follower(path)
+    follower.look()
+    path.write_bytes(dumped(chat(1)))
+    follower.look()
+    assert follower.frame().messages == len(chat(1))
+    path.rename(project / "old.jsonl")
+    assert follower.look() is False
+    (project / "new.jsonl").write_bytes(claude_code())
+    (project / "new.jsonl").rename(path)
+    assert follower.look() is True
+    assert (follower.frame().kind, follower.frame().window) == ("claude_code", 2)
+
+
+def test_usage_that_the_agent_reports_is_the_fill_over_time(project: Path) -> None:
+    counts = {
+        "last_token_usage": {"input_tokens": 9_000, "output_tokens": 1_000},
+        "model_context_window": 20_000,
+    }
+    event = {"type": "event_msg", "payload": {"type": "token_count", "info": counts}}
+    path = project / "r.jsonl"
+    path.write_bytes(codex() + dumped([event]))
+    follower = Follower(path)
+    follower.look()
+    frame = follower.frame()
+    assert frame.samples == [Sample(10_000, 2)]
+    assert (frame.limit, frame.tokens >= 10_000) == (20_000, True)
+
+
+def test_a_terminal_is_drawn_on_until_somebody_ends_it(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = Path(f"{SESSION}.jsonl")
+    path.write_bytes(claude_code())
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("ctxgc.cli.watch.time.sleep", sleep)
+    monkeypatch.setattr("ctxgc.cli.watch._is_seen", lambda: True)
+    done = run("watch", path.name, "--interval", "0.5")
+    assert (done.exit_code, slept) == (0, [0.5] * 3)
+    assert "last tools" in done.stdout
+
+
+@pytest.mark.parametrize("data", [b"[1, 2]", b"hello\n", json.dumps({"messages": chat()}).encode()])
+def test_what_does_not_grow_by_lines_is_refused(run: Run, project: Path, data: bytes) -> None:
+    (project / "x.json").write_bytes(data)
+    done = run("watch", "x.json")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr == (
+        "error: x.json is not a session that grows line by line (next: ctxgc analyze looks at documents)\n"
+    )
+    with pytest.raises(TranscriptError, match="cannot be read"):
+        Follower(project / "none.jsonl").look()
