@@ -40,6 +40,7 @@ def test_savings_are_compared_where_all_fits_and_bills_where_it_does_not() -> No
     assert result(bill=50.0, counts=said).report_error == (50 - 41) / 50
     assert result(bill=50.0, tokens=50, counts=said).report_error == 0.2
     assert result(bill=50.0).report_error is None
+    assert result(bill=50.0, counts={**said, "overflows": 1}).report_error is None
 
 
 def test_a_policy_that_failed_everywhere_has_a_row_too() -> None:

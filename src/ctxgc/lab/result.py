@@ -71,10 +71,11 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
         """How far its own report is from the replayed bill, as a share of that; None without one.
 
         Where the window is larger than the run, the savings are compared, else the bill: there a
-        policy may count what would really have fitted.
+        policy may count what would really have fitted. A run with `overflows` is not compared: the
+        policy refused those requests and did not book them, while the replay went on.
         """
         paid, unpruned = self.counts.get("reported_bill"), self.counts.get("reported_unpruned_bill")
-        if paid is None or not self.bill:
+        if paid is None or not self.bill or self.counts.get("overflows"):
             return None
         off = paid - self.bill
         if unpruned is not None and self.limit >= self.tokens:
