@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import Result
@@ -160,6 +161,7 @@ def test_a_missed_target_ends_with_1_and_says_by_how_much(run: Run) -> None:
     done = run("prune", CLAUDE, "--target", "10")
     assert done.exit_code == 1
     assert "target 10: missed by" in done.stdout
+    assert run("prune", CLAUDE, "--preset", "tight").exit_code == 0
 
 
 def test_nothing_to_do_writes_nothing(run: Run, project: Path) -> None:
@@ -202,3 +204,16 @@ def test_errors_are_one_line_with_the_next_step(
     assert says in done.stderr
     assert done.stderr.count("\n") == 1
     assert (project / CLAUDE).read_bytes() == FILES[CLAUDE]
+
+
+def test_the_configuration_of_the_project_counts(
+    run: Run, write: Callable[[str, Any], Path]
+) -> None:
+    put(CLAUDE)
+    write(".ctxgc/gc.json", {"type": "truncate"})
+    assert json.loads(run("prune", CLAUDE, "--json").stdout)["strategy"] == "gc_truncate"
+    write(".ctxgc/gc.json", {"type": "mark_sweep", "recent_messages": 1_000})
+    report = json.loads(run("prune", CLAUDE, "--json").stdout)
+    assert (report["segments"], report["written"]) == ([], None)
+    tight = json.loads(run("prune", CLAUDE, "--json", "--preset", "tight").stdout)
+    assert len(tight["segments"]) > 5

@@ -12,12 +12,13 @@ from ctxgc.cli.prune_store import stash_for
 from ctxgc.cli.report import FOUND_PROBLEMS, output_options, write_json
 from ctxgc.cli.session_argument import session_argument
 from ctxgc.cli.stash_store import store_option
-from ctxgc.config import SessionSettings
-from ctxgc.pruning import PRESETS, Proposal, Target, propose, store_name, written
+from ctxgc.config import GCConfig, SessionSettings
+from ctxgc.pruning import PRESETS, Proposal, Target, configured, propose, store_name, written
 from ctxgc.pruning.stillness import check_still
 from ctxgc.wire.transcripts.writing import Writable, open_writable
 
 DEFAULT_LIMIT = 200_000
+TIGHT_MESSAGES = 4
 _EPILOG = """\b
 Examples:
   ctxgc prune latest                           what would leave, and why
@@ -36,7 +37,7 @@ Exit codes: 0 done, 1 an error or the target was missed, 2 a wrong call.
 )
 @click.option(
     "--preset", type=click.Choice(list(PRESETS)), default="balanced", show_default=True,
-    help="Without --target: keep about 75%, 50% or 25% of what is there.",
+    help="Keep about 75%, 50% or 25% of what is there; tight also spares fewer recent messages.",
 )  # fmt: skip
 @click.option("--strategy", metavar="NAME", help="Another strategy than the configured one.")
 @click.option("--context-limit", type=click.IntRange(min=1), help="The window in tokens.")
@@ -86,7 +87,8 @@ def prune(
         write_json(_as_data(proposal, place))
     elif not quiet:
         write_proposal(proposal, place, show_all=show_all, wanted=output.writes)
-    ctx.exit(FOUND_PROBLEMS if proposal.shortfall else 0)
+    # A preset is a direction; only who names a target can be told that it was missed.
+    ctx.exit(FOUND_PROBLEMS if proposal.shortfall and chosen["target"] is not None else 0)
 
 
 def _propose(file: Writable, path: Path, chosen: dict[str, Any], *, dry: bool) -> Proposal:
@@ -101,7 +103,16 @@ def _propose(file: Writable, path: Path, chosen: dict[str, Any], *, dry: bool) -
             target=Target.preset(chosen["preset"]) if target is None else Target.parse(target),
             context_limit=limit,
             plugin=chosen["strategy"],
+            config=_config(chosen["preset"]),
         )
+
+
+def _config(preset: str) -> GCConfig:
+    """The configuration in force here; who wants it tight needs fewer of the newest messages whole."""
+    config = configured()
+    if preset != "tight":
+        return config
+    return config.replace(recent_messages=min(TIGHT_MESSAGES, config.recent_messages))
 
 
 def _as_data(proposal: Proposal, place: dict[str, Any] | None) -> dict[str, Any]:

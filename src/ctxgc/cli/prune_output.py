@@ -87,7 +87,8 @@ def save(output: Output, source: Path, data: bytes, new_id: str | None) -> dict[
     """
     path = output.path(source, new_id)
     write_atomic(path, _packed(path, data))
-    return {"file": str(path), "session_id": new_id, "bytes": len(data), "backup": None}
+    place = {"file": str(path), "session_id": new_id, "bytes": len(data), "backup": None}
+    return {**place, "beside": path.parent.samefile(source.parent)}
 
 
 def in_place(source: Path, raw: bytes, data: bytes, seen: Look) -> dict[str, Any]:
@@ -100,7 +101,7 @@ def in_place(source: Path, raw: bytes, data: bytes, seen: Look) -> dict[str, Any
     packed = gzip.compress(data, mtime=0) if raw[:2] == b"\x1f\x8b" else data
     backup = write_in_place(source, raw, packed, seen)
     place = {"file": str(source), "session_id": None, "bytes": len(data)}
-    return {**place, "backup": str(backup.original)}
+    return {**place, "backup": str(backup.original), "beside": True}
 
 
 def write_proposal(
@@ -158,8 +159,9 @@ def _write_next(proposal: Proposal, place: dict[str, Any] | None, *, wanted: boo
     if place["backup"] is not None:
         click.echo(f"  original: {place['backup']} (ctxgc undo {place['file']} puts it back)")
     elif proposal.kind in _RESUME:
+        where = "" if place["beside"] else ", once it lies beside the other sessions"
         command = _RESUME[proposal.kind].format(place["session_id"])
-        click.echo(f"  resume it, once it lies beside the other sessions: {command}")
+        click.echo(f"  resume it{where}: {command}")
 
 
 def _packed(path: Path, data: bytes) -> bytes:

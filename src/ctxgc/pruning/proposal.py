@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ctxgc.config import GCConfig
+from ctxgc.config import GCConfig, find_gc_file, read_gc_file
 from ctxgc.core.plan import Action, PruningCandidate, PruningPlan, age_text
 from ctxgc.core.segment import ContextSegment, SegmentType
 from ctxgc.core.tombstone import describe
@@ -174,9 +174,15 @@ def _take_in(session: Session, entries: Sequence[Entry], clock: _Clock) -> None:
         session.sync([entry.data for entry in entries], form)
 
 
+def configured() -> GCConfig:
+    """Return the configuration in force here: the environment over the file over the defaults."""
+    path = find_gc_file()
+    return GCConfig() if path is None else read_gc_file(path).config()
+
+
 def _by_hand(config: GCConfig | None) -> GCConfig:
     """Only what is asked for is collected."""
-    return (config or GCConfig()).replace(auto_trigger=False, auto_recall=False)
+    return (config or configured()).replace(auto_trigger=False, auto_recall=False)
 
 
 def _first_time(entries: Sequence[Entry]) -> datetime:
