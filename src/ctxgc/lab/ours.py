@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,7 +11,9 @@ from ctxgc._version import __version__
 from ctxgc.config import GCConfig
 from ctxgc.errors import ContextOverflowError, UnknownHandleError
 from ctxgc.lab.policies import Kind, Player, Policy, Task
+from ctxgc.lab.texts import texts_of
 from ctxgc.session import Session
+from ctxgc.session.stash import RECALL_CALL
 
 PLUGIN = "gc_mark_sweep"
 _SECRET = b"the lab's replay"
@@ -76,11 +77,16 @@ class SessionPlayer:
 
     def is_recallable(self, index: int) -> bool:
         """Tell whether the view shows a handle of the message that still answers."""
-        self._shown = self._shown or json.dumps(self._view, ensure_ascii=False)
-        return any(
-            handle in self._shown and self._session.answers(handle)
-            for handle in map(self._session.handle, self._segments[index])
-        )
+        self._shown = self._shown or "\n".join(t for m in self._view for t in texts_of(m))
+        return any(map(self._is_shown, self._segments[index]))
+
+    def _is_shown(self, segment_id: str) -> bool:
+        """Tell whether a handle stands in the view; a short one counts only in the call that takes it."""
+        handle = self._session.handle(segment_id)
+        call = RECALL_CALL.replace("{handle}", segment_id)
+        if handle in self._shown and self._session.answers(handle):
+            return True
+        return call in self._shown and self._session.answers(segment_id)
 
     def counts(self) -> dict[str, float]:
         """Return the collections, and the bills of the session's own ledger."""
