@@ -1,0 +1,31 @@
+"""Pruning sessions that a real agent wrote, where they are at hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ctxgc import validate
+from ctxgc.pruning import Target, propose, store_name, written
+from ctxgc.stores.memory import MemoryStore
+from ctxgc.wire.transcripts.revision import Revision
+from ctxgc.wire.transcripts.writing import read_whole, writable
+
+DATA = Path(__file__).parents[3] / "shared" / "data" / "claude_code_raw"
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="the recorded sessions are not on this machine")
+def test_recorded_sessions_are_pruned_to_valid_ones() -> None:
+    for path in sorted(DATA.glob("*.jsonl.gz")):
+        data = read_whole(path)
+        file = writable(data)
+        assert file.write(Revision()) == data
+        name, target = store_name(file, path), Target.preset("balanced")
+        store = MemoryStore()
+        proposal = propose(file, store, name, target=target, context_limit=200_000)
+        pruned = writable(written(file, proposal, "another-id"))
+        assert pruned.session_id == "another-id"
+        assert validate([entry.data for entry in pruned.entries], "anthropic", complete=False) == []
+        assert proposal.tokens_after < 0.9 * proposal.tokens_before
+        assert all(store.get(name, "segments", row.segment_id) for row in proposal.rows)
