@@ -126,3 +126,15 @@ def test_entropy_is_zero_for_one_letter_and_grows_with_variety() -> None:
     assert entropy("") == 0.0
     assert entropy("aaaa") == 0.0
     assert entropy("abcd") == 2.0
+
+
+@pytest.mark.parametrize("prefix", ["AK" + "IA", "AS" + "IA", "AB" + "IA", "AC" + "CA"])
+def test_every_kind_of_aws_access_key_is_found_once(prefix: str) -> None:
+    key = prefix + "Q3EG" * 4
+    assert find_secrets(f"id {key}.") == [Secret("aws-access-key", 3, 23)]
+
+
+def test_the_word_before_an_assigned_secret_may_be_in_any_case() -> None:
+    value = _draw(random.Random(3), _LETTERS, 38) + "42"
+    for word in ("api_key", "API_KEY", "Secret", "\u017fecret", "to\u212aen"):
+        assert [secret.rule for secret in find_secrets(f"{word} = {value}")] == ["assigned"]

@@ -142,11 +142,16 @@ class Mentions:
             names = [n for n, held in self._holders.items() if not gone.isdisjoint(held)]
         for segment_id in leaving:
             self._names.pop(segment_id, None)
-        for name in names:
-            self._keep(name, [h for h in self._holders.get(name, ()) if h not in leaving])
+        self._release(names, leaving)
 
-    def _keep(self, name: str, rest: list[str]) -> None:
-        if rest:
-            self._holders[name] = tuple(rest)
-        elif self._holders.get(name):
-            del self._holders[name]
+    def _release(self, names: Iterable[str], leaving: Mapping[str, str]) -> None:
+        holders = self._holders
+        for name in names:
+            held = holders.get(name)
+            if not held:
+                continue
+            rest = tuple([holder for holder in held if holder not in leaving])
+            if rest:
+                holders[name] = rest
+            else:
+                del holders[name]

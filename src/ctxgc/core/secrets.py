@@ -10,7 +10,9 @@ import msgspec
 
 from ctxgc.core.secret_rules import SECRET_RULES, SecretRule
 
-_WORDS = re.compile("key|secret|token|passw", re.IGNORECASE)
+_WORDED = tuple((rule.word, rule) for rule in SECRET_RULES if rule.word)
+_WORDLESS = tuple(rule for rule in SECRET_RULES if not rule.word)
+_WORDS = ("key", "secret", "token", "passw")
 _PLACEHOLDER = re.compile(
     r"(?i:example|placeholder|changeme|your[-_]|dummy|redacted)|xxxx|XXXX|\.\.\.|<|\$\{"
 )
@@ -26,10 +28,7 @@ class Secret(msgspec.Struct, frozen=True):
 
 def find_secrets(text: str) -> list[Secret]:
     """Return the likely keys of a text in order; where two overlap, the first one found counts."""
-    found: list[Secret] = []
-    for rule in SECRET_RULES:
-        if _may_match(rule, text):
-            found.extend(_matches(rule, text))
+    found = [secret for rule in _likely(text) for secret in _matches(rule, text)]
     return _without_overlaps(sorted(found, key=lambda secret: (secret.start, -secret.end)))
 
 
@@ -49,8 +48,11 @@ def entropy(text: str) -> float:
     return -sum(n / len(text) * math.log2(n / len(text)) for n in counts) if text else 0.0
 
 
-def _may_match(rule: SecretRule, text: str) -> bool:
-    return rule.word in text if rule.word else _WORDS.search(text) is not None
+def _likely(text: str) -> list[SecretRule]:
+    """Return the rules whose word stands in a text; most texts are spared most patterns."""
+    rules = [rule for word, rule in _WORDED if word in text]
+    folded = text.casefold()
+    return [*rules, *_WORDLESS] if any(word in folded for word in _WORDS) else rules
 
 
 def _matches(rule: SecretRule, text: str) -> list[Secret]:

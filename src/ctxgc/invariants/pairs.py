@@ -27,13 +27,12 @@ class Batch:
     `first` and `last` are the messages of the model's answer that holds the calls.
     """
 
-    __slots__ = ("answers", "calls", "first", "keys", "last")
+    __slots__ = ("answers", "calls", "first", "last")
 
     def __init__(self, first: int, last: int) -> None:
         self.first = first
         self.last = last
         self.calls: list[Ref] = []
-        self.keys: set[tuple[str, str | None]] = set()
         self.answers: dict[Ref, Ref] = {}
 
     def open_calls(self) -> list[Ref]:
@@ -112,7 +111,7 @@ def pair(messages: Sequence[Message]) -> Pairing:
 def _pair(messages: Sequence[Message]) -> Pairing:
     pairing = Pairing()
     spans = {index: span for span in answers(messages) for index in range(span[0], span[1] + 1)}
-    waiting: _Waiting = {}
+    waiting = _Waiting()
     reference: int | None = None
     for index, message in enumerate(messages):
         if message.data.get("type") == "item_reference":
@@ -130,7 +129,16 @@ def _pair(messages: Sequence[Message]) -> Pairing:
 
 _TOOL_KINDS = ("tool_call", "tool_result")
 _Key: TypeAlias = tuple[str, str | None]
-_Waiting: TypeAlias = dict[_Key, list[tuple[Batch, Ref]]]
+
+
+class _Waiting:
+    """The calls without a result so far, and the batch that used each key last."""
+
+    __slots__ = ("calls", "used")
+
+    def __init__(self) -> None:
+        self.calls: dict[_Key, list[tuple[Batch, Ref]]] = {}
+        self.used: dict[_Key, Batch] = {}
 
 
 def tool_channel(message: Message) -> str:
@@ -148,18 +156,18 @@ def _open(pairing: Pairing, waiting: _Waiting, ref: Ref, key: _Key, span: tuple[
     if not pairing.batches or pairing.batches[-1].first != span[0]:
         pairing.batches.append(Batch(*span))
     batch = pairing.batches[-1]
-    if key in batch.keys:
+    if waiting.used.get(key) is batch:
         pairing.repeats.append(ref)
         return
-    batch.keys.add(key)
+    waiting.used[key] = batch
     batch.calls.append(ref)
-    waiting.setdefault(key, []).append((batch, ref))
+    waiting.calls.setdefault(key, []).append((batch, ref))
 
 
 def _answer(
     pairing: Pairing, waiting: _Waiting, ref: Ref, key: _Key, reference: int | None
 ) -> None:
-    open_calls = waiting.get(key)
+    open_calls = waiting.calls.get(key)
     if open_calls:
         batch, call = open_calls.pop()
         batch.answers[call] = ref

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -16,6 +17,12 @@ from ctxgc.errors import InputError, StoreDamagedError
 from ctxgc.stores.base import COLLECTIONS, Collection, Put, Write
 
 MOST_NAME_BYTES = 2_000
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+_FLAT_ENCODER = msgspec.json.Encoder()
+_FLAT_KEYS: frozenset[type] = frozenset((str,))
+_FLAT_VALUES: frozenset[type] = frozenset((str, int, bool, type(None)))
+_LISTS: frozenset[type] = frozenset((list, tuple))
 
 
 class Prepared(msgspec.Struct, frozen=True):
@@ -41,7 +48,8 @@ def check_name(field: str, name: object) -> None:
     """Raise InputError unless a session id or a key can be stored."""
     if not isinstance(name, str) or not name:
         raise InputError(f"{field} cannot be {name!r}", hint="give a non-empty string", field=field)
-    if len(escape(name)) > MOST_NAME_BYTES:
+    # No character takes more than twelve bytes, so that short names need no second look.
+    if 12 * len(name) > MOST_NAME_BYTES and len(escape(name)) > MOST_NAME_BYTES:
         raise InputError(
             f"{field} is too long: {name[:40]!r}...",
             hint=f"use at most {MOST_NAME_BYTES} bytes",
@@ -77,8 +85,11 @@ def encode(doc: dict[str, Any]) -> str:
     """
     if not isinstance(doc, dict):
         raise InputError(f"a document is a JSON object, not {type(doc).__name__}", field="doc")
+    if _is_flat(doc):
+        with suppress(ValueError, OverflowError):  # lone surrogates, and numbers beyond 64 bits
+            return _FLAT_ENCODER.encode(doc).decode()
     try:
-        text = json.dumps(doc, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text = _ENCODER.encode(doc)
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(
             f"a document cannot be stored: {error}", hint="use JSON values only", field="doc"
@@ -108,6 +119,17 @@ def is_utf8(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def _is_flat(doc: dict[str, Any]) -> bool:
+    """Tell whether a document is what msgspec writes just as `json` does, only faster: most segments."""
+    if not _FLAT_KEYS.issuperset(map(type, doc)):
+        return False
+    rest = {*map(type, doc.values())} - _FLAT_VALUES
+    if not rest:
+        return True
+    lists = [value for value in doc.values() if isinstance(value, (list, tuple))]
+    return rest <= _LISTS and all(_FLAT_VALUES.issuperset(map(type, value)) for value in lists)
 
 
 def _prepare(write: Write) -> Prepared:
