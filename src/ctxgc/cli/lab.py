@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from ctxgc.cli.lab_explain import explain
 from ctxgc.cli.lab_peers import peers
 from ctxgc.cli.lab_run import run
 
@@ -17,5 +18,5 @@ def lab() -> None:
     """
 
 
-for command in (run, peers):
+for command in (run, explain, peers):
     lab.add_command(command)

@@ -9,6 +9,8 @@ from ctxgc.lab import html_charts, html_tables
 from ctxgc.lab.html_words import DEFINITIONS, IS_NOT, KINDS, MEASURES, caption_of_front
 from ctxgc.lab.summary import Report, Row
 
+GAPS = "Beside the clairvoyants and the best of the others"
+
 
 def page(report: Report) -> str:
     """Return a self-contained page of a report: no network, no script, light and dark."""
@@ -17,7 +19,7 @@ def page(report: Report) -> str:
         _front(report),
         _spread(report),
         _needs(report),
-        *_oracles(report),
+        *_gaps(report),
         _soundness(report),
         *_times(report),
         _policies(report),
@@ -98,16 +100,14 @@ def _needs(report: Report) -> Section:
     return Section("What was missing when it was used", joined(body), "needs")
 
 
-def _oracles(report: Report) -> list[Section]:
-    if not any(row.kind == "oracle" and row.runs for row in report.rows):
+def _gaps(report: Report) -> list[Section]:
+    if not report.gaps:
         return []
     said = paragraph(
-        "A clairvoyant knows all that will be used. The share is what a policy saves of what the "
-        "clairvoyant saves; above 100% it saves more, because it gives up something."
+        "On the runs that both could play. A clairvoyant knows all that will be used; what it saves is "
+        "a bound for those who lose nothing, and a share above 100% means that something was given up."
     )
-    return [
-        Section("The gap to the clairvoyants", joined([said, html_tables.gaps(report)]), "oracles")
-    ]
+    return [Section(GAPS, joined([said, html_tables.gaps(report)]), "gaps")]
 
 
 def _soundness(report: Report) -> Section:

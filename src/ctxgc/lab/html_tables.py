@@ -58,17 +58,15 @@ def worst(report: Report) -> Html:
 
 
 def gaps(report: Report) -> Html:
-    """Return how much of a clairvoyant's saving each policy takes."""
-    oracles = [row for row in played(report) if row.kind == "oracle"]
-    others = [row for row in played(report) if row.kind in ("ours", "peer", "restated")]
-    head = ["policy", "saves", *(f"of {oracle.policy}" for oracle in oracles)]
+    """Return our policies beside the clairvoyants and the best of the others."""
+    saved = {row.policy: 1 - row.bill.value for row in played(report)}
+    head = ["policy", "beside", "bill, ratio", "not resident, ratio", "share of its saving"]
     rows: list[Line] = [
-        [row.policy, f"{100 * (1 - row.bill.value):.1f}%", *(_taken(row, o) for o in oracles)]
-        for row in others
-    ]
-    said = ", ".join(f"{o.policy} saves {100 * (1 - o.bill.value):.1f}%" for o in oracles)
-    strong = [place for place, row in enumerate(others) if row.kind == "ours"]
-    return table(head, rows, caption=f"{said}.", strong=strong)
+        [gap.policy, Cell(gap.other, f"({gap.role})", "left"), _of(gap.bill), _of(gap.non_resident),
+         _taken(saved[gap.policy], saved[gap.other])]
+        for gap in report.gaps
+    ]  # fmt: skip
+    return table(head, rows)
 
 
 def soundness(report: Report) -> Html:
@@ -172,9 +170,14 @@ def _bad(count: int) -> str:
     return "bad" if count else ""
 
 
-def _taken(row: Row, oracle: Row) -> str:
-    saved = 1 - oracle.bill.value
-    return f"{100 * (1 - row.bill.value) / saved:.0f}%" if saved > 0 else "-"
+def _of(figure: Figure | None) -> Cell:
+    if figure is None:
+        return Cell("-")
+    return Cell(f"{figure.value:.3f}", f"{figure.low:.2f} to {figure.high:.2f}", "stack")
+
+
+def _taken(saving: float, other: float) -> str:
+    return f"{100 * saving / other:.0f}%" if other > 0 else "-"
 
 
 def _settings(row: Row) -> str:
