@@ -18,7 +18,8 @@ from tests.pruning.made import SESSION, all_files, chat, claude_code, codex, dum
 Run = Callable[..., Result]
 
 FRAME = Frame(
-    name="s.jsonl", kind="claude_code", project="/repo", model="claude-x", messages=3, tokens=176_000,
+    name="s.jsonl", path="s.jsonl", kind="claude_code", project="/repo", model="claude-x", messages=3,
+    tokens=176_000,
     limit=200_000, percent=88.0, zone="danger", window=2,
     samples=[Sample(20_000, 1), Sample(176_000, 2)],
     tools=[Tool("Read", '{"file_path": "a.py"}', 1_200, False), Tool("Bash", "make", None, False)],
@@ -44,7 +45,7 @@ def test_the_picture_of_a_session() -> None:
         "garbage: 44,000 tokens, 25%",
         "  unreachable  ████████████████████  40,000 tokens",
         "  superseded   ██                    4,000 tokens",
-        "ctxgc prune s.jsonl shows what would leave",
+        "what would leave: ctxgc prune s.jsonl",
     ]
     assert all(len(line) <= 60 for line in lines)
 

@@ -80,6 +80,7 @@ class Follower:
             dead[each.reason] = dead.get(each.reason, 0) + each.tokens
         return Frame(
             name=self.path.name,
+            path=str(self.path),
             kind=self._kind,
             project=self._facts.project or "",
             model=self._facts.model or "",

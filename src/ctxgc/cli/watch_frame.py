@@ -35,6 +35,7 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True):
     """What there is to see of a session at one moment."""
 
     name: str
+    path: str
     kind: str
     project: str
     model: str
@@ -110,7 +111,7 @@ def _garbage(frame: Frame) -> list[Line]:
     rows = sorted(frame.garbage.items(), key=lambda row: -row[1])
     share = 100.0 * total / max(1, frame.tokens)
     lines = bars([(name, float(n), f"{n:,} tokens") for name, n in rows], _BAR // 2)
-    advice = f"ctxgc prune {printable(frame.name)} shows what would leave"
+    advice = f"what would leave: ctxgc prune {printable(frame.path)}"
     return [
         plain(""),
         plain(f"garbage: {total:,} tokens, {share:.0f}%", "title"),
