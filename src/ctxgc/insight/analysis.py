@@ -16,6 +16,8 @@ from ctxgc.insight.requests import paid
 from ctxgc.wire.transcripts import Transcript
 
 MOST_DEAD = 20
+MOST_REPLAYED = 1_200
+"""Messages of one window that are replayed; what real windows hold is far below it."""
 _LEAST_ROOM = 1_000
 
 
@@ -122,7 +124,7 @@ def _replayed(measured: Measured) -> Bills:
     total, played = sum(map(len, measured.windows)), 0
     for view in measured.windows:
         measured.tell("replaying", played, total)
-        replay.window(view)
+        replay.window(view[-MOST_REPLAYED:])
         played += len(view)
     bills = replay.bills
     for name in ("without", "with_", "sent_without", "sent_with"):
@@ -153,6 +155,14 @@ def _notes(measured: Measured, found: Insight) -> list[str]:
         (
             not measured.is_whole,
             "Garbage and bills are those of the last window: the file is large.",
+        ),
+        (
+            measured.is_trimmed,
+            "More was said than the window holds: garbage and bills are those of its last part.",
+        ),
+        (
+            any(len(view) > MOST_REPLAYED for view in measured.windows),
+            f"Of each window the last {MOST_REPLAYED:,} messages were replayed for the bill.",
         ),
         (bool(stopped), f"A replay ended early: {stopped}."),
     ]

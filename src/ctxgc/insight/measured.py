@@ -18,6 +18,8 @@ from ctxgc.wire.transcripts import Recorded, Transcript
 WHOLE_BYTES = 8 << 20
 """Up to this size every window is looked at closely, above it only the last."""
 
+_MARGIN = 1.1
+
 Tell = Callable[[str, int, int], None]
 """Hears the stage, how much of it is done, and how much there is."""
 
@@ -47,9 +49,15 @@ class Measured:
         self.scale = scale_of(self.passed.requests)
         self.sheet = price_sheet(prices or _prices(transcript))
         self.limit = context_limit or self._limit()
+        self._close_window()
         self.now = self._survey_now()
         self.beside = self._beside()
         self._size_requests()
+
+    @property
+    def is_trimmed(self) -> bool:
+        """Whether more was said than the window holds, so that the last window lacks its beginning."""
+        return self.passed.window.dropped > 0
 
     @property
     def is_whole(self) -> bool:
@@ -73,8 +81,13 @@ class Measured:
         on_window = self.windows.append if self.is_whole else None
         passed = Pass(self.transcript, Sizer(self.counter.count), on_window)
         passed.run(lambda done: self.tell("reading", done, size))
-        self.windows.append(passed.view())
         return passed
+
+    def _close_window(self) -> None:
+        """Take the last window; its beginning goes where it is more than a request can have held."""
+        room = self.limit / (self.scale or 1.0)
+        self.passed.window.shrink(int(_MARGIN * room))
+        self.windows.append(self.passed.view())
 
     def _limit(self) -> int:
         facts = self.transcript.facts

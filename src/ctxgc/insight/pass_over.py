@@ -10,6 +10,9 @@ from ctxgc.insight.survey import Survey
 from ctxgc.wire.transcripts import Compaction, Entry, Item, Recorded, Rollback, Transcript, Usage
 from ctxgc.wire.transcripts.recorded import Window, merged
 
+MOST_WINDOW = 2_000_000
+"""No model's window is larger, in tokens: of a longer conversation only its end is looked at closely."""
+
 WindowSeen = Callable[[list[Recorded]], None]
 
 
@@ -30,7 +33,7 @@ class Pass:
         self.side_usages: list[Usage] = []
         self.usages: list[Usage] = []
         self.compactions = 0
-        self.window = Window()
+        self.window = Window(MOST_WINDOW)
         self._transcript = transcript
         self._on_window = on_window
         self._chained = transcript.kind == "claude_code"
@@ -52,25 +55,28 @@ class Pass:
         return self.window.entries(chained=self._chained)
 
     def _take(self, item: Item) -> None:
+        weight = 0
         match item:
             case Entry():
-                self._entry(item)
+                weight = self._entry(item)
             case Usage():
                 self._usage(item)
             case Compaction():
                 self._compaction()
             case Rollback():
                 pass
-        self.window.take(item)
+        self.window.take(item, weight)
 
-    def _entry(self, entry: Entry) -> None:
+    def _entry(self, entry: Entry) -> int:
         if not entry.is_side:
             answers = _answers(entry)
             if answers and (not self._is_answering or entry.reply_id != self._last_reply):
                 self._request(entry)
             self._last_reply = entry.reply_id if answers else self._last_reply
             self._is_answering = answers
-        self._counted += self.survey.take(entry)
+        tokens = self.survey.take(entry)
+        self._counted += tokens
+        return tokens
 
     def _request(self, entry: Entry) -> None:
         """Note that the agent asked the model here: what was counted so far is what it sent."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from itertools import accumulate, islice
 from typing import Any
 
 import msgspec
@@ -134,21 +135,21 @@ class _Sent:
     def __init__(self, replay: Replay, clock: _Clock) -> None:
         self._replay = replay
         self._clock = clock
-        self._before: list[Message] | None = None
+        self._before: list[Message] = []
+        self._sums = [0]
         self._at: datetime | None = None
 
     def request(self, messages: list[Message]) -> tuple[int, float]:
         now = self._clock()
         idle = (now - self._at).total_seconds() if self._at is not None else 0.0
-        warm = self._before is not None and not self._replay.is_cold(idle)
-        shared = _shared(self._before or [], messages) if warm else 0
-        cached = (self._replay.beside if warm else 0) + self._tokens(messages[:shared])
-        fresh = (0 if warm else self._replay.beside) + self._tokens(messages[shared:])
+        warm = self._at is not None and not self._replay.is_cold(idle)
+        shared = _shared(self._before, messages)
+        del self._sums[shared + 1 :]
+        sizes = map(self._replay.size, messages[shared:])
+        self._sums.extend(islice(accumulate(sizes, initial=self._sums[-1]), 1, None))
         self._before, self._at = list(messages), now
-        return self._replay.cost(cached, fresh)
-
-    def _tokens(self, messages: list[Message]) -> int:
-        return sum(map(self._replay.size, messages))
+        cached = self._sums[shared] + self._replay.beside if warm else 0
+        return self._replay.cost(cached, self._sums[-1] + self._replay.beside - cached)
 
 
 class _Clock:

@@ -31,23 +31,36 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Window:
-    """Holds what the newest context window of a transcript consists of while the file is read."""
+    """Holds what the newest context window of a transcript consists of while the file is read.
 
-    def __init__(self) -> None:
+    Args:
+        most: how much it may weigh; above that its oldest items are let go, and `dropped` counts them.
+    """
+
+    def __init__(self, most: int | None = None) -> None:
         self.items: list[Entry | Link] = []
         self.number = 1
+        self.dropped = 0
+        self._most = most
+        self._weights: list[int] = []
+        self._weight = 0
         self._kept: list[Entry | Link] = []
         self._held: frozenset[str] = frozenset()
 
-    def take(self, item: Item) -> None:
-        """Follow the transcript by one item."""
+    def take(self, item: Item, weight: int = 0) -> None:
+        """Follow the transcript by one item, which weighs so much."""
         match item:
             case Entry() | Link():
                 self._add(item)
+                self._weigh(weight)
             case Compaction():
                 self._begin(item)
             case Rollback():
                 self._roll_back(item.turns)
+
+    def shrink(self, most: int) -> None:
+        """Let go of the oldest items until the rest weighs no more than this."""
+        self._shed(most)
 
     def entries(self, *, chained: bool) -> list[Entry]:
         """Return the messages; with `chained` only those of the branch that the agent is on."""
@@ -62,17 +75,36 @@ class Window:
             self.items.extend(self._kept)
             self._kept = []
 
+    def _weigh(self, weight: int) -> None:
+        if self._most is None:
+            return
+        self._weights += [0] * (len(self.items) - len(self._weights) - 1) + [weight]
+        self._weight += weight
+        if self._weight > self._most:
+            # Well below the limit, so that not every item that follows moves the list again.
+            self._shed(self._most * 3 // 4)
+
+    def _shed(self, most: int) -> None:
+        gone = 0
+        while self._weight > most and gone < len(self._weights):
+            self._weight -= self._weights[gone]
+            gone += 1
+        self.dropped += gone
+        del self.items[:gone], self._weights[:gone]
+
     def _begin(self, compaction: Compaction) -> None:
         if self.items:
             self.number += 1
         self._held = frozenset(compaction.kept)
         self._kept = [item for item in self.items if item.message_id in self._held]
-        self.items = []
+        self.items, self._weights, self._weight, self.dropped = [], [], 0, 0
 
     def _roll_back(self, turns: int) -> None:
         begins = [n for n, item in enumerate(self.items) if opens_turn(item)]
         if begins:
-            del self.items[begins[-min(turns, len(begins))] :]
+            at = begins[-min(turns, len(begins))]
+            self._weight -= sum(self._weights[at:])
+            del self.items[at:], self._weights[at:]
 
 
 def opens_turn(item: Entry | Link) -> bool:
