@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
 
 import pytest
 
 from ctxgc.economics import price_sheet
+from ctxgc.errors import CtxgcError
 from ctxgc.lab.crowd import Order, play, play_all
 from ctxgc.lab.regimes import Regime, parse_regime
 from ctxgc.lab.result import RunResult
@@ -50,3 +52,13 @@ def test_the_log_is_quiet_while_runs_are_played(caplog: pytest.LogCaptureFixture
     level = logging.getLogger("ctxgc").level
     play(tight, made(1))
     assert (caplog.records, logging.getLogger("ctxgc").level) == ([], level)
+
+
+def test_a_process_that_is_ended_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ctxgc.lab.crowd.play", _end)
+    with pytest.raises(CtxgcError, match="fewer --jobs"):
+        play_all(ORDER, map(made, range(2)), jobs=2)
+
+
+def _end(order: Order, run: Run) -> list[RunResult]:
+    os._exit(3)

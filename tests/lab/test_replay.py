@@ -143,6 +143,16 @@ def test_what_a_policy_does_to_its_messages_does_not_reach_the_next_one() -> Non
     assert replay(Never(), run, Regime(), SHEET, needs=needs) == before
 
 
+def test_a_message_that_is_changed_in_place_is_seen_as_changed() -> None:
+    class Creeping(Shows):
+        def view(self, history: list[Json]) -> list[Json]:
+            history[0]["content"] += "!"
+            return history
+
+    got = replay(Creeping({}), example(), Regime(), SHEET)
+    assert (got.breaks, got.cached) == (2, 0)
+
+
 def test_requests_over_the_limit_are_counted_unless_nothing_smaller_would_fit() -> None:
     got = replay(Never(), example(), Regime(kind="window", tokens=40), SHEET)
     assert (got.over, got.over_excused, got.requests) == (1, 1, 3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from itertools import islice
 from multiprocessing import get_context
@@ -12,6 +13,7 @@ from multiprocessing import get_context
 import msgspec
 
 from ctxgc.economics import PriceSheet
+from ctxgc.errors import CtxgcError
 from ctxgc.lab.needs import Needs
 from ctxgc.lab.policies import policy
 from ctxgc.lab.regimes import Regime
@@ -82,8 +84,18 @@ def _in_processes(
             if not waiting:
                 return
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-                yield waiting.pop(future), future.result()
+                yield waiting.pop(future), _outcome(future)
                 tell()
+
+
+def _outcome(future: Future[list[RunResult]]) -> list[RunResult]:
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        raise CtxgcError(
+            "a process of the lab was ended from outside",
+            hint="was memory short? try fewer --jobs",
+        ) from None
 
 
 @contextmanager

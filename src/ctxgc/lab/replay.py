@@ -10,7 +10,7 @@ import msgspec
 from ctxgc.economics import PriceSheet
 from ctxgc.lab.bill import Till, unpruned_bill
 from ctxgc.lab.checks import Validity, last_unit_tokens, newest_facts
-from ctxgc.lab.entries import Entry
+from ctxgc.lab.entries import Entry, Lens
 from ctxgc.lab.needs import Needs, Step
 from ctxgc.lab.policies import Player, Policy, Task
 from ctxgc.lab.regimes import Regime
@@ -75,6 +75,7 @@ class _Replay:
         self._player: Player = policy.open(task)
         self._needs = needs
         self._limit = limit
+        self._lens = Lens(needs.library)
         self._view = Residency(needs)
         self._till = Till(sheet, needs.run.times)
         self._validity = Validity(needs)
@@ -104,7 +105,7 @@ class _Replay:
         start = time.perf_counter()
         view = self._player.view(history)
         self._seconds.append((index, time.perf_counter() - start))
-        return [self._needs.library.of(message) for message in view]
+        return self._lens.read(view)
 
     def _request(self, step: Step, view: list[Entry]) -> None:
         same = self._view.show(view)
