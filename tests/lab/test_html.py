@@ -87,7 +87,7 @@ def test_decision_times_are_shown_only_when_they_were_taken() -> None:
 
 def test_an_invalid_history_and_its_rule_are_named() -> None:
     rows = _read(page(made_report(refused=2, rules={"pair": 2}))).rows
-    assert ["somebody", "12", "0", "12", "12", "0", "-", "100.0%", "pair x 12"] in rows
+    assert ["somebody", "12 pair x 12", "0", "12", "12", "0", "-", "100.0%"] in rows
 
 
 def test_a_policy_that_failed_everywhere_is_said_to_have_failed() -> None:

@@ -72,7 +72,7 @@ def gaps(report: Report) -> Html:
 def soundness(report: Report) -> Html:
     """Return what a policy must not do, and whether its own books are right."""
     head = ["policy", "invalid histories", "over the limit", "prefix breaks", "collections", "runs off",
-            "report off by", "newest shown", "rules broken"]  # fmt: skip
+            "report off by", "newest shown"]  # fmt: skip
     rows = [_sound(row) for row in played(report)]
     return table(head, rows, strong=_ours(report, only_played=True))
 
@@ -138,15 +138,18 @@ def _sound(row: Row) -> Line:
     none = "-"
     return [
         row.policy,
-        _alarm(row.refused),
+        Cell(f"{row.refused:,}", _rules(row), f"{_bad(row.refused)} stack"),
         Cell(f"{row.over:,}", f"+{row.over_excused:,} excused" if row.over_excused else "", _bad(row.over)),
         f"{row.breaks:,}",
         none if row.collections is None else f"{row.collections:,.0f}",
         none if row.off is None else _alarm(row.off),
         none if row.report_error is None else f"{100 * row.report_error:.1f}%",
         f"{100 * row.newest.value:.1f}%",
-        Cell(", ".join(f"{rule} x {count}" for rule, count in row.rules.items()), style="flow"),
     ]  # fmt: skip
+
+
+def _rules(row: Row) -> str:
+    return ", ".join(f"{rule} x {count:,}" for rule, count in row.rules.items())
 
 
 def _share(figure: Figure) -> Cell:
