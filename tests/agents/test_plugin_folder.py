@@ -16,7 +16,7 @@ def test_the_folder_holds_manifest_server_hooks_and_commands(home: Path) -> None
     written = [path.relative_to(folder).as_posix() for path in write_plugin_folder(folder)]
     assert written == [
         ".claude-plugin/plugin.json", ".mcp.json", "hooks/hooks.json", "commands/context.md",
-        "commands/recall.md",
+        "commands/recall.md", "README.md",
     ]  # fmt: skip
     assert json.loads((folder / ".claude-plugin/plugin.json").read_text("utf-8"))["name"] == "ctxgc"
     assert list(json.loads((folder / ".mcp.json").read_text("utf-8"))["mcpServers"]) == ["ctxgc"]

@@ -21,8 +21,8 @@ AGENTS: dict[str, tuple[type[Stage], Callable[[], Path]]] = {
     "claude-code": (ClaudeCode, agents_env.claude),
     "codex": (Codex, agents_env.codex),
 }
-CODEX_FIELDS = ("client_metadata",)
-"""Fields that Codex sends beyond those that the provider documents."""
+_SERVER = {"extra_fields": ("client_metadata",), "context_limit": 1_000_000}
+"""Codex sends a field that the provider does not document; Claude Code takes its window to be so large."""
 
 
 def main(words: list[str]) -> int:
@@ -37,7 +37,7 @@ def main(words: list[str]) -> int:
     except agents_env.MissingError as error:
         return agents_env.skip(f"real {name}", error)
     with tempfile.TemporaryDirectory() as folder:
-        stage = kind(found, Path(folder), extra_fields=CODEX_FIELDS, validate=kind is Codex)
+        stage = kind(found, Path(folder), **_SERVER, validate=kind is Codex)
         try:
             with stage.server:
                 play(stage)
@@ -56,11 +56,14 @@ def play(stage: Stage) -> None:
     session, seen = acts.evacuation_and_recall(stage)
     tell("evacuation and recall", seen)
     tell("compaction", acts.compaction(stage, session))
+    tell("pruned and resumed", acts.pruned_session(stage))
     tell("MCP tools", acts.mcp_tools(stage))
     if isinstance(stage, ClaudeCode):
         tell("tool list", acts.lists_tools(stage.events("hello")))
     tell("broken on purpose", acts.works_when_broken(stage))
     tell("uninstall", acts.uninstalled(stage, before))
+    if isinstance(stage, ClaudeCode):
+        tell("plugin folder", acts.plugin(stage))
     tell("histories", acts.valid_histories(stage))
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ctxgc.mcp.tools import TOOLS
-from ctxgc.testing import RecordedRequest, ToolCall
+from ctxgc.testing import RecordedRequest, ToolCall, check_history
+from tools.real_agents.claude_code import ClaudeCode
 from tools.real_agents.stage import NEEDLE, Stage
 
 TASK = "Find out why port 48151 is busy. You must never change the port in server.py."
@@ -62,6 +63,36 @@ def compaction(stage: Stage, session: str) -> str:
     must(len(kept) == 1, f"{len(kept)} checkpoints were made")
     must(TASK in kept[0].read_text(encoding="utf-8"), "the checkpoint does not hold the task")
     return f"the roots were back; {kept[0].stat().st_size} bytes of transcript were kept before"
+
+
+def pruned_session(stage: Stage) -> str:
+    """A session pruned by `ctxgc prune` is resumed: a valid history, smaller, with every root."""
+    reads = [stage.shell(f"head -c {12_000 - n} build.log") for n in range(16)]
+    stage.script.extend([*reads, DECISION])
+    session = stage.say(TASK)
+    original = stage.server.requests[-1]
+    transcript = stage.transcript(session)
+    before = transcript.read_bytes()
+    store = ("--store", f"sqlite:{stage.ours / 'stash.sqlite'}")
+    out = stage.ctxgc(
+        "prune", str(transcript), "--preset", "balanced", "-o", f"{transcript.parent}/", *store
+    )
+    must(transcript.read_bytes() == before, "the original was changed")
+    resumed = stage.pruned_id(transcript)
+    must(resumed != session, f"prune wrote no session of its own: {out[-500:]}")
+    stage.script.extend([lambda request: _recall_first(stage, request), "resumed"])
+    stage.say("What did we decide?", resumed)
+    request = stage.server.requests[-1]
+    recalled = stage.outputs(request)[-1]
+    must("step 0 of the build" in recalled, f"what was pruned is not recalled: {recalled[:300]}")
+    sent = json.dumps(request.messages, ensure_ascii=False)
+    for root in (TASK, DECISION, "What did we decide?"):
+        must(root in sent, f"the pruned session does not hold: {root}")
+    was, now = (sum(map(len, stage.outputs(each))) for each in (original, request))
+    must(now < 0.7 * was, f"the outputs still have {now} of {was} characters")
+    breaches = check_history(stage.history(request), request.format)
+    must(not breaches, f"the provider would refuse it: {breaches[:3]}")
+    return f"{was} characters of outputs became {now}; the history is valid and holds every root"
 
 
 def mcp_tools(stage: Stage) -> str:
@@ -126,6 +157,30 @@ def valid_histories(stage: Stage) -> str:
     must(not refused, f"refused: {refused[:3]}")
     must(not stage.server.script_errors, f"the script failed: {stage.server.script_errors[:3]}")
     return f"{len(stage.server.requests)} requests, none refused"
+
+
+def plugin(stage: ClaudeCode) -> str:
+    """The plugin folder is valid, and its hooks and its server work without any installation."""
+    folder = stage.repository.parent / "plugin"
+    stage.ctxgc("plugin-folder", str(folder))
+    said = stage.agent("plugin", "validate", str(folder))
+    must("Validation passed" in said, f"the plugin is not valid: {said[-500:]}")
+    tool = "mcp__plugin_ctxgc_ctxgc__context_recall"
+    stage.allowed = f"Bash,{tool}"
+    stage.script.append(stage.shell("cat build.log"))
+    stage.script.append(lambda request: _recall_first(stage, request, tool))
+    stage.script.append("seen")
+    stage.events("look", "--plugin-dir", str(folder))
+    evacuated, recalled = stage.outputs(stage.server.requests[-1])[-2:]
+    must(f"{tool}(handle=" in evacuated, f"the output is not evacuated: {evacuated[:300]}")
+    must("step 0 of the build" in recalled, f"it is not recalled: {recalled[:300]}")
+    return "validated by Claude Code; its hooks evacuated and its server recalled"
+
+
+def _recall_first(stage: Stage, request: RecordedRequest, tool: str = RECALL) -> ToolCall:
+    handles = HANDLE.findall("\n".join(stage.outputs(request)))
+    must(handles, "no output names a handle")
+    return ToolCall(tool, {"handle": handles[0]})
 
 
 def _configuration(stage: Stage) -> list[Path]:

@@ -9,8 +9,7 @@ from typing import Any
 from ctxgc.testing import RecordedRequest, ToolCall
 from tools.real_agents.stage import Stage, text_of
 
-ALLOWED = "Bash,Read,Grep,mcp__ctxgc"
-_OWN = (".claude.json", ".claude/projects/", ".claude/backups/", ".claude/plugins/", ".cache/")
+_OWN = (".claude.json", ".claude/", ".cache/")
 _QUIET = (
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_TELEMETRY", "DISABLE_AUTOUPDATER",
     "DISABLE_ERROR_REPORTING",
@@ -21,10 +20,11 @@ class ClaudeCode(Stage):
     """Claude Code, without an account, speaking to our server."""
 
     name = "claude-code"
+    allowed = "Bash,Read,Grep,mcp__ctxgc"
 
     def is_own(self, name: str) -> bool:
         """Tell whether Claude Code itself writes a file."""
-        return name.startswith(_OWN)
+        return name.startswith(_OWN) and name != ".claude/settings.json"
 
     def settle(self) -> None:
         """Write settings of a user who has hooks and a status line of his own."""
@@ -51,7 +51,7 @@ class ClaudeCode(Stage):
     def events(self, prompt: str, *more: str) -> list[dict[str, Any]]:
         """Return what it reports of one conversation."""
         shown = ("--output-format", "stream-json", "--verbose")
-        out = self.agent("-p", prompt, *shown, "--allowedTools", ALLOWED, *more)
+        out = self.agent("-p", prompt, *shown, "--allowedTools", self.allowed, *more)
         return [json.loads(line) for line in out.splitlines() if line.startswith("{")]
 
     def compact(self, session: str) -> None:
@@ -72,6 +72,10 @@ class ClaudeCode(Stage):
             for block in message["content"]
             if isinstance(block, dict) and block.get("type") == "tool_result"
         ]
+
+    def history(self, request: RecordedRequest) -> list[Any]:
+        """Return the messages of a request without the notes that it puts between them."""
+        return [message for message in request.messages if message.get("role") != "system"]
 
     def transcript(self, session: str) -> Path:
         """Return the file of a conversation."""

@@ -80,6 +80,15 @@ class Stage(ABC):
     def environment(self) -> dict[str, str]:
         """Return what the agent finds in its environment."""
 
+    def pruned_id(self, original: Path) -> str:
+        """Return the id of the session that was written beside another last."""
+        beside = (path for path in original.parent.iterdir() if path.suffix == original.suffix)
+        return max(beside, key=lambda path: path.stat().st_mtime_ns).stem[-36:]
+
+    def history(self, request: RecordedRequest) -> list[Any]:
+        """Return the messages of a request that the provider's rules are about."""
+        return request.messages
+
     def ctxgc(self, *words: str) -> str:
         """Run a command of ours in the repository and return what it prints."""
         return self.run([sys.executable, "-m", "ctxgc.cli", *words])

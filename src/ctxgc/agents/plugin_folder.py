@@ -32,6 +32,19 @@ best hit, and quote what was found.
 }
 
 
+_README = """\
+# ctxgc
+
+A garbage collector for the context of Claude Code. Huge tool outputs are moved to a stash before they enter
+the conversation: their head, their tail and the matching lines stay, with the exact call that shows the
+rest. Before a compaction the transcript is kept; after it, task, constraints, decisions and open errors come
+back. Nothing is lost, and nothing leaves this machine.
+
+Commands: `/ctxgc:context` shows how full the context is, `/ctxgc:recall WORDS` brings something back. It was
+made by `ctxgc plugin-folder` and needs the ctxgc that made it: `pip install 'ctxgc[cli,mcp]'`.
+"""
+
+
 def write_plugin_folder(folder: Path, *, store: str | None = None) -> list[Path]:
     """Write a plugin that `claude --plugin-dir FOLDER` loads, and return its files.
 
@@ -63,6 +76,7 @@ def _files(commands: Commands) -> dict[str, str]:
         ".mcp.json": _json({"mcpServers": {SERVER_NAME: server_of(commands)}}),
         "hooks/hooks.json": _json({"hooks": hooks}),
         **pages,
+        "README.md": _README,
     }
 
 

@@ -15,6 +15,7 @@ MOST_TEXT = 6_000
 MOST_QUOTE = 700
 MOST_LINE = 300
 LAST_REQUESTS = 3
+LAST_ANSWERS = 200
 MOST_EACH = 8
 
 _CONSTRAINT = re.compile(
@@ -47,7 +48,7 @@ def roots_text(said: Sequence[Said], moved: Iterable[tuple[str, str]], recall: s
         _section("Task (the first request)", [_quote(requests[0], MOST_QUOTE)]),
         _section("Newest requests", [_quote(r, MOST_QUOTE) for r in requests[1:][-LAST_REQUESTS:]]),
         _section("Constraints that the user named", _sentences(requests, _CONSTRAINT)),
-        _section("Decisions", _sentences(_texts(said, "assistant"), _DECISION)),
+        _section("Decisions", _sentences(_texts(said, "assistant")[-LAST_ANSWERS:], _DECISION)),
         _section("Open errors", _open_errors(said)),
         _section(
             f"Moved out, to be seen with {recall}(handle=...)",
