@@ -79,3 +79,9 @@ def test_a_wrong_word_is_one_line_with_the_next_step(
 
 def test_the_corpus_and_other_data_exclude_each_other(run: Run, data: Path) -> None:
     assert lab(run, data, "--demo").exit_code == 2
+
+
+def test_the_policies_are_listed_with_kind_and_settings(run: Run) -> None:
+    listed = json.loads(run("lab", "policies", "--json").output)
+    assert [each["kind"] for each in listed if each["name"] == "mask-10-3"] == ["restated"]
+    assert "oracle-line" in run("lab", "policies").output

@@ -6,6 +6,7 @@ import click
 
 from ctxgc.cli.lab_explain import explain
 from ctxgc.cli.lab_peers import peers
+from ctxgc.cli.lab_policies import policies
 from ctxgc.cli.lab_run import run
 
 
@@ -18,5 +19,5 @@ def lab() -> None:
     """
 
 
-for command in (run, explain, peers):
+for command in (run, explain, policies, peers):
     lab.add_command(command)

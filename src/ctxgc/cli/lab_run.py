@@ -29,7 +29,12 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     help="A file of runs, a transcript, or a folder of them.",
 )
 @click.option("--set", "set_name", default="", help="Of a folder, only the file of this name.")
-@click.option("--policy", "policies", multiple=True, help="A policy; again for more of them.")
+@click.option(
+    "--policy",
+    "policies",
+    multiple=True,
+    help="A policy, a kind of them, or all; again, or with commas, for more.",
+)
 @click.option("--regime", default="cost", help="cost, window:50% or window:40000.")
 @click.option("--sheet", default="anthropic-5m", help="The price sheet.")
 @click.option("--least-tokens", type=click.IntRange(min=0), default=8_000)
@@ -62,11 +67,12 @@ def run(
     The same runs give the same report, byte for byte, whatever --jobs and --cluster.
     """
     from ctxgc.lab.experiment import Experiment  # noqa: PLC0415 - help must be there at once
+    from ctxgc.lab.policies import chosen  # noqa: PLC0415
 
     if demo and data is not None:
         raise click.UsageError("--demo and --data exclude each other")
     experiment = Experiment(
-        policies=tuple(name for each in policies or DEFAULTS for name in each.split(",") if name),
+        policies=tuple(chosen(word for each in policies or DEFAULTS for word in each.split(","))),
         data=data,
         set_name=set_name,
         regime=regime,

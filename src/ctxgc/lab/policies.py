@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any, Literal, Protocol
+from collections.abc import Iterable
+from typing import Any, Literal, Protocol, get_args
 
 import msgspec
 
@@ -14,6 +15,7 @@ from ctxgc.lab.runs import Run
 
 RegimeKind = Literal["cost", "window"]
 Kind = Literal["ours", "peer", "restated", "oracle", "base"]
+ALL = "all"
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,6 +121,23 @@ def policy(name: str) -> Policy:
     module, _, factory = POLICIES[name].partition(":")
     made: Policy = getattr(importlib.import_module(module), factory)()
     return made
+
+
+def chosen(words: Iterable[str]) -> list[str]:
+    """Return the names that words choose, each once: a policy, all policies of a kind, or `all`.
+
+    Raises:
+        ConfigError: a word is none of these; the hint names the nearest.
+    """
+    names: dict[str, None] = {}
+    for word in words:
+        if word in POLICIES:
+            names[word] = None
+        elif word == ALL or word in get_args(Kind):
+            names |= dict.fromkeys(n for n in POLICIES if word in (ALL, policy(n).kind))
+        else:
+            raise unknown_key(word, [*POLICIES, *get_args(Kind), ALL], "policy")
+    return list(names)
 
 
 class Never:
