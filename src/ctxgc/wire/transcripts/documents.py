@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import IO, Any, Literal
+from io import BufferedReader
+from typing import Any, Literal
 
 import msgspec
 
 from ctxgc.wire.transcripts.decoding import decode
 from ctxgc.wire.transcripts.entry import Damage
+from ctxgc.wire.transcripts.lines import BROKEN
 
 LISTS: tuple[Literal["messages", "input"], ...] = ("messages", "input")
 _CHUNK = 1 << 20
@@ -28,7 +30,7 @@ Element = tuple[int, int, bytes]
 class Document:
     """Reads one document; `fields` holds what stands beside the messages once they were given out."""
 
-    def __init__(self, file: IO[bytes], damage: Callable[[Damage], None]) -> None:
+    def __init__(self, file: BufferedReader, damage: Callable[[Damage], None]) -> None:
         self.fields: dict[str, Any] = {}
         self.shape: Literal["list", "messages", "input"] | None = None
         self._file = file
@@ -77,7 +79,7 @@ class Document:
         if not self._skip_value():
             return self._cut(begin)
         found = self._value(begin, self._at)
-        if found is not None:
+        if found is not msgspec.UNSET:
             self.fields[key] = found
         self._release()
         return True
@@ -153,7 +155,12 @@ class Document:
         """Read on; False at the end, or when one value has become too long to hold."""
         if len(self._data) - self._at > _LONGEST:
             return False
-        chunk = self._file.read(_CHUNK)
+        try:
+            chunk = self._file.read1(_CHUNK)
+        except BROKEN as error:
+            line = self._line + self._data.count(b"\n")
+            self._damage(Damage(line=line, what=f"the packed file ends or breaks here: {error}"))
+            return False
         self._data += chunk
         return bool(chunk)
 
@@ -177,7 +184,7 @@ class Document:
         try:
             return msgspec.json.decode(self._data[begin:end])
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return None
+            return msgspec.UNSET
 
 
 def element(raw: bytes) -> tuple[dict[str, Any] | None, str]:

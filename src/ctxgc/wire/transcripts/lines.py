@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import gzip
 import io
 import zlib
 from collections.abc import Callable, Iterator
@@ -17,12 +16,13 @@ from ctxgc.wire.transcripts.entry import Damage
 LONGEST_LINE = 64 << 20
 _CHUNK = 1 << 20
 _GZIP = b"\x1f\x8b"
+_GZIP_BITS = 31
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 _Bytes: TypeAlias = io.BufferedIOBase | io.RawIOBase
-_BROKEN = (OSError, EOFError, zlib.error)
-"""What reading a file raises: OSError covers what gzip calls a bad file."""
+BROKEN = (OSError, EOFError, zlib.error)
+"""What reading a file raises when its end is missing or its bytes are wrong."""
 
 Line = tuple[int, int, bytes]
 """Number from 1, offset of its first byte in the unpacked file, and its bytes."""
@@ -39,7 +39,7 @@ def unpacked(path: Path, tell: Callable[[int], None] | None = None) -> Iterator[
         with path.open("rb") as file:
             source: _Bytes = file if tell is None else _Told(file, tell)
             yield _decoded(_inflated(file, source, path))
-    except _BROKEN as error:
+    except BROKEN as error:
         raise unreadable(path, error) from error
 
 
@@ -73,7 +73,7 @@ def numbered(
 def _next(file: IO[bytes], longest: int, number: int, damage: Callable[[Damage], None]) -> bytes:
     try:
         return file.readline(longest + 1)
-    except _BROKEN as error:
+    except BROKEN as error:
         # A packed file that was cut off: all before the cut has been given out.
         damage(Damage(line=number, what=f"the packed file ends or breaks here: {error}"))
         return b""
@@ -98,7 +98,7 @@ def _inflated(file: IO[bytes], source: _Bytes, path: Path) -> _Bytes:
             path=str(path),
         )
     if head[:2] == _GZIP:
-        return gzip.GzipFile(fileobj=source)
+        return _Inflated(source)
     return source
 
 
@@ -134,6 +134,47 @@ class _Narrow(io.RawIOBase):
         size = min(len(buffer), len(self._left))
         buffer[:size], self._left = self._left[:size], self._left[size:]
         return size
+
+
+class _Inflated(io.RawIOBase):
+    """A packed file, given out unpacked to the very point where it breaks; only then that is an error."""
+
+    def __init__(self, file: _Bytes) -> None:
+        self._file = file
+        self._inflate = zlib.decompressobj(_GZIP_BITS)
+        self._left = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        while not self._left and not self._is_over():
+            self._left = self._inflate.decompress(self._next(), _CHUNK)
+        size = min(len(buffer), len(self._left))
+        buffer[:size], self._left = self._left[:size], self._left[size:]
+        return size
+
+    def _next(self) -> bytes:
+        if self._inflate.eof:
+            rest = self._inflate.unused_data
+            self._inflate = zlib.decompressobj(_GZIP_BITS)
+            return rest
+        raw = self._inflate.unconsumed_tail or self._file.read(_CHUNK) or b""
+        if not raw:
+            raise EOFError("it was cut off")
+        return raw
+
+    def _is_over(self) -> bool:
+        """Tell whether the last member ended, and nothing follows that begins another."""
+        if not self._inflate.eof:
+            return False
+        if self._inflate.unused_data.lstrip(b"\0"):
+            return False
+        more = (self._file.read(_CHUNK) or b"").lstrip(b"\0")
+        if more:
+            self._inflate = zlib.decompressobj(_GZIP_BITS)
+            self._left = self._inflate.decompress(more, _CHUNK)
+        return not more
 
 
 class _Told(io.RawIOBase):

@@ -10,9 +10,10 @@ transcript.damage                    # what could not be read, with line numbers
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from io import BufferedReader
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from ctxgc.core.message import Format
 from ctxgc.errors import TranscriptError
@@ -79,7 +80,7 @@ class Transcript:
         if len(self.damage) < MOST_DAMAGE:
             self.damage.append(damage)
 
-    def _lines(self, file: IO[bytes]) -> Iterator[Item]:
+    def _lines(self, file: BufferedReader) -> Iterator[Item]:
         for number, offset, raw in numbered(file, self._note):
             line, trouble = decode(raw)
             if trouble:
@@ -107,7 +108,7 @@ class Transcript:
         if usage is not None:
             yield usage
 
-    def _document(self, file: IO[bytes]) -> Iterator[Item]:
+    def _document(self, file: BufferedReader) -> Iterator[Item]:
         document = Document(file, self._note)
         self.fields = document.fields
         for number, offset, raw in document.elements():
@@ -139,7 +140,7 @@ def open_transcript(path: str | Path) -> Transcript:
     """
     place = Path(path).expanduser()
     with unpacked(place) as file:
-        sniffed = sniff(file.read(HEAD))
+        sniffed = sniff(file.read1(HEAD))
     if sniffed is None:
         raise _no_transcript(place)
     found = Transcript(place, sniffed)
