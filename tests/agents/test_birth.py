@@ -131,6 +131,15 @@ def test_codex_gets_the_text_in_the_only_way_it_knows(home: Path) -> None:
     assert is_tombstone(answer["reason"])
 
 
+@pytest.mark.parametrize("session", ["x" * 50_000, "\ud800\x00", 7, None, "../s"])
+def test_an_odd_session_id_does_not_lose_the_output(home: Path, session: Any) -> None:
+    hook(home, "Bash", HUGE, session_id=session)
+    store = open_store(f"sqlite:{home}/stash.sqlite")
+    (info,) = store.sessions()
+    assert [doc["text"] for _, doc in store.load(info.session_id, "segments")] == [HUGE]
+    store.close()
+
+
 def test_without_a_stash_the_output_stays(home: Path) -> None:
     (home / "stash.sqlite.inbox").write_text("no folder", encoding="utf-8")
     with pytest.raises(StoreError):

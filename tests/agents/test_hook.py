@@ -19,6 +19,7 @@ from ctxgc.agents.events import EVENTS
 from ctxgc.agents.hook import respond
 from ctxgc.agents.log import LOG_NAME, MOST_BYTES, note_failure
 from ctxgc.agents.settings import HookSettings
+from ctxgc.core.codec import segment_from_dict
 from ctxgc.stores import open_store
 
 HOSTILE_INPUTS = 1_000
@@ -55,9 +56,7 @@ def hostile(chance: random.Random) -> tuple[str, bytes]:
 
 
 _DAMAGES: tuple[Callable[[bytes, random.Random], bytes], ...] = (
-    lambda raw, _: raw,
-    lambda raw, _: raw,
-    lambda raw, _: raw,
+    *[lambda raw, _: raw] * 20,
     lambda raw, chance: raw[: chance.randrange(len(raw))],
     lambda raw, chance: raw.replace(b'"', b"\x00", chance.randrange(3)),
     lambda raw, _: b"\xff\xfe" + raw,
@@ -91,7 +90,16 @@ def test_a_thousand_hostile_inputs_change_nothing_but_what_is_stashed(home: Path
         event, raw = hostile(chance)
         answer = respond([event, "--home", str(folder)], raw)
         assert_no_loss(folder, raw, answer)
-    assert any((home / "ours-0" / "stash.sqlite.inbox").iterdir())
+    inbox = home / "ours-0" / "stash.sqlite.inbox"
+    handles = {path.stem for path in inbox.iterdir()}
+    store = open_store(f"json:{home}/ours-0/stash.sqlite")
+    found = [doc for info in store.sessions() for _, doc in store.load(info.session_id, "segments")]
+    store.close()
+    assert len(handles) > 20
+    assert {doc["handle"] for doc in found} == handles
+    assert list(inbox.iterdir()) == []
+    for doc in found:
+        segment_from_dict({key: value for key, value in doc.items() if key != "handle"})
 
 
 def assert_no_loss(folder: Path, raw: bytes, answer: bytes) -> None:

@@ -51,7 +51,7 @@ def limit_of(tool: str) -> int:
 
 def _evacuate(settings: HookSettings, said: Json, path: Path, text: str, words: list[str]) -> str:
     handle = f"h-{b32encode(os.urandom(10)).decode().lower()}"
-    session = f"{settings.agent}/{said.get('session_id') or 'unknown'}"
+    session = f"{settings.agent}/{str(said.get('session_id') or 'unknown')[:80]}"
     leave(settings.store_url, session, handle, _segment(said, path, text, handle))
     tool = str(said.get("tool_name", ""))
     stub = f"{_tombstone(settings, said, text, handle)}\n{excerpt(text, words)}"

@@ -19,10 +19,9 @@ def main(words: Sequence[str] | None = None) -> int:
     """Answer one event; the exit code is always 0."""
     given = list(sys.argv[1:] if words is None else words)
     try:
-        answer = respond(given, _read(0))
-        _write(1, answer)
-    except OSError:
-        return 0  # nobody listens any more
+        _write(1, respond(given, _read(0)))
+    except Exception:  # noqa: BLE001 (nobody listens any more, or nothing of ours can be loaded)
+        return 0
     return 0
 
 
