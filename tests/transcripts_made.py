@@ -182,7 +182,7 @@ class _ClaudeCode:
         self._parent = None
         about = {"trigger": "auto", "preTokens": self._sent}
         self._line("system", subtype="compact_boundary", content="Compacted", compactMetadata=about)
-        self._sent = 3_000
+        self._sent = self._cached = 3_000
         said = "This session is being continued. So far: the prices were fixed."
         self._user(said, isCompactSummary=True, isVisibleInTranscriptOnly=True)
 

@@ -114,7 +114,7 @@ def _files(agent: str, folder: Path, pattern: str) -> Iterator[Found]:
         yield Found(
             agent=agent,
             path=path,
-            session_id=path.stem.split("-", 7)[-1] if agent == "codex" else path.stem,
+            session_id=path.stem.split("-", 6)[-1] if agent == "codex" else path.stem,
             updated_at=datetime.fromtimestamp(about.st_mtime, UTC),
             size=about.st_size,
         )
