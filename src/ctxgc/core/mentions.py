@@ -16,7 +16,7 @@ RARE = 8
 MAX_TOUCHED = 64
 
 # A shorter text is read again in less time than its names are worth in memory.
-_LONG = 512
+_LONG = 256
 
 # So much text is read in the time that it takes to look at the holders of one name.
 _CHARS_PER_NAME = 8

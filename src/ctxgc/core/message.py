@@ -68,8 +68,9 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
         return self.role == "user" and any(part.kind != "tool_result" for part in self.parts)
 
     def _ids(self, kind: PartKind) -> tuple[str, ...]:
-        return tuple(
+        ids = [
             part.call_id
             for part in self.parts
             if part.kind == kind and part.call_id is not None and not part.server_side
-        )
+        ]
+        return tuple(ids)

@@ -62,12 +62,14 @@ def run_plugin(
         against = [] if result.success else [result.error or "the plugin reports no success"]
     if budget.snapshot() != snapshot:
         budget.restore(snapshot)
-    against = against or _objections(plugin, old, new, result, budget=budget, bounds=bounds)
+    change = compare(old, new)
+    against = against or _objections(plugin, old, new, result, change, budget=budget, bounds=bounds)
     if against:
         return _refusal(plugin, old, usage, reason, against)
     if bounds.binds:
         new = strip_bound_thinking(new, first_difference(old, new))
-    outcome = Outcome(history=new, change=compare(old, new), result=result)
+        change = compare(old, new)
+    outcome = Outcome(history=new, change=change, result=result)
     _settle(outcome, usage, budget, bounds)
     return outcome
 
@@ -77,6 +79,7 @@ def _objections(
     old: Sequence[Message],
     new: Sequence[Message],
     result: GCResult,
+    change: Change,
     *,
     budget: InstructionBudget,
     bounds: Bounds,
@@ -87,6 +90,7 @@ def _objections(
             old,
             new,
             result if _declares(plugin) else None,
+            change=change,
             must_stay=bounds.must_stay,
             tokens=bounds.tokens,
         ),

@@ -48,6 +48,7 @@ def objections(
     new: Sequence[Message],
     declared: GCResult | None,
     *,
+    change: Change,
     must_stay: Collection[str],
     tokens: Callable[[Message], int],
 ) -> list[str]:
@@ -57,10 +58,10 @@ def objections(
         old: the history before.
         new: the history that the plugin returned.
         declared: what the plugin says it did; None when it could not say (S3's form).
+        change: how the new history differs from the old one.
         must_stay: ids of messages that no plugin may take out or edit.
         tokens: counts a message.
     """
-    change = compare(old, new)
     found = _lost_order(old, new)
     touched = [m.message_id for m in change.gone] + [m.message_id for m, _ in change.edited]
     found += [f"message {i} must stay as it is" for i in touched if i in must_stay]
@@ -70,9 +71,17 @@ def objections(
     if not found:
         broken = [*check(new, complete=False), *changed_thinking(old, new)]
         found = [f"{v.promise}: {v.text}" for v in broken[:3]]
-    if sum(map(tokens, new)) > sum(map(tokens, old)):
+    if _sum_beside(new, old, tokens) > _sum_beside(old, new, tokens):
         found.append("the history grew")
     return found
+
+
+def _sum_beside(
+    history: Sequence[Message], other: Sequence[Message], tokens: Callable[[Message], int]
+) -> int:
+    """Return the tokens of those messages that do not stand in the other history as they are here."""
+    same = set(map(id, other))
+    return sum([tokens(message) for message in history if id(message) not in same])
 
 
 def _lost_order(old: Sequence[Message], new: Sequence[Message]) -> list[str]:

@@ -128,7 +128,7 @@ def _is_flat(doc: dict[str, Any]) -> bool:
     rest = {*map(type, doc.values())} - _FLAT_VALUES
     if not rest:
         return True
-    lists = [value for value in doc.values() if isinstance(value, (list, tuple))]
+    lists = [value for value in doc.values() if type(value) in _LISTS]
     return rest <= _LISTS and all(_FLAT_VALUES.issuperset(map(type, value)) for value in lists)
 
 

@@ -24,7 +24,9 @@ class Turn(msgspec.Struct, frozen=True):
 
 def opens_turn(message: Message) -> bool:
     """Tell whether the user says something here; a summary or notice of ours is no turn."""
-    return message.origin == "conversation" and message.opens_turn()
+    if message.role != "user" or message.origin != "conversation":
+        return False
+    return message.opens_turn()
 
 
 def turns_of(history: Sequence[Message], groups: Iterable[tuple[int, ...]]) -> list[Turn]:

@@ -172,8 +172,9 @@ class Workbench:
             self.draft = self._fresh_draft()
 
     def _fresh_draft(self) -> Draft:
-        sizes = sum(self.host.message_tokens(message) for message in self.history)
-        tokens = self.usage.get("total_tokens", sizes)
+        tokens = self.usage.get("total_tokens")
+        if tokens is None:
+            tokens = sum(map(self.host.message_tokens, self.history))
         return Draft(self.history, tokens, self.host.message_tokens)
 
     def _drop_old_notices(self) -> None:
