@@ -16,6 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
+from shutil import rmtree
 from statistics import median
 from typing import Any
 
@@ -35,6 +36,7 @@ def main(arguments: list[str]) -> int:
         busy: dict[str, list[float]] = {name: [] for name in kinds}
         for _ in range(runs):
             for name, (command, raw) in kinds.items():
+                rmtree(Path(folder) / "checkpoints", ignore_errors=True)  # a second one is none
                 passed, used = _run(command, raw)
                 times[name].append(passed)
                 busy[name].append(used)

@@ -8,12 +8,12 @@ Names are loaded when they are first used, so that importing the package costs n
 
 from __future__ import annotations
 
-import importlib
-import typing
-
 from ctxgc._version import __version__
 
-if typing.TYPE_CHECKING:
+TYPE_CHECKING = False  # the constant of typing, which takes as long to load as the interpreter
+if TYPE_CHECKING:
+    from typing import Any
+
     from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource, SourceEntry
     from ctxgc.config import GCConfig
     from ctxgc.core.engine import GCEngine, IGCEngine
@@ -25,6 +25,7 @@ if typing.TYPE_CHECKING:
     from ctxgc.session import ContextUsage, Session, collect
     from ctxgc.strategies.base import GCPlugin, GCRemovalItem, GCResult, GCTriggerReason
     from ctxgc.wire import repair, validate
+del TYPE_CHECKING
 
 __all__ = [
     "Checkpoint",
@@ -72,10 +73,12 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
-def __getattr__(name: str) -> typing.Any:
+def __getattr__(name: str) -> Any:
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module 'ctxgc' has no attribute '{name}'")
+    import importlib  # noqa: PLC0415 (a hook that has nothing to do needs nothing)
+
     value = getattr(importlib.import_module(home), name)
     globals()[name] = value
     return value

@@ -6,10 +6,10 @@ loaded when they are first used.
 
 from __future__ import annotations
 
-import importlib
-import typing
+TYPE_CHECKING = False  # the constant of typing, which takes as long to load as the interpreter
+if TYPE_CHECKING:
+    from typing import Any
 
-if typing.TYPE_CHECKING:
     from ctxgc.agents.change import Change
     from ctxgc.agents.checking import Finding, check
     from ctxgc.agents.installing import install, uninstall
@@ -27,10 +27,12 @@ _HOME_OF = {
 }
 
 
-def __getattr__(name: str) -> typing.Any:
+def __getattr__(name: str) -> Any:
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module 'ctxgc.agents' has no attribute '{name}'")
+    import importlib  # noqa: PLC0415 (a hook that has nothing to do needs nothing)
+
     value = getattr(importlib.import_module(home), name)
     globals()[name] = value
     return value

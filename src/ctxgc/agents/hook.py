@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+
+TYPE_CHECKING = False  # the constant of typing, which takes as long to load as the interpreter
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 SMALL = 16_000
 """Fewer bytes than any output that is stashed at birth."""
