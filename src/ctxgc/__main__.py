@@ -1,6 +1,6 @@
 """`python -m ctxgc` is the same as `ctxgc`."""
 
-from ctxgc.cli import main
+from ctxgc.cli.start import run
 
 if __name__ == "__main__":
-    main(prog_name="ctxgc")
+    run()

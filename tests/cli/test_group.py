@@ -43,7 +43,14 @@ def test_help_lists_every_command_without_importing_one() -> None:
         assert said in done.stdout
     loaded = done.stdout.splitlines()[-1]
     assert loaded == str(
-        ["ctxgc._version", "ctxgc.cli", "ctxgc.cli.group", "ctxgc.cli.report", "ctxgc.errors"]
+        [
+            "ctxgc._version",
+            "ctxgc.cli",
+            "ctxgc.cli.commands",
+            "ctxgc.cli.group",
+            "ctxgc.cli.report",
+            "ctxgc.errors",
+        ]
     )
 
 

@@ -1,10 +1,23 @@
 """The command line: `ctxgc COMMAND`. Without the extra `ctxgc[cli]` it says what to install."""
 
-try:
+from __future__ import annotations
+
+import typing
+
+if typing.TYPE_CHECKING:
     from ctxgc.cli.group import main
-except ModuleNotFoundError as error:
-    if error.name != "click":
-        raise
-    from ctxgc.cli.missing import main  # type: ignore[assignment] # called as a script only
 
 __all__ = ["main"]
+
+
+def __getattr__(name: str) -> typing.Any:
+    """Load the commands' group when it is asked for: help alone does without it."""
+    if name != "main":
+        raise AttributeError(f"module 'ctxgc.cli' has no attribute '{name}'")
+    try:
+        from ctxgc.cli.group import main  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        if error.name != "click":
+            raise
+        from ctxgc.cli.missing import main  # type: ignore[assignment] # noqa: PLC0415
+    return main

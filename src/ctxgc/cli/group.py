@@ -9,45 +9,11 @@ from typing import Any
 import click
 
 from ctxgc._version import __version__
+from ctxgc.cli.commands import ABOUT, COMMANDS, EXIT_CODES, MORE, QUIET_HELP
 from ctxgc.cli.report import CliError
 from ctxgc.errors import CtxgcError
 
-COMMANDS: dict[str, tuple[str, str]] = {
-    "analyze": (
-        "ctxgc.cli.analyze:analyze",
-        "Show where a session's tokens went, and what was garbage.",
-    ),
-    "sessions": (
-        "ctxgc.cli.sessions:sessions",
-        "List the sessions of coding agents on this machine.",
-    ),
-    "config": ("ctxgc.cli.config:config", "Show, check and describe the configuration."),
-    "demo": ("ctxgc.cli.demo:demo", "Watch a session fill its window, and a collection run."),
-    "stash": ("ctxgc.cli.stash:stash", "Look into stores, move sessions, collect the stash."),
-    "lab": ("ctxgc.cli.lab:lab", "Measure pruning policies on recorded runs."),
-    "hook": ("ctxgc.cli.hook:hook", "Answer a hook of a coding agent."),
-    "install": ("ctxgc.cli.install:install", "Put ctxgc into a coding agent."),
-    "plugin-folder": ("ctxgc.cli.plugin_folder:plugin_folder", "Write a Claude Code plugin."),
-    "statusline": ("ctxgc.cli.statusline:statusline", "Print the status line of Claude Code."),
-    "uninstall": ("ctxgc.cli.uninstall:uninstall", "Take ctxgc out of a coding agent again."),
-    "mcp": ("ctxgc.cli.mcp:mcp", "Serve context management to an agent (MCP)."),
-    "prune": ("ctxgc.cli.prune:prune", "Collect the garbage of an agent's session file."),
-    "undo": ("ctxgc.cli.undo:undo", "Put a session file back that was pruned in place."),
-    "diff": ("ctxgc.cli.diff:diff", "Show what left, came and changed between two histories."),
-    "show": ("ctxgc.cli.show:show", "Show a segment, and why it is where it is."),
-    "search": ("ctxgc.cli.stash_look:search", "Find what was said, stashed or not."),
-    "checkpoint": (
-        "ctxgc.cli.checkpoint:checkpoint",
-        "List, make, verify and restore checkpoints.",
-    ),
-    "doctor": ("ctxgc.cli.doctor:doctor", "Check histories, stores, configuration, installation."),
-    "watch": ("ctxgc.cli.watch:watch", "Watch a session fill its window as the agent works."),
-    "completion": (
-        "ctxgc.cli.completion:completion",
-        "Print what makes a shell complete commands.",
-    ),
-}
-"""Name -> (where the command is, what help says about it). A new command is one more line."""
+__all__ = ["COMMANDS", "LazyGroup", "main"]
 
 
 class LazyGroup(click.Group):
@@ -91,15 +57,12 @@ class LazyGroup(click.Group):
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="""\b
-Exit codes: 0 done; 1 an error, or something was found that is not as it should be;
-2 a wrong call. Errors are one line that says what to do next. NO_COLOR turns colours off.
-
-Each command has its own --help, with examples. `ctxgc completion SHELL` completes them all.""",
+    epilog=f"\b\n{EXIT_CODES}\n\n{MORE}",
+    help=ABOUT,
 )
 @click.version_option(__version__, prog_name="ctxgc")
-@click.option("--quiet", "-q", is_flag=True, help="Write no results; the exit code tells.")
+@click.option("--quiet", "-q", is_flag=True, help=QUIET_HELP)
 @click.pass_context
 def main(ctx: click.Context, quiet: bool) -> None:
-    """Garbage collection for the context of LLM agents."""
+    """Note what holds for every command."""
     ctx.meta["ctxgc.quiet"] = quiet
