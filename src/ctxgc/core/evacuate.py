@@ -53,7 +53,7 @@ def evacuate(
     kept = cover(wanted, [_cost(piece) for piece in pieces], line_share * _cost(text))
     held = frozenset[str]().union(*(wanted[index] for index in kept))
     missing = [name for name in names if name not in held]
-    return Evacuation(_with_gaps(pieces, kept), _fitting(missing, name_share * len(text)))
+    return Evacuation(with_gaps(pieces, kept), _fitting(missing, name_share * len(text)))
 
 
 def split_lines(text: str) -> list[str]:
@@ -103,7 +103,8 @@ def _field_end(line: str, start: int) -> int:
     return start + MAX_LINE
 
 
-def _with_gaps(pieces: list[str], kept: list[int]) -> str:
+def with_gaps(pieces: Sequence[str], kept: Sequence[int]) -> str:
+    """Return the pieces that stay, with a mark for each gap between them."""
     lines: list[str] = []
     last = -1
     for index in kept:

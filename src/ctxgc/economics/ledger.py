@@ -76,6 +76,12 @@ class SavingsLedger:
             counterfactual_bill=self._input_bill(imagined, hit),
         )
 
+    def unpruned_bill(self, unpruned: int, *, warm: bool = True) -> float:
+        """Return the bill without collecting once a request of `unpruned` tokens is booked."""
+        imagined = self._cap(unpruned)
+        hit = min(imagined, self._unpruned_before) if warm else 0
+        return self.savings.counterfactual_bill + self._input_bill(imagined, hit)
+
     def fault(self, recalled: int, context: int, call: int = 0) -> Savings:
         """Charge the need of `recalled` tokens that had left a view of `context` tokens.
 

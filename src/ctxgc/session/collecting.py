@@ -74,8 +74,15 @@ def collect(w: Workings, reason: GCTriggerReason, target_tokens: int | None = No
     return result
 
 
-def impose(w: Workings, new: list[Message], who: str) -> GCResult:
-    """Show a smaller view that no strategy decided on, recorded like a collection: it can be undone.
+def impose(
+    w: Workings,
+    new: list[Message],
+    who: str,
+    *,
+    reason: GCTriggerReason = GCTriggerReason.CONTEXT_LIMIT,
+    details: dict[str, Any] | None = None,
+) -> GCResult:
+    """Show a smaller view that no plugin proposed, recorded like a collection: it can be undone.
 
     Raises:
         StoreError: what would leave could not be made durable; nothing has changed.
@@ -89,7 +96,8 @@ def impose(w: Workings, new: list[Message], who: str) -> GCResult:
         tokens_before=before,
         tokens_after=before - sum(item.tokens_freed for item in items),
         plugin_name=who,
-        trigger_reason=GCTriggerReason.CONTEXT_LIMIT,
+        trigger_reason=reason,
+        details=details or {},
         removal_list=items,
     )
     described = result.to_dict()

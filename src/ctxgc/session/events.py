@@ -13,7 +13,7 @@ from ctxgc.errors import InputError
 
 EventKind = Literal[
     "appended", "collected", "refused", "budget_updated", "zone_changed", "alert", "recalled",
-    "deleted", "pinned", "unpinned", "checkpoint", "restored", "undone", "secret_found",
+    "deleted", "pinned", "unpinned", "checkpoint", "restored", "undone", "secret_found", "deduplicated",
 ]  # fmt: skip
 
 _log = logging.getLogger("ctxgc")

@@ -69,11 +69,21 @@ class Mentioned:
         found: dict[str, None] = {}
         for message in fresh:
             own = set(self._w.segment_ids(message.message_id))
-            for part in message.parts if message.role != "assistant" else ():
+            for part in message.parts if self._may_ask(message) else ():
                 if part.kind in ("text", "tool_result") and not is_tombstone(part.text):
                     names = (n for n in identifiers(part.text) if self._only_stashed(n, own))
                     found.update(dict.fromkeys(names))
         return list(found)[:MOST_NAMES]
+
+    def _may_ask(self, message: Message) -> bool:
+        """Tell whether a message's names bring lines back: a user's always do.
+
+        Outputs do where the window is tight. Where what leaves is chosen by its price, names and lines
+        stay behind, and what an output names stands in the output itself.
+        """
+        if message.role == "assistant":
+            return False
+        return self._w.thrift is None or not message.results()
 
     def _only_stashed(self, name: str, own: set[str]) -> bool:
         working = self._w.heap.mentions

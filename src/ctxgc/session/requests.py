@@ -10,9 +10,30 @@ def record_request(w: Workings) -> None:
     """Book the view that is sent now: what is new in it, and what it would be without collecting."""
     save(w)
     sent = w.books.budget.total_tokens()
-    beside = sent - w.books.message_total
-    w.savings.record(sent, min(sent, w.sent_before), w.ingested_tokens + beside)
+    warm = not is_cold(w)
+    cached = min(sent, w.sent_before) if warm else 0
+    w.savings.record(sent, cached, unpruned_tokens(w), warm=warm)
     w.sent_before = sent
+    w.sent_view = list(w.view.messages)
+    w.sent_at = w.clock()
+
+
+def is_cold(w: Workings) -> bool:
+    """Tell whether the provider has forgotten the last request by now."""
+    life = w.prices.ttl_seconds
+    if life is None or w.sent_at is None:
+        return False
+    return (w.clock() - w.sent_at).total_seconds() > life
+
+
+def unpruned_tokens(w: Workings) -> int:
+    """Return the size of the next request had nothing ever been collected."""
+    return w.ingested_tokens + beside_tokens(w)
+
+
+def beside_tokens(w: Workings) -> int:
+    """Return the tokens that are sent beside the messages: system prompt, tools, enrichment."""
+    return w.books.budget.total_tokens() - w.books.message_total
 
 
 def calibrate(w: Workings, input_tokens: int) -> bool:

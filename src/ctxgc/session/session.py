@@ -41,6 +41,7 @@ from ctxgc.session.requests import record_request
 from ctxgc.session.returning import recall, undo
 from ctxgc.session.saving import save_all
 from ctxgc.session.setup import Setup, set_up
+from ctxgc.session.sparing import spare
 from ctxgc.session.stash import RECALL_CALL, Hit
 from ctxgc.session.syncing import is_plain
 from ctxgc.session.workings import Workings
@@ -110,6 +111,7 @@ class Session(SessionIntake, SessionGuard):
                 message_id=message_id,
             )
         if self.config.check_before_send:
+            spare(self._w)
             collect_if_due(self._w)
             self._guard.before_request()
         record_request(self._w)

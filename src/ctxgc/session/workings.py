@@ -22,10 +22,15 @@ from ctxgc.session.usage import ContextUsage
 from ctxgc.session.view import View
 from ctxgc.strategies.base import GCPlugin, GCResult
 from ctxgc.strategies.host import Bindable, root_knobs
+from ctxgc.strategies.mark_sweep import MarkSweepStrategy
 from ctxgc.strategies.segmenting import Segmenter
 from ctxgc.strategies.turns import opens_turn
+from ctxgc.thrift import Thrift, preset
 from ctxgc.tokens import CountingCache
 from ctxgc.wire import binds_thinking
+
+ROOMY_WINDOW = 100_000
+"""In a smaller window what leaves is chosen by its worth, when room is needed, not by its price."""
 
 
 class Workings:
@@ -72,6 +77,9 @@ class Workings:
         self.turns_in_view = 0
         self.ingested_tokens = 0
         self.sent_before = 0
+        self.sent_view: list[Message] = []
+        self.sent_at: datetime | None = None
+        self.thrift: Thrift | None = None
         self.stuck_at: int | None = None
         self.zone = Zone.SAFE
         self.unsaved: dict[str, None] = {}
@@ -86,8 +94,17 @@ class Workings:
     def adopt(self, plugin: GCPlugin) -> None:
         """Let a strategy work for this session."""
         self.plugin = plugin
+        self.thrift = self._thrift_for(plugin)
         if isinstance(plugin, Bindable):
             plugin.bind(self)
+
+    def _thrift_for(self, plugin: GCPlugin) -> Thrift | None:
+        """Return what collects for the price alone, if the strategy asks for it and the window is roomy."""
+        if not isinstance(plugin, MarkSweepStrategy) or plugin.thrift.preset == "off":
+            return None
+        if self.books.budget.context_limit < ROOMY_WINDOW:
+            return None
+        return Thrift(preset(plugin.thrift.preset), self.prices, self.books.tokens)
 
     # -- how messages come in -----------------------------------------------------------------------
 

@@ -38,9 +38,10 @@ class BuiltinStrategy(ABC):
 
     name: ClassVar[str]
     constraints: ClassVar[Constraints] = Constraints()
+    options: ClassVar[type[StrategyOptions]] = StrategyOptions
 
     def __init__(self) -> None:
-        self._options = StrategyOptions()
+        self._options = self.options()
         self._host: Host = LooseHost()
 
     def initialize(self, config: dict[str, Any] | None = None) -> None:
@@ -51,10 +52,10 @@ class BuiltinStrategy(ABC):
         """
         given = dict(config or {})
         for key in given:
-            if key not in StrategyOptions.__struct_fields__:
-                raise unknown_key(key, StrategyOptions.__struct_fields__, f"option of {self.name}")
+            if key not in self.options.__struct_fields__:
+                raise unknown_key(key, self.options.__struct_fields__, f"option of {self.name}")
         try:
-            self._options = msgspec.convert(given, StrategyOptions)
+            self._options = msgspec.convert(given, self.options)
         except msgspec.ValidationError as error:
             raise ConfigError(f"options of {self.name}: {error}", field="plugin_config") from None
         if self._options.notification_template is not None:

@@ -8,7 +8,7 @@ then reachable ones with the lowest keep_score; roots never.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from msgspec.structs import replace
 
@@ -17,17 +17,36 @@ from ctxgc.core.options import EngineOptions
 from ctxgc.core.roots import RootKnobs
 from ctxgc.core.segment import ContextSegment
 from ctxgc.economics import requests_to_pay_back
-from ctxgc.strategies.builtin import BuiltinStrategy
+from ctxgc.strategies.builtin import BuiltinStrategy, StrategyOptions
 from ctxgc.strategies.host import root_knobs
 from ctxgc.strategies.stubs import LEVELS, Stubs
 from ctxgc.strategies.truncate import drop_turns
 from ctxgc.strategies.workbench import Workbench
 
 
+class MarkSweepOptions(StrategyOptions, frozen=True, kw_only=True):
+    """The options of this strategy beside those of all.
+
+    `preset` says how eagerly to collect for the price alone, while the window is far from full:
+    `default`, `lean` (saves more), `careful` (keeps more) or `off`. `trim_calls` shortens the agent's
+    own edits and dead to-do lists too.
+    """
+
+    preset: Literal["default", "lean", "careful", "off"] = "default"
+    trim_calls: bool = False
+
+
 class MarkSweepStrategy(BuiltinStrategy):
     """The engine at work on a history."""
 
     name: ClassVar[str] = "gc_mark_sweep"
+    options: ClassVar[type[StrategyOptions]] = MarkSweepOptions
+
+    @property
+    def thrift(self) -> MarkSweepOptions:
+        """How to collect for the price alone."""
+        options = self._options
+        return options if isinstance(options, MarkSweepOptions) else MarkSweepOptions()
 
     def shrink(self, bench: Workbench) -> None:
         """Evacuate results, then bare their tombstones, then drop groups, while the target is unmet."""

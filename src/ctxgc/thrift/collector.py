@@ -1,0 +1,98 @@
+"""Thrift: before each request, what to send in fewer words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+import msgspec
+
+from ctxgc.core.message import Message
+from ctxgc.economics import PriceSheet
+from ctxgc.thrift.copies import Run
+from ctxgc.thrift.cutting import Books
+from ctxgc.thrift.items import Item
+from ctxgc.thrift.presets import Preset
+from ctxgc.thrift.reader import Reader
+from ctxgc.thrift.rounds import Edit, Recall, Round
+from ctxgc.thrift.stub import without_copies
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What a decision is about: the view before a request.
+
+    `number` counts requests from 1; the last one carried the first `sent` messages of the view,
+    unchanged. No message in `untouchable` may change. `recall` gives the exact call that recalls a
+    part of a message.
+    """
+
+    view: Sequence[Message]
+    sent: int
+    number: int
+    books: Books
+    untouchable: Collection[str]
+    recall: Recall
+
+
+class Thrift:
+    """Decides for one session; what it decides counts as done until `reset`. `tokens` counts a message."""
+
+    def __init__(self, how: Preset, sheet: PriceSheet, tokens: Callable[[Message], int]) -> None:
+        self._how = how
+        self._sheet = sheet
+        self._tokens = tokens
+        self._reader = Reader()
+
+    def spare_copies(self, request: Request) -> list[Edit]:
+        """Return shorter texts for new results that repeat what the view shows already.
+
+        They were never sent, so nothing that the provider has cached changes.
+        """
+        fresh = self._reader.follow(request.view, request.number)
+        return list(self._copies(fresh, request))
+
+    def cut(self, request: Request) -> list[Edit]:
+        """Return stubs for results that were sent before and are dead by now; none when waiting is better."""
+        self._reader.follow(request.view, request.number)
+        sizes = [self._tokens(message) for message in request.view]
+        places = {m.message_id: n for n, m in enumerate(request.view[: request.sent])}
+        open_ = [
+            (place, item)
+            for message_id, place in places.items()
+            if message_id not in request.untouchable
+            for item in self._reader.known[message_id].items
+        ]
+        return Round(
+            self._reader,
+            self._how,
+            self._sheet,
+            items=open_,
+            sizes=sizes,
+            sent=request.sent,
+            request=request.number,
+            books=request.books,
+            recall=request.recall,
+        ).edits()
+
+    def settle(self, view: Sequence[Message]) -> None:
+        """Take the messages of the view for those that the last decision asked for."""
+        self._reader.settle(view)
+
+    def reset(self) -> None:
+        """Forget everything; the view is read again before the next request."""
+        self._reader = Reader()
+
+    def _copies(self, fresh: list[Item], request: Request) -> Iterator[Edit]:
+        for item in fresh:
+            message = self._reader.known[item.message_id].message
+            runs = self._reader.copies.find(item.text, self._how, item.source)
+            large = self._tokens(message) >= self._how.least_tokens
+            if runs and large and item.message_id not in request.untouchable:
+                yield self._without(item, runs, request.number)
+
+    def _without(self, item: Item, runs: list[Run], number: int) -> Edit:
+        gone = {line for run in runs for line in range(run.first, run.last)}
+        kept = [n for n in range(len(item.text.lines)) if n not in gone]
+        self._reader.show(item, kept)
+        names = {run.source: self._reader.describe(run.source, number) for run in runs}
+        text = without_copies(item.text, runs, names)
+        return Edit(message_id=item.message_id, part=item.part, text=text, why="already shown")

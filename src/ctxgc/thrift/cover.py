@@ -1,0 +1,113 @@
+"""The cover: the cheapest lines of a text that hold what nothing else in the view holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from heapq import heapify, heappop, heappush
+
+import msgspec
+
+from ctxgc.thrift.census import Census
+from ctxgc.thrift.presets import Preset, Shares
+from ctxgc.thrift.texts import Text
+
+CHARS_PER_TOKEN = 4
+_LINE_OVERHEAD = 2
+_RARE_WORD = 3
+_NAME = 100
+_PATH = 200
+"""Weights are whole numbers, so that sums do not depend on the order of a set."""
+
+
+class Cover(msgspec.Struct, frozen=True, kw_only=True):
+    """The lines of a text that stay, the names that are listed bare, and the characters of both."""
+
+    kept: tuple[int, ...]
+    listed: tuple[str, ...]
+    chars: int
+
+    @property
+    def listed_chars(self) -> int:
+        """The characters of the bare names."""
+        return _listed_chars(self.listed)
+
+
+def cover(
+    text: Text, lines: Iterable[int], shares: Shares, *, census: Census, how: Preset, size: int
+) -> Cover:
+    """Return what stays of a text that leaves a view.
+
+    Args:
+        text: the text.
+        lines: those of its lines that are shown now.
+        shares: how much of it may stay.
+        census: who else holds what.
+        how: the constants.
+        size: the characters that the shares are shares of.
+    """
+    shown = list(lines)
+    weights = _weights(text, shown, census, how)
+    kept, chars, held = _greedy(text, shown, weights, shares.lines * size, how.floor)
+    missing = [n for n in weights if weights[n] >= _NAME and n not in held and not census.listed[n]]
+    listed = _fitting(missing, census, shares.names * size)
+    return Cover(kept=tuple(sorted(kept)), listed=listed, chars=chars + _listed_chars(listed))
+
+
+def _weights(text: Text, lines: list[int], census: Census, how: Preset) -> dict[str, int]:
+    """What only this text holds: names, and rare plain words, which count little."""
+    found: dict[str, int] = {}
+    names, words, seen = census.names, census.words, census.seen
+    for line in lines:
+        for name in text.line_names[line]:
+            if names[name] <= 1:
+                found[name] = _PATH if "/" in name else _NAME
+        for word in text.line_words[line] if how.word_weight else ():
+            if words[word] <= 1 and seen[word] <= _RARE_WORD:
+                found.setdefault(word, round(_NAME * how.word_weight))
+    return found
+
+
+def _greedy(
+    text: Text, lines: list[int], weights: Mapping[str, int], budget: float, floor: float
+) -> tuple[list[int], int, set[str]]:
+    wanted = {n: (text.line_names[n] | text.line_words[n]) & weights.keys() for n in lines}
+    queue = [(-_rate(text, n, wanted[n], weights), n) for n in lines if wanted[n]]
+    heapify(queue)
+    kept: list[int] = []
+    held: set[str] = set()
+    used = 0
+    while queue:
+        rate, line = heappop(queue)
+        now = _rate(text, line, wanted[line] - held, weights)
+        # A line is worth less and less as others are kept, so a stale worth is looked at again.
+        if queue and -now > queue[0][0] and -now > rate:
+            if now > 0:
+                heappush(queue, (-now, line))
+            continue
+        if now * CHARS_PER_TOKEN < floor * _NAME or now <= 0:
+            break
+        cost = text.cost(line) + _LINE_OVERHEAD
+        if used + cost <= budget:
+            kept.append(line)
+            held |= wanted[line]
+            used += cost
+    return kept, used, held
+
+
+def _rate(text: Text, line: int, names: Iterable[str], weights: Mapping[str, int]) -> float:
+    return sum(weights[name] for name in names) / (text.cost(line) + _LINE_OVERHEAD)
+
+
+def _fitting(names: list[str], census: Census, budget: float) -> tuple[str, ...]:
+    """Return the names that fit: paths first, then those that stood in one message only, then short ones."""
+    chosen: list[str] = []
+    for name in sorted(names, key=lambda n: ("/" not in n, census.seen[n] > 1, len(n), n)):
+        budget -= len(name) + 2
+        if budget < 0:
+            break
+        chosen.append(name)
+    return tuple(chosen)
+
+
+def _listed_chars(names: tuple[str, ...]) -> int:
+    return sum(len(name) + 2 for name in names)

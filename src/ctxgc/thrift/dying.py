@@ -1,0 +1,94 @@
+"""Evidence of death: which results may leave before the next request, and by what right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ctxgc.thrift.census import Census
+from ctxgc.thrift.items import Item
+from ctxgc.thrift.kinds import Call
+from ctxgc.thrift.presets import Preset
+
+ELSEWHERE = 0.7
+_LOOK_AGAIN = 4
+_NEVER = -1_000
+
+WHY: Mapping[str, str] = {
+    "edited": "file edited since",
+    "elsewhere": "shown elsewhere",
+    "idle": "idle",
+    "view": "idle",
+    "shell_view": "seen",
+    "shell": "seen",
+    "search": "seen",
+    "paths": "seen",
+    "edit": "seen",
+    "other": "seen",
+}
+
+
+class Clues:
+    """When files were last named or edited, and when the work was last checked or steered."""
+
+    def __init__(self) -> None:
+        self._named: dict[str, int] = {}
+        self._edited: dict[str, int] = {}
+        self._checked = _NEVER
+        self._steered = _NEVER
+
+    def call(self, call: Call, request: int) -> None:
+        """Take in a tool call that the answer to a request made."""
+        self._named.update(dict.fromkeys(call.named, request))
+        self._edited.update(dict.fromkeys(call.edited, request))
+        if call.checks:
+            self._checked = request
+
+    def touch(self, path: str, request: int) -> None:
+        """A file was as good as named: a new result stands on an old view of it."""
+        self._named[path] = request
+
+    def user(self, request: int) -> None:
+        """Take in a message of the user."""
+        self._steered = request
+
+    def idle(self, item: Item, request: int) -> int:
+        """Return for how many requests nobody named a view's file, at most since it was first sent."""
+        named = self._named.get(item.call.path, _NEVER)
+        return min(request - item.born, request - named - 1)
+
+    def edited_since(self, item: Item) -> bool:
+        """Tell whether a view's file was edited after it was viewed."""
+        return self._edited.get(item.call.path, _NEVER) >= item.born
+
+    def bonus(self, item: Item, how: Preset) -> int:
+        """Return the idle requests that a check or a word of the user since is worth."""
+        last = max(self._named.get(item.call.path, _NEVER), item.born - 1)
+        checked = how.after_check if self._checked > last else 0
+        return checked + (how.after_user if self._steered > last else 0)
+
+
+def evidence(
+    item: Item, clues: Clues, census: Census, how: Preset, request: int
+) -> tuple[str | None, int]:
+    """Return why an item may leave (None while it may not) and for how long it was idle."""
+    if request - item.born < 1:
+        return None, 0
+    if item.kind != "view":
+        return item.kind, request - item.born
+    idle = clues.idle(item, request)
+    if clues.edited_since(item):
+        return ("edited" if idle >= 1 else None), 0
+    if _stands_elsewhere(item, census, request):
+        return "elsewhere", idle
+    counted = idle + (clues.bonus(item, how) if idle >= how.bonus_from else 0)
+    return ("idle" if counted >= how.hold else None), counted
+
+
+def _stands_elsewhere(item: Item, census: Census, request: int) -> bool:
+    """Tell whether most lines of a view stand in other messages too; looked at now and then."""
+    if item.same_at < 0 or request - item.same_at >= _LOOK_AGAIN:
+        item.same_at = request
+        keys = [item.text.keys[line] for line in item.shown if item.text.keys[line]]
+        others = sum(1 for key in keys if census.keys[key] > 1)
+        item.same_elsewhere = bool(keys) and others >= ELSEWHERE * len(keys)
+    return item.same_elsewhere

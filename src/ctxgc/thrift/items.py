@@ -1,0 +1,68 @@
+"""Items: the tool results of a view, with what thrift remembers about each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ctxgc.thrift.census import Holding, partly, whole
+from ctxgc.thrift.cover import Cover
+from ctxgc.thrift.kinds import Call, Kind
+from ctxgc.thrift.texts import Text
+
+
+class Item:
+    """One tool result.
+
+    `born` is the first request that carries it. `kept` is None while all of it is shown, else the
+    lines that are, beside `extra` characters of ours. `stubbed_at` is the request before which it
+    was made a stub, `why` by what right, and `tokens` what its message had before.
+    """
+
+    __slots__ = (
+        "born", "call", "chars", "extra", "kept", "kind", "listed", "message_id", "part", "plan",
+        "planned_at", "rent", "same_at", "same_elsewhere", "source", "stubbed_at", "text", "tokens",
+        "why", "why_planned",
+    )  # fmt: skip
+
+    def __init__(
+        self, message_id: str, part: int, text: Text, *, kind: Kind, call: Call, born: int
+    ) -> None:
+        self.message_id = message_id
+        self.part = part
+        self.source = source(message_id, part)
+        self.text = text
+        self.kind = kind
+        self.call = call
+        self.born = born
+        self.kept: tuple[int, ...] | None = None
+        self.listed: tuple[str, ...] = ()
+        self.chars = sum(map(text.cost, range(len(text.lines))))
+        self.extra = 0
+        self.stubbed_at: int | None = None
+        self.tokens = 0
+        self.why = ""
+        self.rent = 0.0
+        self.plan: Cover | None = None
+        self.planned_at = 0
+        self.why_planned = ""
+        self.same_at = -1
+        self.same_elsewhere = False
+
+    @property
+    def shown(self) -> Iterable[int]:
+        """The lines that are shown now."""
+        return range(len(self.text.lines)) if self.kept is None else self.kept
+
+    def show(self, kept: Iterable[int], listed: Iterable[str], extra: int) -> None:
+        """Show only some lines from now on, beside some bare names."""
+        self.kept, self.listed, self.extra = tuple(kept), tuple(listed), extra
+        self.chars = sum(map(self.text.cost, self.kept))
+
+    def holding(self) -> Holding:
+        """Return what the item holds now."""
+        return whole(self.text) if self.kept is None else partly(self.text, self.kept, self.listed)
+
+
+def source(message_id: str, part: int) -> str:
+    """Return a name for a part of a message."""
+    return f"{message_id}/{part}"

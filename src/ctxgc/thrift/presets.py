@@ -1,0 +1,81 @@
+"""Presets: how eager thrift is. The numbers are data, fitted by `ctxgc lab fit` (see docs/lab.md)."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+
+from ctxgc.errors import ConfigError
+
+COEFFICIENTS = "coefficients.json"
+
+
+class Shares(msgspec.Struct, frozen=True, array_like=True):
+    """How much of a result may stay as verbatim lines, and how much may be spent on bare names."""
+
+    lines: float
+    names: float
+
+
+class Preset(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All constants of thrift.
+
+    `hold` is how many idle requests a file view is kept that nothing speaks against;
+    `after_check` and `after_user` count a test run or a user's message since as that many idle
+    requests, once `bonus_from` real ones have passed. `patience` is how much of a deep re-write's
+    price the dead results must have cost already. `horizon` bounds the requests that are expected to
+    come. `guard` is how much dearer than never pruning a session may ever get.
+    """
+
+    hold: int
+    after_check: int
+    after_user: int
+    bonus_from: int
+    patience: float
+    horizon: int
+    guard: float
+    least_tokens: int
+    least_saving: float
+    word_weight: float
+    floor: float
+    company: float
+    copy_lines: int
+    copy_chars: int
+    copy_saving: float
+    again_after: int
+    again_saving: float
+    shares: dict[str, Shares]
+
+
+class Coefficients(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The file of constants, and where they come from."""
+
+    provenance: dict[str, str]
+    presets: dict[str, Preset]
+
+
+@cache
+def coefficients() -> Coefficients:
+    """Return the constants that ship with the package."""
+    return msgspec.json.decode(
+        files(__package__).joinpath(COEFFICIENTS).read_bytes(), type=Coefficients
+    )
+
+
+PRESETS = ("default", "lean", "careful")
+
+
+def preset(name: str) -> Preset:
+    """Return a preset by its name.
+
+    Raises:
+        ConfigError: there is no such preset.
+    """
+    known = coefficients().presets
+    if name not in known:
+        raise ConfigError(
+            f"there is no preset '{name}'", hint=f"known ones: {', '.join(known)}", field="preset"
+        )
+    return known[name]

@@ -1,0 +1,127 @@
+"""The reader: what thrift knows about each message, kept in step with what is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ctxgc.core.message import Message, Part
+from ctxgc.core.tombstone import is_tombstone
+from ctxgc.thrift.census import Census, Holding, whole
+from ctxgc.thrift.copies import Copies
+from ctxgc.thrift.dying import Clues
+from ctxgc.thrift.items import Item, source
+from ctxgc.thrift.kinds import Call, kind_of_result, read_call, strings_of
+from ctxgc.thrift.texts import Text
+
+_UNKNOWN = Call(kind="other")
+
+
+class Known:
+    """A message as it was read: what its parts hold, and the tool results among them."""
+
+    __slots__ = ("holdings", "items", "message")
+
+    def __init__(self, message: Message) -> None:
+        self.message = message
+        self.holdings: list[Holding] = []
+        self.items: list[Item] = []
+
+
+class Reader:
+    """Reads each message once; of a view that changed, what changed."""
+
+    def __init__(self) -> None:
+        self.census = Census()
+        self.clues = Clues()
+        self.copies = Copies()
+        self.known: dict[str, Known] = {}
+        self._calls: dict[str, tuple[str, Call]] = {}
+        self._names: dict[str, str] = {}
+        self._ever: set[str] = set()
+
+    def follow(self, view: Sequence[Message], request: int) -> list[Item]:
+        """Read what is new in the view before a request; return the tool results that came in."""
+        fresh: list[Item] = []
+        for message in view:
+            known = self.known.get(message.message_id)
+            if known is None or known.message is not message:
+                fresh += self._read(message, request)
+        if len(self.known) > len(view):
+            self._forget({message.message_id for message in view})
+        return fresh
+
+    def show(
+        self, item: Item, kept: Iterable[int], listed: Iterable[str] = (), extra: int = 0
+    ) -> None:
+        """Take note that only some lines of an item are shown from now on."""
+        known = self.known[item.message_id]
+        self.census.leave(known.holdings[item.part])
+        item.show(kept, listed, extra)
+        known.holdings[item.part] = item.holding()
+        self.census.enter(known.holdings[item.part], new=False)
+        self.copies.narrow(item.source, item.shown)
+
+    def settle(self, view: Sequence[Message]) -> None:
+        """Take the messages of a view for what is known about them."""
+        for message in view:
+            known = self.known.get(message.message_id)
+            if known is not None:
+                known.message = message
+
+    def items_of(self, message_id: str) -> list[Item]:
+        """Return the tool results of a message."""
+        return self.known[message_id].items
+
+    def describe(self, name: str, request: int) -> str:
+        """Return what to call a source of copies, which is as good as sent anew by that."""
+        for item in self.items_of(name.rpartition("/")[0]):
+            self.clues.touch(item.call.path, request - 1)
+            item.born = request
+        return self._names.get(name, "text")
+
+    def _read(self, message: Message, request: int) -> list[Item]:
+        old = self.known.pop(message.message_id, None)
+        if old is not None:
+            self._leave(old)
+        new = message.message_id not in self._ever
+        self._ever.add(message.message_id)
+        known = self.known[message.message_id] = Known(message)
+        for number, part in enumerate(message.parts):
+            self._read_part(known, number, part, request, new=new)
+        if message.role == "user" and new and not message.results():
+            self.clues.user(request - 1)
+        return known.items if new else []
+
+    def _read_part(self, known: Known, number: int, part: Part, request: int, *, new: bool) -> None:
+        text = Text(strings_of(part.text) if part.kind == "tool_call" else part.text)
+        name = source(known.message.message_id, number)
+        if part.kind == "tool_call":
+            self._note_call(part, request, new=new)
+            self._names[name] = f"{part.name} call"
+        elif part.kind == "tool_result" and not part.media_tokens and not is_tombstone(part.text):
+            tool, call = self._calls.get(part.call_id or "", ("", _UNKNOWN))
+            self._names[name] = f"{tool} result".lstrip()
+            kind = kind_of_result(call, text.lines)
+            born = request if new else request - 1
+            known.items.append(
+                Item(known.message.message_id, number, text, kind=kind, call=call, born=born)
+            )
+        known.holdings.append(whole(text))
+        self.census.enter(known.holdings[-1], new=new)
+        self.copies.note(name, text)
+
+    def _note_call(self, part: Part, request: int, *, new: bool) -> None:
+        call = read_call(part.name or "", part.text)
+        if part.call_id is not None:
+            self._calls[part.call_id] = (part.name or "", call)
+        if new:
+            self.clues.call(call, request - 1)
+
+    def _leave(self, known: Known) -> None:
+        for number, holding in enumerate(known.holdings):
+            self.census.leave(holding)
+            self.copies.forget(source(known.message.message_id, number))
+
+    def _forget(self, shown: set[str]) -> None:
+        for message_id in self.known.keys() - shown:
+            self._leave(self.known.pop(message_id))

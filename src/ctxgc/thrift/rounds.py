@@ -1,0 +1,167 @@
+"""A round: the decision, before one request, on results that were sent before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from ctxgc.economics import PriceSheet
+from ctxgc.thrift.cover import Cover, cover
+from ctxgc.thrift.cutting import Books, Offer, best_cut
+from ctxgc.thrift.dying import WHY, evidence
+from ctxgc.thrift.items import Item
+from ctxgc.thrift.presets import Preset
+from ctxgc.thrift.reader import Reader
+from ctxgc.thrift.stub import HEAD_CHARS, stub
+
+_PLAN_LIFE = 8
+
+Recall = Callable[[str, int], str]
+"""The exact call that recalls a part of a message; empty when there is no way."""
+
+
+class Edit(msgspec.Struct, frozen=True, kw_only=True):
+    """Another text for one part of a message, and why."""
+
+    message_id: str
+    part: int
+    text: str
+    why: str
+
+
+class Round:
+    """Weighs what every dead result saves against what re-writing all behind it costs."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        how: Preset,
+        sheet: PriceSheet,
+        *,
+        items: Sequence[tuple[int, Item]],
+        sizes: Sequence[int],
+        sent: int,
+        request: int,
+        books: Books,
+        recall: Recall,
+    ) -> None:
+        self._reader = reader
+        self._how = how
+        self._sheet = sheet
+        self._items = items
+        self._sizes = sizes
+        self._sent = sent
+        self._request = request
+        self._books = books
+        self._recall = recall
+        self._idle: dict[str, int] = {}
+
+    def edits(self) -> list[Edit]:
+        """Return the stubs to make, in the order of the view."""
+        offers = list(self._offers())
+        place = best_cut(
+            offers,
+            self._sizes,
+            self._sent,
+            books=self._books,
+            sheet=self._sheet,
+            how=self._how,
+            requests=self._request,
+        )
+        return [] if place is None else list(reversed(list(self._carry_out(place))))
+
+    def _offers(self) -> Iterator[Offer]:
+        for place, item in self._items:
+            why, idle = self._evidence(item, place)
+            self._idle[item.source] = idle
+            item.why = why or item.why if item.stubbed_at is None else item.why
+            if why is None or item.stubbed_at is not None:
+                continue
+            saving = self._saving(item, place, self._plan(item, why))
+            if saving > 0:
+                item.rent += self._sheet.read * saving
+                young = self._request - item.born == 1
+                yield Offer(place=place, saving=saving, rent=item.rent, young=young)
+
+    def _evidence(self, item: Item, place: int) -> tuple[str | None, int]:
+        if item.stubbed_at is not None or self._sizes[place] < self._how.least_tokens:
+            return None, 0
+        return evidence(item, self._reader.clues, self._reader.census, self._how, self._request)
+
+    def _plan(self, item: Item, why: str) -> Cover:
+        """Return what would stay of an item; looked at again now and then, since the view changes."""
+        old = self._request - item.planned_at >= _PLAN_LIFE or item.why_planned != why
+        if item.plan is None or old:
+            item.plan, item.planned_at, item.why_planned = (
+                self._cover(item, why),
+                self._request,
+                why,
+            )
+        return item.plan
+
+    def _cover(self, item: Item, why: str) -> Cover:
+        shares = self._how.shares[why]
+        size = item.chars if item.stubbed_at is None else item.text.size
+        return cover(
+            item.text, item.shown, shares, census=self._reader.census, how=self._how, size=size
+        )
+
+    def _saving(self, item: Item, place: int, plan: Cover) -> float:
+        """Return the tokens that a stub saves; nothing when it is hardly smaller."""
+        chars = item.chars + item.extra
+        saved = chars - plan.chars - HEAD_CHARS
+        if saved < self._how.least_saving * chars:
+            return 0.0
+        return saved * self._density(item, place)
+
+    def _density(self, item: Item, place: int) -> float:
+        """The tokens of a character of a message."""
+        chars = sum(part.chars + part.extra for part in self._reader.items_of(item.message_id))
+        return self._sizes[place] / max(1, chars)
+
+    def _carry_out(self, start: int) -> Iterator[Edit]:
+        """Make every stub from a place on, newest first: the newest copy of a name carries it."""
+        for place, item in reversed(self._items):
+            if place < start:
+                return
+            why = self._may_leave(item, place, start)
+            if why is None:
+                continue
+            plan = self._cover(item, why)
+            if self._is_smaller(item, place, plan):
+                yield self._make(item, place, plan, why)
+
+    def _may_leave(self, item: Item, place: int, start: int) -> str | None:
+        """Return by what right an item leaves now that all from a place on is written anew anyway."""
+        how = self._how
+        if item.stubbed_at is not None:
+            since = self._request - max(item.stubbed_at, item.born)
+            old = place > start and since >= how.again_after
+            return item.why if old else None
+        why, _ = self._evidence(item, place)
+        if why is not None:
+            return why
+        company = max(1.0, how.company * how.hold)
+        idle = self._idle.get(item.source, 0)
+        large = self._sizes[place] >= how.least_tokens
+        return "idle" if item.kind == "view" and large and idle >= company else None
+
+    def _is_smaller(self, item: Item, place: int, plan: Cover) -> bool:
+        if item.stubbed_at is None:
+            return self._saving(item, place, plan) > 0
+        return item.chars - plan.chars >= self._how.again_saving * (item.chars + item.extra)
+
+    def _make(self, item: Item, place: int, plan: Cover, why: str) -> Edit:
+        if item.stubbed_at is None:
+            item.tokens = self._sizes[place]
+        item.stubbed_at, item.why, item.plan = self._request, why, None
+        self._reader.show(item, plan.kept, plan.listed, extra=HEAD_CHARS + plan.listed_chars)
+        text = stub(
+            item.text,
+            plan,
+            tokens=item.tokens,
+            why=WHY[why],
+            recall=self._recall(item.message_id, item.part),
+        )
+        return Edit(message_id=item.message_id, part=item.part, text=text, why=WHY[why])

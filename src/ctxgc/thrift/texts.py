@@ -1,0 +1,75 @@
+"""A text as thrift reads it: once, line by line, with what each line holds."""
+
+from __future__ import annotations
+
+import re
+
+from ctxgc.core.evacuate import split_lines
+from ctxgc.core.identifiers import is_identifier, tokens
+
+LONG_LINE = 20
+LONG_WORD = 7
+_SHORTEST_NAME = 4
+_NUMBER = re.compile(r"\s*\d+(?:→|\t|:|\|)[ ]?")
+_LINE_NUMBERS = re.compile(r"(?::\d+)+\Z")
+_WORD = re.compile(r"[A-Za-z]{7,}")
+
+
+class Text:
+    """The lines of a text; for each one its names, its long plain words, and what it says.
+
+    `bare` is a line without the number that a viewer put in front of it and without outer blanks;
+    `key` is that again for lines long enough to be told apart, else an empty text.
+    """
+
+    __slots__ = (
+        "bare",
+        "ends",
+        "keys",
+        "line_names",
+        "line_words",
+        "lines",
+        "names",
+        "size",
+        "words",
+    )
+
+    def __init__(self, text: str) -> None:
+        self.lines: list[str] = []
+        self.ends: list[str] = []
+        for line in text.split("\n"):
+            pieces = split_lines(line)
+            self.lines += pieces
+            self.ends += [""] * (len(pieces) - 1) + ["\n"]
+        self.size = len(text)
+        self.bare = [bare_line(line) for line in self.lines]
+        self.keys = [bare if len(bare) >= LONG_LINE else "" for bare in self.bare]
+        self.line_names = [_names(line) for line in self.lines]
+        self.line_words = [frozenset(map(str.lower, _WORD.findall(line))) for line in self.lines]
+        self.names = frozenset[str]().union(*self.line_names)
+        self.words = frozenset[str]().union(*self.line_words)
+
+    def passage(self, first: int, last: int) -> str:
+        """Return lines `first` to `last` (not included) as they stand in the text."""
+        pieces = zip(self.lines[first:last], self.ends[first:last], strict=True)
+        return "".join(line + end for line, end in pieces)
+
+    def is_numbered(self, line: int) -> bool:
+        """Tell whether a viewer put a number in front of a line."""
+        return _NUMBER.match(self.lines[line]) is not None
+
+    def cost(self, line: int) -> int:
+        """Return the characters of a line with its end."""
+        return len(self.lines[line]) + 1
+
+
+def bare_line(line: str) -> str:
+    """Return a line without the number that a viewer put in front of it, and without outer blanks."""
+    found = _NUMBER.match(line)
+    return (line[found.end() :] if found else line).strip()
+
+
+def _names(line: str) -> frozenset[str]:
+    """Return the identifiers of a line; `file.go:12` is a place in a file, and the file is the name."""
+    found = (_LINE_NUMBERS.sub("", token) if ":" in token else token for token in tokens(line))
+    return frozenset(t for t in found if len(t) >= _SHORTEST_NAME and is_identifier(t))
