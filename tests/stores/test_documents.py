@@ -14,9 +14,8 @@ from ctxgc.stores.documents import MOST_NAME_BYTES, check_name, decode, encode
 
 _TEXT = st.text(st.characters(codec=None), max_size=8)
 _FLAT = st.one_of(_TEXT, st.integers(), st.booleans(), st.none())
-_DOCS = st.dictionaries(
-    _TEXT, st.one_of(_FLAT, st.lists(_FLAT, max_size=3), st.tuples(_FLAT), st.floats(allow_nan=False))
-)  # fmt: skip
+_FLAT_DOCS = st.dictionaries(_TEXT, st.one_of(_FLAT, st.lists(_FLAT, max_size=3), st.tuples(_FLAT)))
+_DOCS = st.dictionaries(_TEXT, st.one_of(_FLAT, st.floats(), st.lists(st.floats(), max_size=3)))
 
 
 def _is_utf8(text: str) -> bool:
@@ -34,6 +33,11 @@ def test_every_document_is_written_as_the_standard_library_writes_it(doc: dict[s
         expected = plain if _is_utf8(plain) else json.dumps(doc, separators=(",", ":"))
         assert encode(doc) == expected
         assert decode(encode(doc)) == json.loads(expected)
+
+
+@given(_FLAT_DOCS)
+def test_a_flat_document_is_written_like_any_other(doc: dict[str, Any]) -> None:
+    assert encode(doc, flat=True) == encode(doc)
 
 
 @pytest.mark.parametrize("char", ["a", "\u00e9", "\x00", "\U0001f600"])

@@ -44,7 +44,8 @@ class _Heap(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 def segment_to_dict(segment: ContextSegment) -> dict[str, Any]:
     """Return all fields of a segment as JSON values."""
-    return dict(msgspec.to_builtins(segment))
+    data: dict[str, Any] = msgspec.to_builtins(segment)
+    return data
 
 
 def segment_from_dict(data: Mapping[str, Any]) -> ContextSegment:

@@ -43,16 +43,23 @@ def _bonds(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:
         yield from ((first, call.message) for call in batch.calls)
         yield from ((first, result.message) for result in batch.answers.values())
     yield from ((index, result.message) for index, result in pairing.referenced)
+    # In OpenAI's chat an answer is one message, so that no thinking binds it to another.
+    if {message.format for message in messages} != {"openai"}:
+        yield from _thinking_bonds(messages)
+    yield from ((call.message, result.message) for call, result in server_pairs(messages).pairs)
+    yield from _program_calls(messages)
+
+
+def _thinking_bonds(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:
+    """Yield thinking with the rest of its answer, or with what follows it."""
     for first, last in answers(messages):
-        if first < last and is_thinking(messages[first]):
+        if is_thinking(messages[first]):
             yield from (
                 (first, index)
                 for index in range(first, last + 1)
                 if messages[index].role == "assistant"
             )
     yield from ((index, after) for index, after in followers(messages) if after is not None)
-    yield from ((call.message, result.message) for call, result in server_pairs(messages).pairs)
-    yield from _program_calls(messages)
 
 
 def _program_calls(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:

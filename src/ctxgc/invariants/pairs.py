@@ -75,7 +75,7 @@ def answers(messages: Sequence[Message]) -> list[tuple[int, int]]:
         if message.role == "system" and message.format == "anthropic":
             continue
         if message.role == "assistant":
-            if before is not None and _continues(before, message):
+            if message.format != "openai" and before is not None and _continues(before, message):
                 spans[-1] = (spans[-1][0], index)
             else:
                 spans.append((index, index))
@@ -84,7 +84,7 @@ def answers(messages: Sequence[Message]) -> list[tuple[int, int]]:
 
 
 def _continues(before: Message, message: Message) -> bool:
-    if before.role != "assistant" or message.format == "openai":
+    if before.role != "assistant":
         return False
     return message.format == "anthropic" or not is_thinking(message) or is_thinking(before)
 

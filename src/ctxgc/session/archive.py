@@ -95,7 +95,9 @@ class Archive:
 
 def segment_write(segment: ContextSegment, handle: str) -> Put:
     """Return the write of a segment with its handle."""
-    return Put("segments", segment.segment_id, {**segment_to_dict(segment), "handle": handle})
+    doc = segment_to_dict(segment)
+    doc["handle"] = handle
+    return Put("segments", segment.segment_id, doc, flat=True)
 
 
 def arrival_write(message: Message, place: float, **more: Any) -> Put:

@@ -17,11 +17,15 @@ COLLECTIONS: tuple[Collection, ...] = get_args(Collection)
 
 
 class Put(msgspec.Struct, frozen=True):
-    """Write a document, new or in place of the one that has its key."""
+    """Write a document, new or in place of the one that has its key.
+
+    A `flat` one is known to hold no floats and nothing that is not JSON, so that it is written faster.
+    """
 
     collection: Collection
     key: str
     doc: dict[str, Any]
+    flat: bool = False
 
 
 class Drop(msgspec.Struct, frozen=True):
