@@ -138,19 +138,19 @@ class ReplayedSession(Session):
 
 def default() -> Policy:
     """Return the default preset."""
-    return Ours(name="ctxgc", options={})
+    return Ours(name="ctxgc", options={"preset": "default"})
 
 
 def lean() -> Policy:
     """Return the preset that saves more."""
-    return Ours(name="ctxgc-lean", options={})
+    return Ours(name="ctxgc-lean", options={"preset": "lean"})
 
 
 def careful() -> Policy:
     """Return the preset that keeps more."""
-    return Ours(name="ctxgc-careful", options={})
+    return Ours(name="ctxgc-careful", options={"preset": "careful"})
 
 
 def calls() -> Policy:
     """Return the default preset with the agent's own calls trimmed."""
-    return Ours(name="ctxgc-calls", options={})
+    return Ours(name="ctxgc-calls", options={"preset": "default", "trim_calls": True})
