@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -355,3 +356,18 @@ def write_format(name: str, folder: Path, steps: list[Step]) -> Path:
         return write_lines(path, lines[name](steps))
     documents = {"chat": chat, "responses": responses, "anthropic": anthropic}
     return write_json(path, documents[name](steps))
+
+
+def place_sessions(home: Path) -> dict[str, str]:
+    """Put one session of each agent into a home, Codex's the newer one, and return the environment."""
+    steps = conversation(turns=3)
+    claude = home / "claude" / "projects" / "-home-ada-shop"
+    rollouts = home / "codex" / "sessions" / "2026" / "03" / "02"
+    for folder in (claude, rollouts):
+        folder.mkdir(parents=True)
+    first = write_lines(claude / f"{SESSION}.jsonl", claude_code(steps))
+    write_lines(claude / "agent-1.jsonl", claude_code(steps))
+    second = write_lines(rollouts / f"rollout-2026-03-02T09-00-00-{SESSION}.jsonl", codex(steps))
+    os.utime(first, (1_772_442_000, 1_772_442_000))
+    os.utime(second, (1_772_445_600, 1_772_445_600))
+    return {"CLAUDE_CONFIG_DIR": str(home / "claude"), "CODEX_HOME": str(home / "codex")}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from ctxgc.insight.limits import limit_for
@@ -10,25 +9,10 @@ from ctxgc.insight.local import find_sessions, peek, project_of
 from tests import transcripts_made as made
 
 STEPS = made.conversation(turns=3)
-ROLLOUT = "rollout-2026-03-02T09-00-00-" + made.SESSION
-
-
-def place_sessions(home: Path) -> dict[str, str]:
-    """Put one session of each agent into a home, Codex's the newer one, and return the environment."""
-    claude = home / "claude" / "projects" / "-home-ada-shop"
-    rollouts = home / "codex" / "sessions" / "2026" / "03" / "02"
-    for folder in (claude, rollouts):
-        folder.mkdir(parents=True)
-    first = made.write_lines(claude / f"{made.SESSION}.jsonl", made.claude_code(STEPS))
-    made.write_lines(claude / "agent-1.jsonl", made.claude_code(STEPS))
-    second = made.write_lines(rollouts / f"{ROLLOUT}.jsonl", made.codex(STEPS))
-    os.utime(first, (1_772_442_000, 1_772_442_000))
-    os.utime(second, (1_772_445_600, 1_772_445_600))
-    return {"CLAUDE_CONFIG_DIR": str(home / "claude"), "CODEX_HOME": str(home / "codex")}
 
 
 def test_sessions_are_found_newest_first_and_subagents_are_not(tmp_path: Path) -> None:
-    found = find_sessions(place_sessions(tmp_path))
+    found = find_sessions(made.place_sessions(tmp_path))
     assert [(each.agent, each.session_id) for each in found] == [
         ("codex", made.SESSION),
         ("claude-code", made.SESSION),
@@ -37,7 +21,7 @@ def test_sessions_are_found_newest_first_and_subagents_are_not(tmp_path: Path) -
 
 
 def test_a_glance_tells_project_model_tokens_and_zone(tmp_path: Path) -> None:
-    codex, claude = map(peek, find_sessions(place_sessions(tmp_path)))
+    codex, claude = map(peek, find_sessions(made.place_sessions(tmp_path)))
     assert (codex.project, codex.model, codex.context_limit) == (made.PROJECT, "gpt-5", 258_400)
     assert (claude.project, claude.model, claude.context_limit) == (
         made.PROJECT,
@@ -51,7 +35,7 @@ def test_a_glance_tells_project_model_tokens_and_zone(tmp_path: Path) -> None:
 
 
 def test_of_a_long_file_its_end_is_read_and_its_middle_is_not(tmp_path: Path) -> None:
-    env = place_sessions(tmp_path)
+    env = made.place_sessions(tmp_path)
     path = tmp_path / "claude" / "projects" / "-home-ada-shop" / f"{made.SESSION}.jsonl"
     lines = made.claude_code(made.conversation(turns=60, lines=400))
     made.write_lines(path, lines)

@@ -25,9 +25,9 @@ from ctxgc.insight.report import Row
 _Cells: TypeAlias = list[str | Cell]
 
 _TOP = 12
+_LONGEST = 160
 _NAMES = {"claude_code": "Claude Code", "codex": "Codex", "plain": "messages"}
 _TONES = {"superseded": "orange", "duplicate": "amber", "unreachable": "red", "verbose": "violet"}
-_ZONES = {"safe": "good", "warning": "warn", "danger": "bad", "critical": "bad"}
 
 
 def report_page(found: Insight) -> str:
@@ -91,9 +91,7 @@ def _fill(found: Insight) -> Html | None:
         y=Axis("% of the window"),
         marks={"warning": 70.0, "danger": 85.0, "critical": 95.0},
     )
-    rows: list[_Cells] = [
-        [Cell(zone, style=_ZONES[zone]), f"{n:,}"] for zone, n in found.zones.items()
-    ]
+    rows = [[zone, f"{n:,}"] for zone, n in found.zones.items()]
     return joined(
         [
             figure(
@@ -120,9 +118,9 @@ def _sources(found: Insight) -> Html | None:
 
 
 def _tools(found: Insight) -> Html | None:
-    rows: list[_Cells] = [
+    rows = [
         [_safe(row.name), f"{row.tokens:,}", f"{row.window_tokens:,}", f"{row.count:,}",
-         Cell(f"{row.failed:,}", style="warn" if row.failed else ""), f"{row.largest:,}"]
+         f"{row.failed:,}", f"{row.largest:,}"]
         for row in found.tools[:_TOP]
     ]  # fmt: skip
     head = ["tool", "tokens", "in the window now", "calls", "failed", "largest"]
@@ -170,8 +168,13 @@ def _garbage(found: Insight) -> Html | None:
         return None
     slices = [Slice(each.reason, each.tokens, _TONES[each.reason]) for each in garbage.reasons]
     slices.append(Slice("live", max(0, garbage.of_tokens - garbage.tokens), "green"))
-    rows = [
-        [_safe(each.name), each.how or each.reason, f"{each.tokens:,}", str(each.line)]
+    rows: list[_Cells] = [
+        [
+            Cell(_safe(each.name)[:_LONGEST], style="flow left"),
+            each.how or each.reason,
+            f"{each.tokens:,}",
+            str(each.line),
+        ]
         for each in garbage.largest
     ]
     windows = "the last window" if garbage.windows == 1 else f"{garbage.windows} windows"
