@@ -57,9 +57,8 @@ class Analysis:
         self.scorer = scorer
         self.context = context
         self._in_scope = in_scope(state.heap, scope)
-        loose = self._loose()
-        first = self._by_score([s for s in loose if s.superseded_by is not None])
-        then = self._by_score([s for s in loose if s.superseded_by is None])
+        stale, fresh = self._loose()
+        first, then = self._by_score(stale), self._by_score(fresh)
         self.garbage = [*first.segments, *then.segments]
         self.garbage_scores = [*first.scores, *then.scores]
 
@@ -112,12 +111,15 @@ class Analysis:
         """Tell whether a segment is reachable without being a root."""
         return self.is_live(segment) and segment.segment_id not in self.roots
 
-    def _loose(self) -> list[ContextSegment]:
-        """Return what no root reaches, in order of arrival."""
+    def _loose(self) -> tuple[list[ContextSegment], list[ContextSegment]]:
+        """Return what no root reaches in order of arrival, the superseded apart from the others."""
         # Asked a million times, a set answers in half the time of the dict with the ways.
         reached = frozenset(self.marks.came_from)
         loose = [s for s in self._in_scope if s.segment_id not in reached]
-        return loose if self.scope == "major" else [s for s in loose if s.generation == "young"]
+        if self.scope != "major":
+            loose = [s for s in loose if s.generation == "young"]
+        stale = [s for s in loose if s.superseded_by is not None]
+        return stale, [s for s in loose if s.superseded_by is None] if stale else loose
 
     @cached_property
     def _ranked_live(self) -> _Ranked:

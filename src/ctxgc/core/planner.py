@@ -26,8 +26,6 @@ class Planner:
         self._groups = self._heap.bonds.groups
         self._shrinker = Shrinker(self._heap, options)
         self._bonds: dict[str, tuple[str, ...]] = {}
-        self._partners: dict[str, PruningCandidate] = {}
-        """The garbage that was made with a partner of its bond and is still to have its own turn."""
 
     def plan(self, need: int | None) -> PruningPlan:
         """Return the plan that frees `need` tokens, or all garbage when no need is given."""
@@ -47,11 +45,10 @@ class Planner:
     def _choose(self, need: int | None) -> list[PruningCandidate]:
         if need is None:
             return list(self.garbage())
-        return choose(self.candidates(), self._find, need)
+        return choose(self._live(), self._find, need, whole=self._garbage_by_bond())
 
-    def candidates(self) -> Iterator[PruningCandidate]:
-        """Yield what may leave, first to go first; of a live bond only what leaves before the rest."""
-        yield from self.garbage()
+    def _live(self) -> Iterator[PruningCandidate]:
+        """Yield the reachable, first to go first; of a bond only what leaves before the rest."""
         # Nothing reachable is looked at before all garbage has been offered.
         self._shrinker.leaving.update(segment.segment_id for segment in self._analysis.garbage)
         done: set[str] = set()
@@ -62,34 +59,46 @@ class Planner:
 
     def garbage(self) -> Iterator[PruningCandidate]:
         """Yield what the roots do not reach, first to go first."""
-        partners = self._partners
+        partners: dict[str, PruningCandidate] = {}
         scored = zip(self._analysis.garbage, self._analysis.garbage_scores, strict=True)
         for segment, score in scored:
             if segment.segment_id not in partners:
-                self._make_garbage(segment, score)
+                made = self._make_garbage(segment, score)
+                partners.update((member.segment_id, member) for member in made)
             yield partners.pop(segment.segment_id)
 
-    def _make_garbage(self, segment: ContextSegment, score: float) -> None:
+    def _garbage_by_bond(self) -> Iterator[list[PruningCandidate]]:
+        """Yield what the roots do not reach, first to go first, each with its whole bond."""
+        bonds: set[str] = set()
+        scored = zip(self._analysis.garbage, self._analysis.garbage_scores, strict=True)
+        for segment, score in scored:
+            bond = bond_of(segment)
+            if bond is None or bond not in bonds:
+                if bond is not None:
+                    bonds.add(bond)
+                yield self._make_garbage(segment, score)
+
+    def _make_garbage(self, segment: ContextSegment, score: float) -> list[PruningCandidate]:
         """Make a candidate with all of its bond: who lives and dies with garbage is garbage."""
         whole, stale = self._members(segment), segment.superseded_by is not None
         bond = tuple([member.segment_id for member in whole])
         action: Action = "delete" if self._may_delete(whole) else "stash"
+        made = []
         for member in whole:
             # The scores of a bond are levelled, those of the superseded apart from the others.
             levelled = (member.superseded_by is not None) is stale
             worth = score if levelled else self._analysis.score(member.segment_id)
-            made = self._make(member, action, member.tokens or 0, worth, bond, live=False)
-            self._partners[member.segment_id] = made
+            made.append(self._make(member, action, member.tokens or 0, worth, bond, live=False))
+        return made
 
     def _find(self, segment_id: str) -> PruningCandidate | None:
-        known = self._partners.get(segment_id)
-        if known is not None or not self._analysis.may_leave(segment_id):
-            return known
+        if not self._analysis.may_leave(segment_id):
+            return None
         segment = self._heap.get(segment_id)
         if self._analysis.is_live(segment):
             return self._stash(segment)
-        self._make_garbage(segment, self._analysis.score(segment_id))
-        return self._partners[segment_id]
+        made = self._make_garbage(segment, self._analysis.score(segment_id))
+        return next(candidate for candidate in made if candidate.segment_id == segment_id)
 
     def _may_delete(self, bond: list[ContextSegment]) -> bool:
         policies = self._options.delete_policies

@@ -20,24 +20,37 @@ Find = Callable[[str], PruningCandidate | None]
 
 def order_of_leaving(candidates: Iterable[PruningCandidate]) -> list[PruningCandidate]:
     """Return candidates in the order in which they leave; equals keep their given order."""
-    # One stable sort per key, the least important first: three of them cost less than tuples as keys.
-    ordered = sorted(candidates, key=attrgetter("score"))
-    ordered.sort(key=attrgetter("superseded"), reverse=True)
-    ordered.sort(key=attrgetter("reachable"))
-    return ordered
+    stale: list[PruningCandidate] = []
+    fresh: list[PruningCandidate] = []
+    live: list[PruningCandidate] = []
+    for candidate in candidates:
+        (live if candidate.reachable else stale if candidate.superseded else fresh).append(
+            candidate
+        )
+    for shelf in (stale, fresh, live):
+        shelf.sort(key=attrgetter("score"))
+    live.sort(key=attrgetter("superseded"), reverse=True)
+    return [*stale, *fresh, *live]
 
 
-def choose(ordered: Iterable[PruningCandidate], find: Find, need: int) -> list[PruningCandidate]:
+def choose(
+    ordered: Iterable[PruningCandidate],
+    find: Find,
+    need: int,
+    *,
+    whole: Iterable[list[PruningCandidate]] = (),
+) -> list[PruningCandidate]:
     """Return the candidates that leave to free `need` tokens, or all that can when that is too much.
 
     Args:
         ordered: candidates in the order in which they may leave; read no further than needed.
         find: gives the candidate for a partner in a bond, None when that partner must stay.
         need: tokens to free.
+        whole: unreachable bonds, each with all of its members, that leave before all others.
     """
     chosen: dict[str, PruningCandidate] = {}
-    freed = 0
-    for candidate in ordered if need else ():
+    freed = _take_whole(chosen, whole, need)
+    for candidate in ordered if freed < need else ():
         if candidate.segment_id not in chosen:
             freed += _take(chosen, leaving_with(candidate, find))
         if freed >= need:
@@ -63,6 +76,20 @@ def leaving_with(candidate: PruningCandidate, find: Find) -> list[PruningCandida
     return whole
 
 
+def _take_whole(
+    chosen: dict[str, PruningCandidate], whole: Iterable[list[PruningCandidate]], need: int
+) -> int:
+    """Choose unreachable bonds until the need is met, and return what that frees."""
+    freed = 0
+    for bond in whole if need else ():
+        for candidate in bond:
+            chosen[candidate.segment_id] = candidate
+            freed += candidate.freed
+        if freed >= need:
+            break
+    return freed
+
+
 def _take(chosen: dict[str, PruningCandidate], leaving: list[PruningCandidate]) -> int:
     """Choose what leaves together and return what that frees beyond what was chosen of it before."""
     before = [chosen[c.segment_id].freed for c in leaving if c.segment_id in chosen]
@@ -85,6 +112,8 @@ def _give_back(chosen: list[PruningCandidate], surplus: int) -> list[PruningCand
 
     Garbage is given back only when nothing reachable has to leave.
     """
+    if surplus < 1:
+        return chosen
     units = [_unit(candidate) for candidate in chosen]
     sizes = _sizes(units, chosen)
     smallest = min([size for size in sizes.values() if size], default=0)
