@@ -181,7 +181,8 @@ class _Walk:
                 filed.append(views)
             else:
                 new = [view for view in views if view.segment_id not in reached]
-                self._share([v for v in new if share_a_card(held, cards(v.line_range))], origin)
+                if new:
+                    self._share([v for v in new if share_a_card(held, cards(v.line_range))], origin)
         if filed:
             self._open_cards(path, filed, held, origin)
         if held == WHOLE_FILE:
