@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from ctxgc.cli.lab_explain import explain
+from ctxgc.cli.lab_fit import fit
 from ctxgc.cli.lab_peers import peers
 from ctxgc.cli.lab_policies import policies
 from ctxgc.cli.lab_run import run
@@ -19,5 +20,5 @@ def lab() -> None:
     """
 
 
-for command in (run, explain, policies, peers):
+for command in (run, explain, fit, policies, peers):
     lab.add_command(command)

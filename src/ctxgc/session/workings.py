@@ -25,7 +25,7 @@ from ctxgc.strategies.host import Bindable, root_knobs
 from ctxgc.strategies.mark_sweep import MarkSweepStrategy
 from ctxgc.strategies.segmenting import Segmenter
 from ctxgc.strategies.turns import opens_turn
-from ctxgc.thrift import Thrift, preset
+from ctxgc.thrift import Thrift, custom, preset
 from ctxgc.tokens import CountingCache
 from ctxgc.wire import binds_thinking
 
@@ -104,7 +104,9 @@ class Workings:
             return None
         if self.books.budget.context_limit < ROOMY_WINDOW:
             return None
-        return Thrift(preset(plugin.thrift.preset), self.prices, self.books.tokens)
+        chosen = plugin.thrift
+        how = preset(chosen.preset) if chosen.constants is None else custom(chosen.constants)
+        return Thrift(how, self.prices, self.books.tokens)
 
     # -- how messages come in -----------------------------------------------------------------------
 

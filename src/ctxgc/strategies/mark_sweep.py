@@ -7,21 +7,21 @@ then reachable ones with the lowest keep_score; roots never.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 
 from msgspec.structs import replace
 
 from ctxgc.core.analysis import Analysis, analyze
 from ctxgc.core.options import EngineOptions
-from ctxgc.core.roots import RootKnobs
 from ctxgc.core.segment import ContextSegment
 from ctxgc.economics import requests_to_pay_back
 from ctxgc.strategies.builtin import BuiltinStrategy, StrategyOptions
+from ctxgc.strategies.digest import handles_in
 from ctxgc.strategies.host import root_knobs
-from ctxgc.strategies.stubs import LEVELS, Stubs
 from ctxgc.strategies.truncate import drop_turns
-from ctxgc.strategies.workbench import Workbench
+from ctxgc.strategies.window import NEWEST, Window
+from ctxgc.strategies.window_text import WindowTexts
+from ctxgc.strategies.workbench import OLD_NOTICE, Workbench
 
 
 class MarkSweepOptions(StrategyOptions, frozen=True, kw_only=True):
@@ -29,11 +29,12 @@ class MarkSweepOptions(StrategyOptions, frozen=True, kw_only=True):
 
     `preset` says how eagerly to collect for the price alone, while the window is far from full:
     `default`, `lean` (saves more), `careful` (keeps more) or `off`. `trim_calls` shortens the agent's
-    own edits and dead to-do lists too.
+    own edits and dead to-do lists too. `constants` takes the place of a preset's own.
     """
 
     preset: Literal["default", "lean", "careful", "off"] = "default"
     trim_calls: bool = False
+    constants: dict[str, Any] | None = None
 
 
 class MarkSweepStrategy(BuiltinStrategy):
@@ -42,53 +43,46 @@ class MarkSweepStrategy(BuiltinStrategy):
     name: ClassVar[str] = "gc_mark_sweep"
     options: ClassVar[type[StrategyOptions]] = MarkSweepOptions
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._texts = WindowTexts()
+
     @property
     def thrift(self) -> MarkSweepOptions:
         """How to collect for the price alone."""
         options = self._options
         return options if isinstance(options, MarkSweepOptions) else MarkSweepOptions()
 
+    def clear_notices(self, bench: Workbench) -> None:
+        """Take out earlier notices; a digest stays until there is a new one."""
+        others = [m.message_id for m in bench.old_notices() if not handles_in(m.text())]
+        bench.draft.remove_all(others, OLD_NOTICE)
+
     def shrink(self, bench: Workbench) -> None:
-        """Evacuate results, then bare their tombstones, then drop groups, while the target is unmet."""
-        for knobs in self._reaches(bench):
-            analysis = self._analyze(bench, knobs)
-            self._evacuate(bench, analysis)
+        """Let one cover decide which lines of the results stay, then drop groups while that is not enough."""
+        analysis = self._analyze(bench)
+        window = Window(bench, analysis, self._texts, digests=self._notifies(bench.config))
+        window.make_room()
+        if bench.is_forced or bench.above_hard_limit:
             self._drop_groups(bench, analysis)
-            if bench.excess <= 0 or not bench.above_hard_limit:
-                break
         if bench.excess_turns:
             drop_turns(bench, bench.turns, "turn_limit")
+        bench.digest = window.seal()
         self._price(bench)
 
-    def _reaches(self, bench: Workbench) -> Iterator[RootKnobs]:
-        """Yield how far the root rules reach: as configured, and less far while nothing else fits."""
-        knobs = root_knobs(bench.config)
-        yield knobs
-        for recent in (4, 2):
-            if knobs.recent_messages > recent:
-                yield replace(
-                    knobs,
-                    recent_messages=recent,
-                    recent_user_messages=min(knobs.recent_user_messages, 1),
-                    recent_files=0,
-                    unresolved_errors=1,
-                )
-
-    def _analyze(self, bench: Workbench, knobs: RootKnobs) -> Analysis:
-        config = bench.config
-        state = replace(self._host.gc_state(bench.history), knobs=knobs)
+    def _analyze(self, bench: Workbench) -> Analysis:
+        """Return what is reachable from the roots that hold even when room is needed."""
+        config, knobs = bench.config, root_knobs(bench.config)
+        narrow = replace(
+            knobs,
+            recent_messages=min(knobs.recent_messages, NEWEST),
+            recent_user_messages=min(knobs.recent_user_messages, 1),
+            recent_files=0,
+            unresolved_errors=1,
+        )
+        state = replace(self._host.gc_state(bench.history), knobs=narrow)
         options = EngineOptions(profile=config.score_profile, weights=dict(config.score_weights))
         return analyze(state, options)
-
-    def _evacuate(self, bench: Workbench, analysis: Analysis) -> None:
-        """Make results smaller: first to their live lines and names, in the end to bare tombstones."""
-        stubs = Stubs(bench, analysis)
-        results = [s for s in analysis.order if stubs.can_shrink(s)]
-        for level in LEVELS:
-            for segment in results:
-                if bench.excess <= 0:
-                    return
-                stubs.shrink(segment, level)
 
     def _drop_groups(self, bench: Workbench, analysis: Analysis) -> None:
         """Drop whole groups, least worth first; those of the recent turns only when nothing else helps."""

@@ -8,7 +8,7 @@ costs less than the tokens that every later request no longer reads.
 
 from ctxgc.thrift.collector import Request, Thrift
 from ctxgc.thrift.cutting import Books
-from ctxgc.thrift.presets import PRESETS, Preset, preset
+from ctxgc.thrift.presets import PRESETS, Preset, custom, preset
 from ctxgc.thrift.rounds import Edit
 
-__all__ = ["PRESETS", "Books", "Edit", "Preset", "Request", "Thrift", "preset"]
+__all__ = ["PRESETS", "Books", "Edit", "Preset", "Request", "Thrift", "custom", "preset"]

@@ -87,12 +87,13 @@ class Thrift:
             runs = self._reader.copies.find(item.text, self._how, item.source)
             large = self._tokens(message) >= self._how.least_tokens
             if runs and large and item.message_id not in request.untouchable:
-                yield self._without(item, runs, request.number)
+                yield self._without(item, runs, request)
 
-    def _without(self, item: Item, runs: list[Run], number: int) -> Edit:
+    def _without(self, item: Item, runs: list[Run], request: Request) -> Edit:
         gone = {line for run in runs for line in range(run.first, run.last)}
         kept = [n for n in range(len(item.text.lines)) if n not in gone]
         self._reader.show(item, kept)
-        names = {run.source: self._reader.describe(run.source, number) for run in runs}
-        text = without_copies(item.text, runs, names)
+        names = {run.source: self._reader.describe(run.source, request.number) for run in runs}
+        recall = request.recall(item.message_id, item.part)
+        text = without_copies(item.text, runs, names, recall)
         return Edit(message_id=item.message_id, part=item.part, text=text, why="already shown")

@@ -49,7 +49,7 @@ def cover(
     weights = _weights(text, shown, census, how)
     kept, chars, held = _greedy(text, shown, weights, shares.lines * size, how.floor)
     missing = [n for n in weights if weights[n] >= _NAME and n not in held and not census.listed[n]]
-    listed = _fitting(missing, census, shares.names * size)
+    listed = _fitting(missing, census, max(how.least_names, shares.names * size))
     return Cover(kept=tuple(sorted(kept)), listed=listed, chars=chars + _listed_chars(listed))
 
 

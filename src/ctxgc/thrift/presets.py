@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 import msgspec
 
@@ -38,6 +40,7 @@ class Preset(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     guard: float
     least_tokens: int
     least_saving: float
+    least_names: int
     word_weight: float
     floor: float
     company: float
@@ -67,6 +70,11 @@ def coefficients() -> Coefficients:
 PRESETS = ("default", "lean", "careful")
 
 
+def written(found: Coefficients) -> bytes:
+    """Return the file of constants as it is kept: readable, and the same for the same constants."""
+    return msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n"
+
+
 def preset(name: str) -> Preset:
     """Return a preset by its name.
 
@@ -79,3 +87,15 @@ def preset(name: str) -> Preset:
             f"there is no preset '{name}'", hint=f"known ones: {', '.join(known)}", field="preset"
         )
     return known[name]
+
+
+def custom(constants: Mapping[str, Any]) -> Preset:
+    """Return a preset with these constants.
+
+    Raises:
+        ConfigError: one is missing, unknown or wrong.
+    """
+    try:
+        return msgspec.convert(dict(constants), Preset)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"constants of gc_mark_sweep: {error}", field="constants") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ctxgc.core.tombstone import OPENING
 from ctxgc.thrift.copies import Run
@@ -31,21 +31,22 @@ def _with_gaps(text: Text, kept: Sequence[int]) -> Iterator[str]:
         last = line
 
 
-def without_copies(text: Text, runs: Sequence[Run], names: dict[str, str]) -> str:
+def without_copies(text: Text, runs: Sequence[Run], names: Mapping[str, str], recall: str) -> str:
     """Return a result in which runs of lines that stand above are replaced by a mark.
 
     Args:
         text: the result.
         runs: what need not be sent.
         names: what to call each source.
+        recall: the call that recalls the result as it was; the first mark carries it.
     """
+    call = f"; {recall}" if recall else ""
     passages: list[str] = []
     last = 0
     for run in runs:
         passages.append(text.passage(last, run.first))
-        passages.append(
-            f"[ctxgc = {run.last - run.first} lines of the {names[run.source]} above]\n"
-        )
-        last = run.last
+        lines = f"{run.last - run.first} lines of the {names[run.source]} above"
+        passages.append(f"[ctxgc = {lines}{call}]\n")
+        last, call = run.last, ""
     passages.append(text.passage(last, len(text.lines)))
     return "".join(passages).removesuffix("\n")
