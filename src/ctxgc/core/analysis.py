@@ -59,8 +59,9 @@ class Analysis:
         self._in_scope = in_scope(state.heap, scope)
         stale, fresh = self._loose()
         first, then = self._by_score(stale), self._by_score(fresh)
-        self.garbage = [*first.segments, *then.segments]
-        self.garbage_scores = [*first.scores, *then.scores]
+        # To copy a list is to fetch all that is in it.
+        self.garbage = first.segments + then.segments if first.segments else then.segments
+        self.garbage_scores = first.scores + then.scores if first.scores else then.scores
 
     @cached_property
     def live(self) -> list[ContextSegment]:

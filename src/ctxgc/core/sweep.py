@@ -55,7 +55,7 @@ def choose(
             freed += _take(chosen, leaving_with(candidate, find))
         if freed >= need:
             break
-    for candidate in tuple(chosen.values()):
+    for candidate in tuple(chosen.values()) if freed < need else ():
         if freed >= need:
             break
         if chosen[candidate.segment_id].action in IN_PLACE:
