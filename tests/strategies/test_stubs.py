@@ -1,9 +1,12 @@
-"""Stubs: what stays of a tool result, level by level."""
+"""Stubs: what stays of a tool result, and what can be read from it again."""
 
 from __future__ import annotations
 
 from ctxgc.config import GCConfig
+from ctxgc.core.segment import ContextSegment
 from ctxgc.core.tombstone import is_tombstone
+from ctxgc.strategies.host import LooseHost
+from ctxgc.strategies.stubs import kept_of, stub
 from tests.strategies.build import collect, size_of
 from tests.strategies.test_mark_sweep import output_of, with_results
 
@@ -11,14 +14,27 @@ NARROW = GCConfig(recent_messages=2, recent_user_messages=1, recent_files=0)
 NAMES = "\n".join(f"src/pool_{n}.py:{n} lease_counter_{n} = {n}{n}{n}{n}" for n in range(60))
 
 
-def test_a_tombstone_says_what_it_was_how_large_and_which_names_went() -> None:
-    history = with_results(("make lint", NAMES), ("make docs", "done " * 60))
-    new, _ = collect("gc_mark_sweep", history, target=size_of(history) - 300, config=NARROW)
-    text = output_of(new, "m2")
-    assert is_tombstone(text)
-    assert "output of make lint moved out" in text
-    assert "Names: " in text
-    assert size_of([m for m in new if m.message_id == "m2"]) < size_of(history[2:3]) * 0.7
+class HostWithHandles(LooseHost):
+    """Lends handles, as a session does."""
+
+    recall_call = 'context_recall(handle="{handle}")'
+
+    def handle(self, segment_id: str) -> str:
+        return f"h-{segment_id}"
+
+
+def test_a_stub_says_how_large_it_was_why_it_left_and_how_it_comes_back() -> None:
+    segment = ContextSegment(segment_id="s-7", text="a\nb", type="log", tokens=420)
+    text = stub(segment, "cold", HostWithHandles(), names=["a_b", "c_d"], kept="one\n[...]\ntwo")
+    assert text == (
+        '[ctxgc: 420 tokens, cold; context_recall(handle="h-s-7")]\nNames: a_b c_d\none\n[...]\ntwo'
+    )
+    assert kept_of(text) == "one\ntwo"
+
+
+def test_without_a_way_back_a_stub_names_none() -> None:
+    segment = ContextSegment(text="a", type="log", tokens=9)
+    assert stub(segment, "cold", LooseHost(), names=[], kept="") == "[ctxgc: 9 tokens, cold]"
 
 
 def test_names_go_before_messages_do() -> None:
@@ -32,7 +48,8 @@ def test_names_go_before_messages_do() -> None:
     assert result.shortfall == 0
 
 
-def test_a_small_result_is_not_worth_a_tombstone() -> None:
+def test_a_small_result_is_not_worth_a_stub() -> None:
     history = with_results(("ls", "a b c"), ("make", "row " * 300))
     new, _ = collect("gc_mark_sweep", history, target=size_of(history) - 200, config=NARROW)
     assert output_of(new, "m2") == "a b c"
+    assert is_tombstone(output_of(new, "m4"))

@@ -92,7 +92,7 @@ class GCConfig(
     ] = 40
     evacuate_keep_percent: Annotated[
         Annotated[float, Meta(ge=0, le=100)], says("Most of a result that stays as live lines.")
-    ] = 30.0
+    ] = 100.0
     tombstone_names_percent: Annotated[
         Annotated[float, Meta(ge=0, le=100)], says("Most of a result that its name list costs.")
     ] = 15.0

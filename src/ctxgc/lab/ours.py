@@ -14,6 +14,7 @@ from ctxgc.lab.policies import Kind, Player, Policy, Task
 from ctxgc.lab.texts import texts_of
 from ctxgc.session import Session
 from ctxgc.session.stash import RECALL_CALL
+from ctxgc.strategies.digest import handles_in
 
 PLUGIN = "gc_mark_sweep"
 _SECRET = b"the lab's replay"
@@ -47,6 +48,7 @@ class SessionPlayer:
         self._segments: list[list[str]] = []
         self._overflows = 0
         self._shown = ""
+        self._listed: frozenset[str] = frozenset()
         self._view: list[dict[str, Any]] = []
         self._session = ReplayedSession(
             context_limit=task.limit,
@@ -76,17 +78,20 @@ class SessionPlayer:
         return self._view
 
     def is_recallable(self, index: int) -> bool:
-        """Tell whether the view shows a handle of the message that still answers."""
-        self._shown = self._shown or "\n".join(t for m in self._view for t in texts_of(m))
-        return any(map(self._is_shown, self._segments[index]))
+        """Tell whether the view shows a handle that still answers and brings the message back."""
+        if not self._shown:
+            self._shown = "\n".join(t for m in self._view for t in texts_of(m))
+            self._listed = frozenset(handles_in(self._shown))
+        return any(map(self._is_shown, self._session.together(self._segments[index])))
 
     def _is_shown(self, segment_id: str) -> bool:
-        """Tell whether a handle stands in the view; a short one counts only in the call that takes it."""
+        """Tell whether a handle stands in the view: a short one in a digest or in the call that takes it."""
         handle = self._session.handle(segment_id)
-        call = RECALL_CALL.replace("{handle}", segment_id)
         if handle in self._shown and self._session.answers(handle):
             return True
-        return call in self._shown and self._session.answers(segment_id)
+        call = RECALL_CALL.replace("{handle}", segment_id)
+        shown = segment_id in self._listed or call in self._shown
+        return shown and self._session.answers(segment_id)
 
     def counts(self) -> dict[str, float]:
         """Return the collections, and the bills of the session's own ledger."""
@@ -118,6 +123,14 @@ class ReplayedSession(Session):
     def handle(self, segment_id: str) -> str:
         """Return the handle that recalls a segment."""
         return self._w.handle(segment_id)
+
+    def together(self, segment_ids: list[str]) -> list[str]:
+        """Return the segments that come back when one of these is recalled, these among them."""
+        view = self._w.view
+        messages = {str(self._w.heap.get(i).message_id) for i in segment_ids if i in self._w.heap}
+        left = [view.originals[m] for m in messages if m in view.originals]
+        ids = {i for gone in left for i in gone.together if i in view.originals}
+        return [*segment_ids, *(s for i in sorted(ids) for s in view.originals[i].segment_ids)]
 
     def answers(self, handle: str) -> bool:
         """Tell whether a handle recalls something."""

@@ -15,7 +15,7 @@ from ctxgc.core.message import Message
 from ctxgc.errors import ConfigError
 from ctxgc.strategies.base import Constraints, GCResult, GCTriggerReason
 from ctxgc.strategies.host import Host, LooseHost
-from ctxgc.strategies.workbench import Workbench
+from ctxgc.strategies.workbench import OLD_NOTICE, Workbench
 from ctxgc.wire import text_message
 
 DEFAULT_NOTICE = (
@@ -100,6 +100,7 @@ class BuiltinStrategy(ABC):
         )
         before = bench.draft.tokens
         if bench.is_due():
+            self.clear_notices(bench)
             self.shrink(bench)
             bench.forget_vain_work()
         return self._finish(bench, before)
@@ -108,9 +109,17 @@ class BuiltinStrategy(ABC):
     def shrink(self, bench: Workbench) -> None:
         """Take messages out of the draft, or make them smaller, until the target is met."""
 
+    def clear_notices(self, bench: Workbench) -> None:
+        """Take out the notices of earlier collections."""
+        bench.draft.remove_all([m.message_id for m in bench.old_notices()], OLD_NOTICE)
+
     def _preserved(self, config: GCConfig) -> int:
         own = self._options.preserve_recent_turns
         return config.preserve_recent_turns if own is None else own
+
+    def _notifies(self, config: GCConfig) -> bool:
+        own = self._options.notify_on_gc
+        return config.notify_on_gc if own is None else own
 
     def _finish(self, bench: Workbench, before: int) -> tuple[list[Message], GCResult]:
         draft = bench.draft
@@ -125,7 +134,7 @@ class BuiltinStrategy(ABC):
             details=bench.details,
             removal_list=items,
         )
-        if bench.left():
+        if bench.left() or bench.digest:
             self._notify(bench, result)
         result.tokens_after = draft.tokens
         result.shortfall = max(0, draft.tokens - bench.target) if bench.is_due_by_size else 0
@@ -145,12 +154,12 @@ class BuiltinStrategy(ABC):
         )
         if template is None and self._host.recall_call:
             text = f"{text[:-1]}; context_search(query) finds them again]"
-        wanted = self._options.notify_on_gc
-        if not (bench.config.notify_on_gc if wanted is None else wanted):
+        if not self._notifies(bench.config):
             return
         result.notification = text
-        notice = text_message("user", text, bench.format, bench.notice_id(), "gc_notice")
+        said = f"{text}\n{bench.digest}" if bench.digest else text
+        notice = text_message("user", said, bench.format, bench.notice_id(), "gc_notice")
         cost, room = self._host.message_tokens(notice), bench.target - bench.draft.tokens
-        if cost < result.tokens_freed and not 0 <= room < cost:
+        if cost < result.tokens_freed and (bench.digest or not 0 <= room < cost):
             first = bench.draft.removed()[0].message_id
             bench.draft.insert(notice, before=bench.place_near(first))

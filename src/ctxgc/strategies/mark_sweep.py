@@ -63,11 +63,12 @@ class MarkSweepStrategy(BuiltinStrategy):
         analysis = self._analyze(bench)
         window = Window(bench, analysis, self._texts, digests=self._notifies(bench.config))
         window.make_room()
-        if bench.is_forced or bench.above_hard_limit:
-            self._drop_groups(bench, analysis)
+        bench.digest_tokens = window.digest_tokens
+        while (bench.is_forced or bench.above_hard_limit) and self._drop_groups(bench, analysis):
+            bench.digest_tokens = window.digest_tokens
         if bench.excess_turns:
             drop_turns(bench, bench.turns, "turn_limit")
-        bench.digest = window.seal()
+        bench.digest = window.close()
         self._price(bench)
 
     def _analyze(self, bench: Workbench) -> Analysis:
@@ -84,23 +85,28 @@ class MarkSweepStrategy(BuiltinStrategy):
         options = EngineOptions(profile=config.score_profile, weights=dict(config.score_weights))
         return analyze(state, options)
 
-    def _drop_groups(self, bench: Workbench, analysis: Analysis) -> None:
-        """Drop whole groups, least worth first; those of the recent turns only when nothing else helps."""
+    def _drop_groups(self, bench: Workbench, analysis: Analysis) -> bool:
+        """Drop whole groups, least worth first, those of the recent turns last; tell whether any left."""
         if bench.excess <= 0:
-            return
+            return False
         ranked = sorted(
             (_worth(bench, analysis, group), group)
             for group in bench.groups
             if not _has_root(bench, analysis, group)
+            and bench.draft.get(bench.ids(group)[0]) is not None
+            and bench.history[group[0]].origin != "gc_notice"
         )
+        dropped = False
         for spare_recent in (True, False):
             for (reachable, _, _), group in ranked:
                 ids = bench.ids(group)
                 if bench.excess <= 0:
-                    return
+                    return dropped
                 if spare_recent and any(message_id in bench.protected for message_id in ids):
                     continue
                 bench.draft.remove_all(ids, "low_score" if reachable else "unreachable")
+                dropped = True
+        return dropped
 
     def _price(self, bench: Workbench) -> None:
         """Say what the collection wins, what it re-writes, and when it has paid for itself."""

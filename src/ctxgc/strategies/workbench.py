@@ -24,7 +24,8 @@ OLD_NOTICE = "old_notice"
 class Workbench:
     """One collection: the draft, its target, its turns and groups, and what must stay.
 
-    Notices of earlier collections are taken out first: there is never more than one.
+    Notices of earlier collections are taken out first: there is never more than one. `digest` is what
+    the notice of this one adds: handles and lines of what left.
     """
 
     def __init__(
@@ -46,6 +47,8 @@ class Workbench:
         self.host = host
         self.preserve = preserve
         self.details: dict[str, Any] = {}
+        self.digest = ""
+        self.digest_tokens = 0
         self.draft = self._fresh_draft()
         self.target: int = usage.get("target_tokens", self._target_of(config))
         self.is_due_by_size = self.draft.tokens > self.target
@@ -62,7 +65,7 @@ class Workbench:
         Once a message left, the note about it needs its room too.
         """
         room = NOTICE_ROOM if self.draft.has_removed else 0
-        return self.draft.tokens - self.target + min(room, self.target // 10)
+        return self.draft.tokens + self.digest_tokens - self.target + min(room, self.target // 10)
 
     @property
     def excess_turns(self) -> int:
@@ -77,6 +80,11 @@ class Workbench:
             return True
         limit = self.usage.get("context_limit", 0)
         return bool(self.draft.tokens > limit * self.config.hard_limit_percent / 100)
+
+    @property
+    def is_forced(self) -> bool:
+        """Whether somebody asked for this very target."""
+        return self.reason in (GCTriggerReason.MANUAL, GCTriggerReason.CONTEXT_LIMIT)
 
     @property
     def under_pressure(self) -> bool:
@@ -113,6 +121,7 @@ class Workbench:
         """What a strategy of turns keeps: the roots, recent and pinned turns, earlier summaries."""
         keep = self.untouchable.copy()
         protect_turns(keep, self.history, self.turns, self.preserve, self.config)
+        keep.hold((message.message_id for message in self.old_notices()), "notice")
         if not self.under_pressure:
             ours = (m.message_id for m in self.history if m.origin == "gc_summary")
             keep.hold(ours, "summary")
@@ -123,12 +132,17 @@ class Workbench:
         """Tell whether there is anything to do at all."""
         if not self.history:
             return False
-        due = self.is_due_by_size or (
+        return self.is_due_by_size or (
             self.reason is GCTriggerReason.TURN_LIMIT and self.excess_turns > 0
         )
-        if due:
-            self._drop_old_notices()
-        return due
+
+    def old_notices(self) -> list[Message]:
+        """Return the notices of earlier collections, but those that may not be touched."""
+        return [
+            m
+            for m in self.history
+            if m.origin == "gc_notice" and m.message_id not in self.untouchable
+        ]
 
     def ids(self, places: range | tuple[int, ...]) -> list[str]:
         """Return the ids of the messages at these places."""
@@ -176,11 +190,6 @@ class Workbench:
         if tokens is None:
             tokens = sum(map(self.host.message_tokens, self.history))
         return Draft(self.history, tokens, self.host.message_tokens)
-
-    def _drop_old_notices(self) -> None:
-        for message in self.history:
-            if message.origin == "gc_notice" and message.message_id not in self.untouchable:
-                self.draft.remove(message.message_id, OLD_NOTICE)
 
     def _target_of(self, config: GCConfig) -> int:
         limit = self.usage.get("context_limit") or (self.budget.context_limit if self.budget else 0)

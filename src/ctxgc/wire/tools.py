@@ -62,6 +62,22 @@ def understand(name: str, arguments: str) -> ToolUse:
     return ToolUse(access="run", command=f"{name} {_canonical(given)}")
 
 
+def strings_of(arguments: str) -> str:
+    """Return all values of JSON arguments, one after the other, as the model means them."""
+    try:
+        waiting = [json.loads(arguments)]
+    except (ValueError, RecursionError):
+        return arguments
+    found: list[str] = []
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict | list):
+            waiting.extend(reversed(list(value.values() if isinstance(value, dict) else value)))
+        elif value is not None:
+            found.append(str(value))
+    return "\n".join(found)
+
+
 def _shell(command: str) -> ToolUse:
     if _SHELL_VIEW.match(command) and not re.search(r"[|;<>`$]|&&.*&&", command):
         path = _last_word(command)

@@ -1,0 +1,42 @@
+"""What stands in a line of text: names, long plain words, and the line itself, told apart from others."""
+
+from __future__ import annotations
+
+import re
+
+from ctxgc.core.evacuate import split_lines
+from ctxgc.core.identifiers import is_identifier, tokens
+
+LONG_LINE = 20
+_NUMBER = re.compile(r"\s*\d+(?:→|\t|:|\|)[ ]?")
+_LONG_WORD = re.compile(r"[A-Za-z]{7,}")
+
+
+def pieces_of(text: str) -> tuple[list[str], list[str]]:
+    """Return a text in pieces, and what follows each: a newline, or nothing inside a very long line."""
+    pieces: list[str] = []
+    ends: list[str] = []
+    for line in text.split("\n"):
+        found = split_lines(line)
+        pieces += found
+        ends += [""] * (len(found) - 1) + ["\n"]
+    return pieces, ends
+
+
+def bare_line(line: str) -> str:
+    """Return a line without the number that a viewer put in front of it, and without outer blanks."""
+    found = _NUMBER.match(line)
+    return (line[found.end() :] if found else line).strip()
+
+
+def names_in(line: str) -> set[str]:
+    """Return the identifiers of a line; of `src/a.py:12` the path alone."""
+    found = tokens(line)
+    if ":" in line:
+        found = [piece for token in found for piece in token.split(":")]
+    return set(filter(is_identifier, found))
+
+
+def words_in(line: str) -> set[str]:
+    """Return the plain words of seven letters or more, in lower case."""
+    return set(map(str.lower, _LONG_WORD.findall(line)))

@@ -1,0 +1,96 @@
+"""The digest: one note in place of the messages that left, with a handle and the live lines of each.
+
+    [ctxgc: 14 older messages were moved out of the context, ...]
+    [ctxgc: s-4 s-9]
+    [ctxgc: s-12] parse_header MAX_LEASES
+    def parse_header(data: bytes) -> Header:
+
+A handle brings the whole group back that left with it. Handles of which nothing stays share a line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from ctxgc.core.evacuate import GAP
+from ctxgc.core.tombstone import OPENING
+from ctxgc.strategies.window_cover import Passage
+from ctxgc.strategies.window_text import WindowText
+
+_MARK = re.compile(re.escape(OPENING) + r" (s-\d+(?: s-\d+)*)\](?: .*)?")
+_FORM = re.compile(r"s-\d+")
+
+
+class Entry:
+    """A group that left: the handle that brings it back, and what stays of it."""
+
+    __slots__ = ("handle", "passage")
+
+    def __init__(self, handle: str, text: WindowText | None = None) -> None:
+        self.handle = handle
+        self.passage = Passage(WindowText("") if text is None else text)
+
+    def keep_all(self) -> None:
+        """Keep every line."""
+        self.passage.kept = [n for n, piece in enumerate(self.passage.text.pieces) if piece]
+
+
+def is_handle(text: str) -> bool:
+    """Tell whether a digest can name this."""
+    return _FORM.fullmatch(text) is not None
+
+
+def read_digest(text: str) -> list[Entry]:
+    """Return the entries of a digest; a text that is none has none."""
+    entries: list[Entry] = []
+    for handles, lines in _sections(text):
+        entries += [Entry(handle) for handle in handles[:-1]]
+        entries.append(Entry(handles[-1], WindowText("\n".join(lines)) if lines else None))
+    return entries
+
+
+def handles_in(text: str) -> list[str]:
+    """Return the handles that a digest names."""
+    return [handle for handles, _ in _sections(text) for handle in handles]
+
+
+def digest_of(text: str) -> str:
+    """Return the digest in a notice, without what is said above it."""
+    lines = text.split("\n")
+    first = next((n for n, line in enumerate(lines) if _MARK.fullmatch(line)), len(lines))
+    return "\n".join(lines[first:])
+
+
+def write_digest(entries: Iterable[Entry]) -> str:
+    """Return the text of a digest."""
+    lines: list[str] = []
+    bare: list[str] = []
+    for entry in entries:
+        bare.append(entry.handle)
+        kept, names = entry.passage.excerpt(), " ".join(entry.passage.names)
+        if kept or names:
+            lines += _written(bare, names, kept)
+            bare = []
+    return "\n".join([*lines, *(_written(bare, "", "") if bare else ())])
+
+
+def _written(handles: list[str], names: str, kept: str) -> Iterator[str]:
+    yield f"{OPENING} {' '.join(handles)}]{f' {names}' if names else ''}"
+    if kept:
+        yield kept
+
+
+def _sections(text: str) -> Iterator[tuple[list[str], list[str]]]:
+    handles: list[str] = []
+    lines: list[str] = []
+    for line in text.split("\n"):
+        mark = _MARK.fullmatch(line)
+        if mark is not None:
+            if handles:
+                yield handles, lines
+            handles, lines = mark[1].split(), []
+        elif line != GAP:
+            lines.append(line)
+    if handles:
+        yield handles, lines

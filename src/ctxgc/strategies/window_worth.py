@@ -1,0 +1,75 @@
+"""Worth: how likely it is that something in a view is needed again, told from the view alone."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+from ctxgc.strategies.window_text import LINE, WORD
+
+# Fitted on recorded runs; the lab's page has the ablations.
+USED_BY_AGENT = 5.0
+WORD_WORTH = 0.6
+RARE_WORD = 3
+AGENT_LINE = 5.0
+VIEW_LINE = 3.0
+OTHER_LINE = 0.2
+HEX_WORTH = 0.6
+SLOW = 0.5
+FAST = 0.8
+
+_HEX = re.compile(r"[0-9a-f]{8,}|[0-9A-F]{8,}")
+_UNIT = 1_000_000
+"""Worth is a whole number, so that sums do not depend on the order of a set."""
+
+
+class Worth:
+    """Counts who holds what, message by message, and weighs it.
+
+    Names count by how often they were seen and whether the agent used them, lines by who said them;
+    everything counts less the longer ago it was seen.
+    """
+
+    def __init__(self) -> None:
+        self._holders: Counter[str] = Counter()
+        self._last: dict[str, int] = {}
+        self._used: set[str] = set()
+        self._lines: dict[str, float] = {}
+        self._known: dict[str, int] = {}
+        self._messages = 0
+
+    def see(self, things: Iterable[str], *, by_agent: bool = False) -> None:
+        """Take note of what the next message holds."""
+        found = set(things)
+        self._holders.update(found)
+        self._last.update(dict.fromkeys(found, self._messages))
+        if by_agent:
+            self._used |= found
+        self._messages += 1
+
+    def rate_lines(self, things: Iterable[str], worth: float) -> None:
+        """Take note of what the lines among some things are worth; the highest counts."""
+        known = self._lines
+        for thing in things:
+            if thing.startswith(LINE) and known.get(thing, 0.0) < worth:
+                known[thing] = worth
+
+    def of(self, thing: str) -> int:
+        """Return the worth of something in the view."""
+        known = self._known.get(thing)
+        if known is None:
+            known = self._known[thing] = round(_UNIT * self._weigh(thing))
+        return known
+
+    def _weigh(self, thing: str) -> float:
+        age = self._messages - self._last[thing]
+        holders = self._holders[thing]
+        if thing.startswith(WORD):
+            return float(WORD_WORTH / age**SLOW) if holders <= RARE_WORD else 0.0
+        if thing.startswith(LINE):
+            worth = self._lines.get(thing, OTHER_LINE)
+            return float(worth * holders**0.5 / age ** (SLOW if worth == AGENT_LINE else FAST))
+        worth = HEX_WORTH if _HEX.fullmatch(thing) else 1.0
+        worth *= 1 + USED_BY_AGENT if thing in self._used else 1
+        return float(worth * holders**0.5 / age**SLOW)
