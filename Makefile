@@ -21,7 +21,7 @@ endif
 JOBS ?= auto
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
-BENCHES := bench.engine bench.session bench.stores bench.mcp bench.hooks bench.cli
+BENCHES := bench.engine bench.session bench.stores bench.mcp bench.hooks bench.cli bench.lab
 
 help:
 	@echo 'make demo    watch a session fill up and a collection run'

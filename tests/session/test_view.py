@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from ctxgc.session.view import View
 from ctxgc.wire import parse
 
-CALL: dict[str, Any] = {
-    "role": "assistant",
-    "content": None,
-    "tool_calls": [
-        {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
-    ],
-}
+_CALLED = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+CALL: dict[str, Any] = {"role": "assistant", "content": None, "tool_calls": [_CALLED]}
 RESULT = {"role": "tool", "tool_call_id": "c1", "content": "text"}
 HISTORY: tuple[dict[str, Any], ...] = (
     {"role": "user", "content": "read it"}, CALL, RESULT, {"role": "assistant", "content": "done"},
@@ -42,3 +40,23 @@ def test_what_leaves_with_its_whole_group_is_known_to_have_left_together() -> No
         "m0": ("m0",), "m1": ("m1", "m2"), "m2": ("m1", "m2"),
     }  # fmt: skip
     assert _view().left_together({"m2"}) == {}
+
+
+@given(st.lists(st.integers(0, 5), unique=True), st.integers(0, 5), st.booleans())
+def test_another_history_waits_for_the_same_results_however_it_came_to_be_shown(
+    chosen: list[int], edited: int, more: bool
+) -> None:
+    """A view that follows only what changed is judged by one that reads everything."""
+    later = {"role": "assistant", "content": None, "tool_calls": [{**_CALLED, "id": "c2"}]}
+    all_ = [parse(m, "openai", f"m{n}") for n, m in enumerate((*HISTORY, later))]
+    view, fresh = View(), View()
+    for message in all_[: 5 if more else 4]:
+        view.take(message)
+    shown = [all_[n] for n in sorted(chosen) if n < 5]
+    shown = [
+        parse(m.data, "openai", m.message_id) if n == edited else m for n, m in enumerate(shown)
+    ]
+    places = {message.message_id: float(n) for n, message in enumerate(all_)}
+    for each in (view, fresh):
+        each.show(shown, places)
+    assert (view.waiting, view._tail_from) == (fresh.waiting, fresh._tail_from)

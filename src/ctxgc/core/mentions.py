@@ -133,7 +133,7 @@ class Mentions:
         if not self._leaving:
             return
         leaving, self._leaving = self._leaving, {}
-        if sum(map(len, leaving.values())) < len(self._holders):
+        if sum(map(len, leaving.values())) < _CHARS_PER_NAME * len(self._holders):
             names: Iterable[str] = dict.fromkeys(
                 [name for i, text in leaving.items() for name in self._names_of(i, text)]
             )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ctxgc.core.message import Message, Part
+from ctxgc.core.unchanged import unchanged
 from ctxgc.invariants.blocks import block_of
 from ctxgc.invariants.violation import Invariant, Violation
 
@@ -72,7 +73,8 @@ def bound_thinking(before: Sequence[Message], after: Sequence[Message]) -> list[
 
 def first_difference(before: Sequence[Message], after: Sequence[Message]) -> int:
     """Return the index of the first message that is not the same in both histories."""
-    for index, (old, new) in enumerate(zip(before, after, strict=False)):
+    start = unchanged(before, after)
+    for index, (old, new) in enumerate(zip(before[start:], after[start:], strict=False), start):
         if old is not new and old.data != new.data:
             return index
     return min(len(before), len(after))

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ctxgc.config import mask_text
-from ctxgc.core.generations import age, in_scope
+from ctxgc.core.generations import Scope, age, in_scope
 from ctxgc.core.message import Message
 from ctxgc.core.plan import checked_target
 from ctxgc.session.events import EventKind
@@ -80,9 +80,12 @@ def impose(
     who: str,
     *,
     reason: GCTriggerReason = GCTriggerReason.CONTEXT_LIMIT,
+    scope: Scope = "major",
     details: dict[str, Any] | None = None,
 ) -> GCResult:
     """Show a smaller view that no plugin proposed, recorded like a collection: it can be undone.
+
+    What was in its scope and stays grows older by it.
 
     Raises:
         StoreError: what would leave could not be made durable; nothing has changed.
@@ -101,7 +104,7 @@ def impose(
         removal_list=items,
     )
     described = result.to_dict()
-    _apply(w, Outcome(history=new, change=change, result=result), described)
+    _apply(w, Outcome(history=new, change=change, result=result), described, scope)
     w.results.append(result)
     _tell(w, success=True, described=described)
     return result
@@ -158,7 +161,9 @@ def _must_stay(w: Workings) -> frozenset[str]:
     return frozenset((*system, *requests[:1], *requests[-1:], *w.kept_messages()))
 
 
-def _apply(w: Workings, outcome: Outcome, described: dict[str, Any]) -> None:
+def _apply(
+    w: Workings, outcome: Outcome, described: dict[str, Any], scope: Scope = "major"
+) -> None:
     """Make a proposal durable, then real."""
     change = outcome.change
     record = Applied(
@@ -182,7 +187,7 @@ def _apply(w: Workings, outcome: Outcome, described: dict[str, Any]) -> None:
     )
     w.applied.append(record)
     w.collections += 1
-    age(w.heap, in_scope(w.heap, "major"), w.config.promote_after)
+    age(w.heap, in_scope(w.heap, scope), w.config.promote_after)
 
 
 def _key(w: Workings) -> str:

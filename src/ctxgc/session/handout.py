@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import is_
 from typing import Any
 
 from ctxgc.core.message import Message
+from ctxgc.core.unchanged import unchanged
 from ctxgc.wire import render
 
 
@@ -24,7 +24,7 @@ class Handout:
 
     def render(self, messages: Sequence[Message]) -> list[dict[str, Any]]:
         """Return the provider's messages, equal to what came in."""
-        same = self._unchanged(messages)
+        same = unchanged(self._messages, messages)
         # The interpreter compares whole lists ten times faster than we compare their items.
         if not _equal(self._copies[:same], self._datas[:same]):
             self._renew(same)
@@ -32,13 +32,6 @@ class Handout:
         self._datas = [message.data for message in messages]
         self._copies[same:] = render(messages[same:])
         return list(self._copies)
-
-    def _unchanged(self, messages: Sequence[Message]) -> int:
-        """Return how many messages from the beginning are those of the last time."""
-        if all(map(is_, self._messages, messages)):
-            return min(len(self._messages), len(messages))
-        pairs = zip(self._messages, messages, strict=False)
-        return next(n for n, (before, now) in enumerate(pairs) if before is not now)
 
     def _renew(self, count: int) -> None:
         """Copy those of the first messages anew that were changed outside."""

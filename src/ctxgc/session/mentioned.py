@@ -42,10 +42,11 @@ class Mentioned:
         w = self._w
         fresh = {known.message_id for known in w.view.arrivals[self._read :]}
         self._read = len(w.view.arrivals)
-        if not w.config.auto_recall or not fresh:
+        asking = self._asking(fresh) if w.config.auto_recall and fresh else []
+        if not asking:
             return None
         self._follow_stash()
-        names = self._missing([m for m in w.view.messages if m.message_id in fresh])
+        names = self._missing(asking)
         text = self._lines(names, int(w.books.budget.context_limit * MOST_SHARE))
         if not text:
             return None
@@ -55,6 +56,17 @@ class Mentioned:
         swap(w, [*w.view.messages, self.last], change, created_by="auto_recall")
         w.events.emit("recalled", names=names, automatic=True)
         return self.last
+
+    def _asking(self, fresh: set[str]) -> list[Message]:
+        """Return the new messages whose names bring lines back; they stand at the end of the view."""
+        found: list[Message] = []
+        for message in reversed(self._w.view.messages):
+            if not fresh:
+                break
+            if message.message_id in fresh and self._may_ask(message):
+                found.append(message)
+            fresh.discard(message.message_id)
+        return found[::-1]
 
     def _follow_stash(self) -> None:
         """Index what was stashed since the last time, and forget what came back or was deleted."""
@@ -69,7 +81,7 @@ class Mentioned:
         found: dict[str, None] = {}
         for message in fresh:
             own = set(self._w.segment_ids(message.message_id))
-            for part in message.parts if self._may_ask(message) else ():
+            for part in message.parts:
                 if part.kind in ("text", "tool_result") and not is_tombstone(part.text):
                     names = (n for n in identifiers(part.text) if self._only_stashed(n, own))
                     found.update(dict.fromkeys(names))

@@ -41,4 +41,6 @@ def calibrate(w: Workings, input_tokens: int) -> bool:
     if not w.counter.calibrate(w.books.budget.total_tokens(), input_tokens):
         return False
     w.books.recount(w.view.messages)
+    if w.thrift is not None:
+        w.thrift.recount()
     return True

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from ctxgc.core.message import Message
 from ctxgc.core.secrets import mask_secrets
+from ctxgc.core.unchanged import unchanged
 from ctxgc.economics import requests_to_pay_back
 from ctxgc.errors import MessageError
 from ctxgc.invariants.verbatim import first_difference
@@ -48,8 +49,9 @@ def _spare(w: Workings, thrift: Thrift) -> GCResult | None:
     result = None
     if cut:
         result = impose(
-            w, new, w.plugin.name, reason=GCTriggerReason.PRE_MESSAGE, details=_details(w, new, cut)
-        )
+            w, new, w.plugin.name, reason=GCTriggerReason.PRE_MESSAGE, scope="minor",
+            details=_details(w, new, cut),
+        )  # fmt: skip
     elif arrivals:
         swap(w, new, compare(w.view.messages, new))
         w.events.emit("deduplicated", message_ids=[edit.message_id for edit in arrivals])
@@ -60,7 +62,7 @@ def _spare(w: Workings, thrift: Thrift) -> GCResult | None:
 def _request(w: Workings) -> Request:
     return Request(
         view=w.view.messages,
-        sent=_shared(w.sent_view, w.view.messages),
+        sent=unchanged(w.sent_view, w.view.messages),
         number=w.savings.savings.requests + 1,
         books=Books(
             bill=w.savings.savings.bill,
@@ -82,18 +84,26 @@ def _recall_call(w: Workings, message_id: str, part: int) -> str:
     return w.recall_call.replace("{handle}", original)
 
 
-def _edited(w: Workings, view: Sequence[Message], edits: Iterable[Edit]) -> list[Message]:
-    changed: dict[str, Message] = {}
-    known = {edit.message_id for edit in edits}
-    originals = {m.message_id: m for m in view if m.message_id in known}
+def _edited(w: Workings, view: Sequence[Message], edits: Sequence[Edit]) -> list[Message]:
+    """Return the view with edits; only what stands behind the first of them is looked at."""
+    by_message: dict[str, list[Edit]] = {}
     for edit in edits:
-        before = changed.get(edit.message_id, originals[edit.message_id])
-        text = mask_secrets(edit.text) if w.config.secrets == "mask" else edit.text
-        try:
-            changed[edit.message_id] = replace_text(before, edit.part, text, keep_media=False)
-        except MessageError:
-            continue
-    return [changed.get(message.message_id, message) for message in view]
+        by_message.setdefault(edit.message_id, []).append(edit)
+    new = list(view)
+    for place in range(len(new) - 1, -1, -1):
+        if not by_message:
+            break
+        for edit in by_message.pop(new[place].message_id, ()):
+            new[place] = _with_text(w, new[place], edit)
+    return new
+
+
+def _with_text(w: Workings, message: Message, edit: Edit) -> Message:
+    text = mask_secrets(edit.text) if w.config.secrets == "mask" else edit.text
+    try:
+        return replace_text(message, edit.part, text, keep_media=False)
+    except MessageError:
+        return message
 
 
 def _details(w: Workings, new: Sequence[Message], cut: Sequence[Edit]) -> dict[str, object]:
@@ -108,8 +118,3 @@ def _details(w: Workings, new: Sequence[Message], cut: Sequence[Edit]) -> dict[s
         "requests_to_pay_back": requests_to_pay_back(won, after, w.prices),
         "why": {edit.message_id: edit.why for edit in cut},
     }
-
-
-def _shared(before: Sequence[Message], now: Sequence[Message]) -> int:
-    pairs = zip(before, now, strict=False)
-    return next((n for n, (a, b) in enumerate(pairs) if a is not b), min(len(before), len(now)))

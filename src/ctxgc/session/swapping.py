@@ -13,6 +13,7 @@ from msgspec.structs import force_setattr
 
 from ctxgc.core.message import Message
 from ctxgc.core.segment import ContextSegment, Tier
+from ctxgc.core.unchanged import unchanged
 from ctxgc.session.archive import arrival_write, form_writes, segment_write
 from ctxgc.session.moves import Move, moves_of
 from ctxgc.session.saving import note_changes
@@ -47,18 +48,20 @@ def swap(
     moves = list(moves_of(w, change, forget))
     if created_by is not None:
         w.books.makers.update((move.message_id, created_by) for move in moves if move.fresh)
-    places = w.view.places_for(new)
+    places = w.view.places_for(new) if change.added else {}
     _commit(w, moves, places, more)
-    first = _first_change(w.view.messages, new)
-    w.sent_before = min(w.sent_before, sum(map(w.books.tokens, w.view.messages[:first])))
+    first = unchanged(w.view.messages, new)
+    behind = sum(map(w.books.tokens, w.view.messages[first:]))
+    w.sent_before = min(w.sent_before, w.books.message_total - behind)
     final = {move.message_id: move.after for move in moves}
     # All that leaves leaves first: the heap takes many out at once faster than one by one.
     for move in moves:
         _let_go(w, move)
     for move in moves:
         _carry_out(w, move)
-    w.view.show([final.get(m.message_id) or m for m in new], places)
-    w.turns_in_view = sum(map(opens_turn, w.view.messages))
+    rest = [final.get(m.message_id) or m for m in new[first:]]
+    w.view.show([*new[:first], *rest], places)
+    w.turns_in_view += sum(_turns(move.after) - _turns(move.before) for move in moves)
     w.watch()
 
 
@@ -142,7 +145,5 @@ def _at(segment: ContextSegment, tier: Tier) -> ContextSegment:
     return twin
 
 
-def _first_change(old: Sequence[Message], new: Sequence[Message]) -> int:
-    """The place of the first message that is no longer what was sent before."""
-    pairs = zip(old, new, strict=False)
-    return next((n for n, (a, b) in enumerate(pairs) if a is not b), min(len(old), len(new)))
+def _turns(message: Message | None) -> int:
+    return 0 if message is None else opens_turn(message)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 import msgspec
 
 from ctxgc.core.message import Message
+from ctxgc.core.unchanged import unchanged
 from ctxgc.invariants import check
 from ctxgc.invariants.verbatim import changed_thinking
 from ctxgc.strategies.base import GCResult
@@ -29,6 +30,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 def compare(old: Sequence[Message], new: Sequence[Message]) -> Change:
     """Return what left, what was edited (same id, other content) and what came in."""
+    start = unchanged(old, new)
+    old, new = old[start:], new[start:]
     before = {message.message_id: message for message in old}
     after = {message.message_id: message for message in new}
     return Change(

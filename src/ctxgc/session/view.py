@@ -13,6 +13,7 @@ from hashlib import blake2b
 import msgspec
 
 from ctxgc.core.message import Format, Message
+from ctxgc.core.unchanged import unchanged
 from ctxgc.errors import MessageError
 from ctxgc.invariants import check, groups
 from ctxgc.wire import message_bytes
@@ -101,11 +102,13 @@ class View:
     def show(self, messages: Iterable[Message], places: Mapping[str, float] | None = None) -> None:
         """Show other messages from now on; new ones among them need their places."""
         self._places.update(places or {})
-        self.messages = list(messages)
-        self._waiting, self._tail_from = {}, 0
+        before, self.messages = self.messages, list(messages)
         self._grouped = ([], [])
-        for place, message in enumerate(self.messages):
-            self._follow_calls(message, place)
+        followed = len(before)
+        if not _calls_alike(before, self.messages):
+            self._waiting, self._tail_from, followed = {}, 0, 0
+        for place in range(followed, len(self.messages)):
+            self._follow_calls(self.messages[place], place)
 
     def groups_of(self, messages: list[Message]) -> list[tuple[int, ...]]:
         """Return the groups of a history, oldest first; a collection asks for the same ones twice."""
@@ -179,6 +182,17 @@ class View:
             self._waiting.get(call, [""]).pop()
             if not self._waiting.get(call):
                 self._waiting.pop(call, None)
+
+
+def _calls_alike(before: Sequence[Message], now: Sequence[Message]) -> bool:
+    """Tell whether a history begins with the calls and results of another one, in the same places."""
+    if len(now) < len(before):
+        return False
+    start = unchanged(before, now)
+    return all(
+        (old.message_id, old.calls(), old.results()) == (new.message_id, new.calls(), new.results())
+        for old, new in zip(before[start:], now[start:], strict=False)
+    )
 
 
 def wrong_format(known: Format, other: Format) -> MessageError:

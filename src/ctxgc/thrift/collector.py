@@ -14,6 +14,7 @@ from ctxgc.thrift.items import Item
 from ctxgc.thrift.presets import Preset
 from ctxgc.thrift.reader import Reader
 from ctxgc.thrift.rounds import Edit, Recall, Round
+from ctxgc.thrift.sizes import Sizes
 from ctxgc.thrift.stub import without_copies
 
 
@@ -40,6 +41,7 @@ class Thrift:
         self._how = how
         self._sheet = sheet
         self._tokens = tokens
+        self._sizes = Sizes(tokens)
         self._reader = Reader()
 
     def spare_copies(self, request: Request) -> list[Edit]:
@@ -53,29 +55,28 @@ class Thrift:
     def cut(self, request: Request) -> list[Edit]:
         """Return stubs for results that were sent before and are dead by now; none when waiting is better."""
         self._reader.follow(request.view, request.number)
-        sizes = [self._tokens(message) for message in request.view]
-        places = {m.message_id: n for n, m in enumerate(request.view[: request.sent])}
-        open_ = [
-            (place, item)
-            for message_id, place in places.items()
-            if message_id not in request.untouchable
-            for item in self._reader.known[message_id].items
-        ]
+        self._sizes.follow(request.view)
         return Round(
             self._reader,
             self._how,
             self._sheet,
-            items=open_,
-            sizes=sizes,
+            sizes=self._sizes,
+            view=request.view,
             sent=request.sent,
             request=request.number,
             books=request.books,
+            untouchable=request.untouchable,
             recall=request.recall,
         ).edits()
 
     def settle(self, view: Sequence[Message]) -> None:
         """Take the messages of the view for those that the last decision asked for."""
         self._reader.settle(view)
+
+    def recount(self) -> None:
+        """Messages have other sizes than before."""
+        self._sizes.forget()
+        self._reader.reopen()
 
     def reset(self) -> None:
         """Forget everything; the view is read again before the next request."""
@@ -94,6 +95,10 @@ class Thrift:
         kept = [n for n in range(len(item.text.lines)) if n not in gone]
         self._reader.show(item, kept)
         names = {run.source: self._reader.describe(run.source, request.number) for run in runs}
-        recall = request.recall(item.message_id, item.part)
+        recall = request.recall(item.message_id, item.part) if self._loses(item) else ""
         text = without_copies(item.text, runs, names, recall)
         return Edit(message_id=item.message_id, part=item.part, text=text, why="already shown")
+
+    def _loses(self, item: Item) -> bool:
+        """Tell whether names of an item stand nowhere now: line numbers may differ from the source's."""
+        return not self._reader.census.names.keys() >= item.text.names

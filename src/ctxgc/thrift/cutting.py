@@ -8,6 +8,7 @@ import msgspec
 
 from ctxgc.economics import PriceSheet
 from ctxgc.thrift.presets import Preset
+from ctxgc.thrift.sizes import Sizes
 
 LEAST_REQUESTS = 2
 
@@ -38,7 +39,7 @@ class Books(msgspec.Struct, frozen=True, kw_only=True):
 
 def best_cut(
     offers: Sequence[Offer],
-    sizes: Sequence[int],
+    sizes: Sizes,
     sent: int,
     *,
     books: Books,
@@ -59,20 +60,17 @@ def best_cut(
     """
     expected = min(how.horizon, max(LEAST_REQUESTS, requests))
     extra = 0.0 if books.is_cold else sheet.write - sheet.read
-    fresh = sum(sizes[sent:])
-    total = sum(sizes[:sent])
-    behind, place = 0, sent
+    fresh = sizes.between(sent, len(sizes))
     won = rent = 0.0
     tail: tuple[float, float] | None = None
     best: tuple[float, int] | None = None
     for offer in reversed(offers):
-        behind += sum(sizes[offer.place : place])
-        place = min(place, offer.place)
+        behind = sizes.between(offer.place, sent)
         won += offer.saving
         rent += offer.rent
         rewritten = max(0.0, behind - won)
         gain = expected * sheet.read * won - extra * rewritten
-        cost = _cost(books, sheet, total - behind, rewritten + fresh)
+        cost = _cost(books, sheet, sizes.between(0, offer.place), rewritten + fresh)
         if gain <= 0 or cost > (1 + how.guard) * books.unpruned_bill:
             continue
         if offer.young:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ctxgc.core.message import Message, Part
 from ctxgc.core.tombstone import is_tombstone
+from ctxgc.core.unchanged import unchanged
 from ctxgc.thrift.census import Census, Holding, whole
 from ctxgc.thrift.copies import Copies
 from ctxgc.thrift.dying import Clues
@@ -17,12 +18,13 @@ _UNKNOWN = Call(kind="other")
 
 
 class Known:
-    """A message as it was read: what its parts hold, and the tool results among them."""
+    """A message as it was read: its place, what its parts hold, and the tool results among them."""
 
-    __slots__ = ("holdings", "items", "message")
+    __slots__ = ("holdings", "items", "message", "place")
 
     def __init__(self, message: Message) -> None:
         self.message = message
+        self.place = 0
         self.holdings: list[Holding] = []
         self.items: list[Item] = []
 
@@ -35,6 +37,9 @@ class Reader:
         self.clues = Clues()
         self.copies = Copies()
         self.known: dict[str, Known] = {}
+        self.open: dict[str, Item] = {}
+        """The results that are no stubs yet."""
+        self._view: list[Message] = []
         self._calls: dict[str, tuple[str, Call]] = {}
         self._names: dict[str, str] = {}
         self._ever: set[str] = set()
@@ -42,12 +47,15 @@ class Reader:
     def follow(self, view: Sequence[Message], request: int) -> list[Item]:
         """Read what is new in the view before a request; return the tool results that came in."""
         fresh: list[Item] = []
-        for message in view:
+        start = unchanged(self._view, view)
+        for place, message in enumerate(view[start:], start):
             known = self.known.get(message.message_id)
             if known is None or known.message is not message:
                 fresh += self._read(message, request)
+            self.known[message.message_id].place = place
         if len(self.known) > len(view):
             self._forget({message.message_id for message in view})
+        self._view = list(view)
         return fresh
 
     def show(
@@ -63,10 +71,21 @@ class Reader:
 
     def settle(self, view: Sequence[Message]) -> None:
         """Take the messages of a view for what is known about them."""
-        for message in view:
+        start = unchanged(self._view, view)
+        for message in view[start:]:
             known = self.known.get(message.message_id)
             if known is not None:
                 known.message = message
+        self._view[start:] = view[start:]
+
+    def reopen(self) -> None:
+        """Look again at the results that were too small to be stubs."""
+        items = (item for known in self.known.values() for item in known.items)
+        self.open = {item.source: item for item in items if item.stubbed_at is None}
+
+    def place(self, item: Item) -> int:
+        """Return where the message of an item stands in the view."""
+        return self.known[item.message_id].place
 
     def items_of(self, message_id: str) -> list[Item]:
         """Return the tool results of a message."""
@@ -103,9 +122,9 @@ class Reader:
             self._names[name] = f"{tool} result".lstrip()
             kind = kind_of_result(call, text.lines)
             born = request if new else request - 1
-            known.items.append(
-                Item(known.message.message_id, number, text, kind=kind, call=call, born=born)
-            )
+            item = Item(known.message.message_id, number, text, kind=kind, call=call, born=born)
+            known.items.append(item)
+            self.open[item.source] = item
         known.holdings.append(whole(text))
         self.census.enter(known.holdings[-1], new=new)
         self.copies.note(name, text)
@@ -120,7 +139,9 @@ class Reader:
     def _leave(self, known: Known) -> None:
         for number, holding in enumerate(known.holdings):
             self.census.leave(holding)
-            self.copies.forget(source(known.message.message_id, number))
+            name = source(known.message.message_id, number)
+            self.copies.forget(name)
+            self.open.pop(name, None)
 
     def _forget(self, shown: set[str]) -> None:
         for message_id in self.known.keys() - shown:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import msgspec
 
+from ctxgc.core.message import Message
 from ctxgc.economics import PriceSheet
 from ctxgc.thrift.cover import Cover, cover
 from ctxgc.thrift.cutting import Books, Offer, best_cut
@@ -13,6 +14,7 @@ from ctxgc.thrift.dying import WHY, evidence
 from ctxgc.thrift.items import Item
 from ctxgc.thrift.presets import Preset
 from ctxgc.thrift.reader import Reader
+from ctxgc.thrift.sizes import Sizes
 from ctxgc.thrift.stub import HEAD_CHARS, stub
 
 _PLAN_LIFE = 8
@@ -39,21 +41,23 @@ class Round:
         how: Preset,
         sheet: PriceSheet,
         *,
-        items: Sequence[tuple[int, Item]],
-        sizes: Sequence[int],
+        sizes: Sizes,
+        view: Sequence[Message],
         sent: int,
         request: int,
         books: Books,
+        untouchable: Collection[str],
         recall: Recall,
     ) -> None:
         self._reader = reader
         self._how = how
         self._sheet = sheet
-        self._items = items
         self._sizes = sizes
+        self._view = view
         self._sent = sent
         self._request = request
         self._books = books
+        self._untouchable = untouchable
         self._recall = recall
         self._idle: dict[str, int] = {}
 
@@ -71,12 +75,29 @@ class Round:
         )
         return [] if place is None else list(reversed(list(self._carry_out(place))))
 
+    def _open(self) -> list[tuple[int, Item]]:
+        """Return the results that may be made stubs, in the order of the view, with their places."""
+        reader = self._reader
+        found = [(reader.place(item), item) for item in reader.open.values()]
+        for place, item in found:
+            if self._sizes[place] < self._how.least_tokens:
+                del reader.open[item.source]
+        return sorted(
+            (
+                (place, item)
+                for place, item in found
+                if place < self._sent
+                and item.source in reader.open
+                and item.message_id not in self._untouchable
+            ),
+            key=lambda each: (each[0], each[1].part),
+        )
+
     def _offers(self) -> Iterator[Offer]:
-        for place, item in self._items:
+        for place, item in self._open():
             why, idle = self._evidence(item, place)
             self._idle[item.source] = idle
-            item.why = why or item.why if item.stubbed_at is None else item.why
-            if why is None or item.stubbed_at is not None:
+            if why is None:
                 continue
             saving = self._saving(item, place, self._plan(item, why))
             if saving > 0:
@@ -122,15 +143,17 @@ class Round:
 
     def _carry_out(self, start: int) -> Iterator[Edit]:
         """Make every stub from a place on, newest first: the newest copy of a name carries it."""
-        for place, item in reversed(self._items):
-            if place < start:
-                return
-            why = self._may_leave(item, place, start)
-            if why is None:
-                continue
-            plan = self._cover(item, why)
-            if self._is_smaller(item, place, plan):
-                yield self._make(item, place, plan, why)
+        for place in range(self._sent - 1, start - 1, -1):
+            message_id = self._view[place].message_id
+            for item in reversed(self._reader.items_of(message_id)):
+                why = (
+                    None if message_id in self._untouchable else self._may_leave(item, place, start)
+                )
+                if why is None:
+                    continue
+                plan = self._cover(item, why)
+                if self._is_smaller(item, place, plan):
+                    yield self._make(item, place, plan, why)
 
     def _may_leave(self, item: Item, place: int, start: int) -> str | None:
         """Return by what right an item leaves now that all from a place on is written anew anyway."""
@@ -156,6 +179,7 @@ class Round:
         if item.stubbed_at is None:
             item.tokens = self._sizes[place]
         item.stubbed_at, item.why, item.plan = self._request, why, None
+        self._reader.open.pop(item.source, None)
         self._reader.show(item, plan.kept, plan.listed, extra=HEAD_CHARS + plan.listed_chars)
         text = stub(
             item.text,

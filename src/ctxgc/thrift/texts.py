@@ -44,7 +44,8 @@ class Text:
         self.size = len(text)
         self.bare = [bare_line(line) for line in self.lines]
         self.keys = [bare if len(bare) >= LONG_LINE else "" for bare in self.bare]
-        self.line_names = [_names(line) for line in self.lines]
+        names = _Names()
+        self.line_names = [names.of(line) for line in self.lines]
         self.line_words = [frozenset(map(str.lower, _WORD.findall(line))) for line in self.lines]
         self.names = frozenset[str]().union(*self.line_names)
         self.words = frozenset[str]().union(*self.line_words)
@@ -69,7 +70,15 @@ def bare_line(line: str) -> str:
     return (line[found.end() :] if found else line).strip()
 
 
-def _names(line: str) -> frozenset[str]:
-    """Return the identifiers of a line; `file.go:12` is a place in a file, and the file is the name."""
-    found = (_LINE_NUMBERS.sub("", token) if ":" in token else token for token in tokens(line))
-    return frozenset(t for t in found if len(t) >= _SHORTEST_NAME and is_identifier(t))
+class _Names(dict[str, str]):
+    """The name that each token is, empty when it is none; a text says most of its tokens often."""
+
+    def __missing__(self, token: str) -> str:
+        """Look at a token: `file.go:12` is a place in a file, and the file is the name."""
+        name = _LINE_NUMBERS.sub("", token) if ":" in token else token
+        self[token] = name if len(name) >= _SHORTEST_NAME and is_identifier(name) else ""
+        return self[token]
+
+    def of(self, line: str) -> frozenset[str]:
+        """Return the names of a line."""
+        return frozenset(filter(None, map(self.__getitem__, tokens(line))))

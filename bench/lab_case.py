@@ -1,0 +1,141 @@
+"""What the default policy takes for its decisions, on the lab's own corpus chained to one long session.
+
+Times are seconds of this process on the processor, without Python's own collector; the store is the one
+that forgets. A request is what an agent does between two answers: append what came in, ask for the view.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count
+from statistics import median
+from time import process_time
+from typing import Any
+from unittest.mock import patch
+
+import msgspec
+
+from ctxgc import Session
+from ctxgc.lab.corpus import demo_runs
+from ctxgc.lab.corpus.recording import PLANS, Plan, record
+from ctxgc.session import session as front
+from ctxgc.session.sparing import spare
+from ctxgc.tokens import counter_for
+
+Json = dict[str, Any]
+
+ROOMY = 10**9
+_RUN_TOKENS = 60_000
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """One request: how long the history was, the seconds it took, and those of sparing among them."""
+
+    messages: int
+    whole: float
+    sparing: float
+
+
+def chained(messages: int) -> list[Json]:
+    """Return the corpus as one session of so many messages; more runs of its kind are made as needed."""
+    chain: list[Json] = []
+    for number, run in enumerate(_runs()):
+        if len(chain) >= messages:
+            return chain[:messages]
+        said = run if number == 0 else [m for m in run if m["role"] != "system"]
+        chain += [_with_own_ids(message, number) for message in said]
+    raise AssertionError("there is always another run")
+
+
+def _runs() -> Iterator[list[Json]]:
+    for run in demo_runs():
+        yield run.messages
+    for number in count(len(PLANS) + 1):
+        yield record(Plan(number, number, _RUN_TOKENS))["messages"]
+
+
+def _with_own_ids(message: Json, run: int) -> Json:
+    """Return a message whose calls no other run has; ids are the recorder's and look like `call_7`."""
+    own: Json = json.loads(json.dumps(message))
+    for call in own.get("tool_calls", ()):
+        call["id"] = f"{run}.{call['id']}"
+    if "tool_call_id" in own:
+        own["tool_call_id"] = f"{run}.{own['tool_call_id']}"
+    return own
+
+
+def measure_decisions(messages: int) -> list[Request]:
+    """Play the chain through a session whose window is never full, request by request."""
+    chain = chained(messages)
+    session = Session(ROOMY, store="memory:", prices="anthropic-5m")
+    counter_for(None).count("the vocabulary is read once, before anything is measured")
+    found: list[Request] = []
+    start = process_time()
+    with _no_collector(), _timed_sparing() as sparing:
+        for place, message in enumerate(chain):
+            if message["role"] == "assistant" and place:
+                session.messages()
+                took = process_time() - start
+                found.append(Request(messages=place, whole=took, sparing=sum(sparing)))
+                sparing.clear()
+                start = process_time()
+            session.append(message)
+    if not session.gc_history:
+        raise AssertionError("nothing was collected, so nothing was measured")
+    return found
+
+
+def measure_window(tokens: int, runs: int = 3) -> float:
+    """Return the seconds of one collection in a window that holds so many tokens when it is full."""
+    return median(_collection(tokens) for _ in range(runs))
+
+
+def _collection(tokens: int) -> float:
+    session = Session(int(tokens / 0.8), store="memory:", plugin="gc_mark_sweep")
+    for message in chained(4 * tokens // 100):
+        session.append(message)
+        if session.usage().total_tokens >= tokens and not session._w.view.waiting:  # noqa: SLF001
+            break
+    session.flush()
+    with _no_collector():
+        start = process_time()
+        session.collect()
+        took = process_time() - start
+    if not session.gc_history[-1].items_collected:
+        raise AssertionError("nothing was collected, so nothing was measured")
+    return took
+
+
+def share(times: Sequence[float], of: float) -> float:
+    """Return the time that this share of all times does not exceed."""
+    ordered = sorted(times)
+    return ordered[min(len(ordered) - 1, int(of * len(ordered)))]
+
+
+@contextmanager
+def _timed_sparing() -> Iterator[list[float]]:
+    """Keep the seconds of each call of `spare` that a session makes."""
+    times: list[float] = []
+
+    def timed(workings: Any) -> object:
+        start = process_time()
+        try:
+            return spare(workings)
+        finally:
+            times.append(process_time() - start)
+
+    with patch.object(front, "spare", timed):
+        yield times
+
+
+@contextmanager
+def _no_collector() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

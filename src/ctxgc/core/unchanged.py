@@ -1,0 +1,13 @@
+"""How much of a sequence is as it was: what has not changed need not be looked at again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import is_
+
+
+def unchanged(before: Sequence[object], now: Sequence[object]) -> int:
+    """Return how many items from the beginning on are the very same objects in both."""
+    # The interpreter compares thousands of items in the time that we take for a hundred.
+    same = list(map(is_, before, now))
+    return same.index(False) if False in same else len(same)

@@ -1,0 +1,39 @@
+"""Sizes: the tokens of a view's messages; of a view that changed, only what changed is counted again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ctxgc.core.message import Message
+from ctxgc.core.unchanged import unchanged
+
+
+class Sizes:
+    """Knows what each message of a view has, and what any stretch of it has. `tokens` counts a message."""
+
+    def __init__(self, tokens: Callable[[Message], int]) -> None:
+        self._tokens = tokens
+        self._view: list[Message] = []
+        self._sums = [0]
+
+    def __len__(self) -> int:
+        return len(self._view)
+
+    def __getitem__(self, place: int) -> int:
+        return self._sums[place + 1] - self._sums[place]
+
+    def between(self, first: int, last: int) -> int:
+        """Return the tokens of the messages from one place on, up to another one (not included)."""
+        return self._sums[last] - self._sums[first]
+
+    def follow(self, view: Sequence[Message]) -> None:
+        """Count what is new in a view."""
+        start = unchanged(self._view, view)
+        del self._sums[start + 1 :]
+        for message in view[start:]:
+            self._sums.append(self._sums[-1] + self._tokens(message))
+        self._view = list(view)
+
+    def forget(self) -> None:
+        """Count everything again next time."""
+        self._view, self._sums = [], [0]
