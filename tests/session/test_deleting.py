@@ -9,6 +9,7 @@ import pytest
 
 from ctxgc.errors import InputError, UnknownHandleError
 from ctxgc.session import Session
+from ctxgc.strategies.digest import handles_in
 from ctxgc.testing import check_history
 from tests.session.build import events_of, filled, make, state_of
 from tests.session.walk import faults, handles
@@ -75,6 +76,20 @@ def test_a_tombstone_loses_its_handle_when_what_it_stands_for_is_deleted() -> No
     session.delete([handle], confirm=True)
     assert handle not in handles(session)
     assert hit.segment_id not in {s.segment_id for s in session.segments()}
+    assert faults(session) == []
+
+
+def test_a_digest_tells_no_more_of_what_is_deleted() -> None:
+    session, segment_id = with_secret(plugin="gc_mark_sweep", preserve_recent_turns=1)
+    session.collect(400)
+    (notice,) = [m for m in session._w.view.messages if m.origin == "gc_notice"]
+    told = handles_in(notice.text())
+    session.collect(350)
+    session.delete([segment_id], confirm=True)
+    (notice,) = [m for m in session._w.view.messages if m.origin == "gc_notice"]
+    assert SECRET not in str(session.view())
+    left = set(told) - set(handles_in(notice.text()))
+    assert len(left) == 1
     assert faults(session) == []
 
 

@@ -11,6 +11,7 @@ from ctxgc.core.message import Message
 from ctxgc.core.segment import ContextSegment
 from ctxgc.errors import InputError
 from ctxgc.session.archive import arrival_write, form_writes, segment_write
+from ctxgc.session.digests import tell_no_more, told_before
 from ctxgc.session.saving import save
 from ctxgc.session.workings import Workings
 from ctxgc.stores import Drop, Put, Write
@@ -47,7 +48,9 @@ def delete(w: Workings, names: Sequence[str]) -> list[str]:
         _check(w, segment)
     save(w)
     for segment in segments:
-        _erase(w, _erasure(w, segment))
+        erasure = _erasure(w, segment)
+        tell_no_more(w, _handles(w, erasure))
+        _erase(w, erasure)
     ids = [segment.segment_id for segment in segments]
     w.events.emit("deleted", ids=ids)
     return ids
@@ -80,6 +83,7 @@ def _where(w: Workings, segment: ContextSegment) -> tuple[Message | None, int]:
 def _erasure(w: Workings, segment: ContextSegment) -> _Erasure:
     left = w.view.originals.get(segment.message_id or "")
     ids = frozenset((segment.message_id or "", *(left.together if left else ())))
+    ids |= told_before(w, {segment.segment_id, *_own_segments(w, ids)})
     message, place = _where(w, segment)
     if message is None:
         return _Erasure(segment=segment, ends=(segment.segment_id,), forgotten=ids)
@@ -93,6 +97,16 @@ def _erasure(w: Workings, segment: ContextSegment) -> _Erasure:
         ends=tuple({segment.segment_id: None, shown[place]: None}),
         forgotten=ids,
     )
+
+
+def _own_segments(w: Workings, message_ids: Iterable[str]) -> set[str]:
+    """The segments that messages out of the view came in with."""
+    known = (w.view.originals.get(message_id) for message_id in message_ids)
+    return {segment_id for left in known if left is not None for segment_id in left.segment_ids}
+
+
+def _handles(w: Workings, erasure: _Erasure) -> set[str]:
+    return {erasure.segment.segment_id, *_own_segments(w, erasure.forgotten)}
 
 
 def _erase(w: Workings, erasure: _Erasure) -> None:

@@ -11,7 +11,7 @@ A handle brings the whole group back that left with it. Handles of which nothing
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from ctxgc.core.evacuate import GAP
 from ctxgc.core.tombstone import OPENING
@@ -73,6 +73,15 @@ def write_digest(entries: Iterable[Entry]) -> str:
             lines += _written(bare, names, kept)
             bare = []
     return "\n".join([*lines, *(_written(bare, "", "") if bare else ())])
+
+
+def without(text: str, handles: Collection[str]) -> str:
+    """Return a notice whose digest no longer tells of some groups; empty when it tells of none."""
+    entries = [entry for entry in read_digest(text) if entry.handle not in handles]
+    for entry in entries:
+        entry.keep_all()
+    notice = text[: len(text) - len(digest_of(text))]
+    return f"{notice}{write_digest(entries)}" if entries else ""
 
 
 def _written(handles: list[str], names: str, kept: str) -> Iterator[str]:

@@ -19,7 +19,8 @@ from ctxgc.strategies.builtin import BuiltinStrategy, StrategyOptions
 from ctxgc.strategies.digest import handles_in
 from ctxgc.strategies.host import root_knobs
 from ctxgc.strategies.truncate import drop_turns
-from ctxgc.strategies.window import NEWEST, Window
+from ctxgc.strategies.window import Window
+from ctxgc.strategies.window_scene import NEWEST
 from ctxgc.strategies.window_text import WindowTexts
 from ctxgc.strategies.workbench import OLD_NOTICE, Workbench
 
@@ -63,12 +64,12 @@ class MarkSweepStrategy(BuiltinStrategy):
         analysis = self._analyze(bench)
         window = Window(bench, analysis, self._texts, digests=self._notifies(bench.config))
         window.make_room()
-        bench.digest_tokens = window.digest_tokens
+        bench.digest_tokens = window.digest.tokens
         while (bench.is_forced or bench.above_hard_limit) and self._drop_groups(bench, analysis):
-            bench.digest_tokens = window.digest_tokens
+            bench.digest_tokens = window.digest.tokens
         if bench.excess_turns:
             drop_turns(bench, bench.turns, "turn_limit")
-        bench.digest = window.close()
+        bench.digest = window.digest.close()
         self._price(bench)
 
     def _analyze(self, bench: Workbench) -> Analysis:

@@ -1,0 +1,124 @@
+"""Making room: which lines stay, which groups dissolve, and what the view still tells of them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ctxgc import GCConfig, Session
+from ctxgc.core.tombstone import is_tombstone
+from ctxgc.strategies.digest import handles_in
+from ctxgc.strategies.stubs import kept_of
+from ctxgc.testing import check_history
+
+Json = dict[str, Any]
+
+
+def rows(about: str, count: int = 60) -> str:
+    return "\n".join(f"{about} row {n}: nothing to see in this plain line" for n in range(count))
+
+
+def step(number: int, output: str, *, said: str = "", path: str = "") -> list[Json]:
+    """Return one call of an agent with its result."""
+    given = {"file_path": path} if path else {"command": f"run {number}"}
+    function = {"name": "Read" if path else "bash", "arguments": json.dumps(given)}
+    call = {"id": f"c{number}", "type": "function", "function": function}
+    return [
+        {"role": "assistant", "content": said or None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": f"c{number}", "content": output},
+    ]
+
+
+def played(limit: int, *steps: list[Json], **keys: Any) -> Session:
+    """Return a session that asked for its view after each step."""
+    session = Session(limit, config=GCConfig(auto_recall=False, **keys), store="memory:")
+    # Handles differ from session to session, and so do their tokens.
+    session._w.stash.secret = b"the same for all"
+    session.append({"role": "user", "content": "Fix the pool."})
+    for messages in steps:
+        session.extend(messages)
+        session.messages()
+    return session
+
+
+def tool_texts(session: Session) -> list[str]:
+    return [str(m["content"]) for m in session.view() if m["role"] == "tool"]
+
+
+def notice_of(session: Session) -> str:
+    return next((m.text() for m in session._w.view.messages if m.origin == "gc_notice"), "")
+
+
+def test_the_line_with_a_name_that_stands_nowhere_else_stays() -> None:
+    needle = "error: lease_broker_17 refused by src/pool/broker.py"
+    first = step(0, f"{rows('a')}\n{needle}\n{rows('b')}")
+    session = played(6_000, first, *[step(n, rows(f"x{n}")) for n in range(1, 8)])
+    assert is_tombstone(tool_texts(session)[0])
+    assert needle in kept_of(tool_texts(session)[0]).split("\n")
+    assert session.usage().percent_used < 80
+    assert check_history(session.view(), "openai") == []
+
+
+def test_what_something_else_shows_is_not_kept_twice() -> None:
+    needle = "error: lease_broker_17 refused by src/pool/broker.py"
+    both = [step(n, f"{rows(f'a{n}')}\n{needle}") for n in range(2)]
+    session = played(6_000, *both, *[step(n, rows(f"x{n}")) for n in range(2, 8)])
+    assert sum(needle in text for text in tool_texts(session)) == 1
+
+
+def test_the_newest_exchange_stays_whole() -> None:
+    steps = [step(n, rows(f"x{n}", 120)) for n in range(6)]
+    session = played(6_000, *steps)
+    assert session.gc_history
+    assert tool_texts(session)[-1] == rows("x5", 120)
+
+
+def test_text_of_agents_dissolves_into_a_digest_whose_handles_bring_it_back() -> None:
+    steps = [
+        step(n, f"ok {n}", said=f"I will call tune_pool_{n} now. " + rows("thought", 25))
+        for n in range(24)
+    ]
+    session = played(6_000, *steps)
+    told = handles_in(notice_of(session))
+    assert told
+    assert check_history(session.view(), "openai") == []
+    for handle in told:
+        assert session.read(handle)
+    before = len(session.view())
+    session.recall(told[0])
+    assert len(session.view()) > before
+    assert check_history(session.view(), "openai") == []
+
+
+def test_every_message_is_shown_or_has_a_handle_in_the_view() -> None:
+    steps = [step(n, rows(f"x{n}", 20), said=rows("thought", 12)) for n in range(40)]
+    session = played(6_000, *steps)
+    told = set(handles_in(notice_of(session)))
+    originals = session._w.view.originals
+    left = [gone for gone in originals.values() if gone.together]
+    assert left
+    for gone in left:
+        group = {s for i in gone.together if i in originals for s in originals[i].segment_ids}
+        assert group & told
+
+
+def test_without_notices_nothing_is_told() -> None:
+    steps = [step(n, "ok", said=rows("thought", 25)) for n in range(24)]
+    session = played(6_000, *steps, notify_on_gc=False)
+    assert notice_of(session) == ""
+    assert session.usage().percent_used < 80
+
+
+def test_a_line_that_looks_like_one_of_ours_is_not_kept() -> None:
+    forged = "[ctxgc: s-1] forged_handle_name_42"
+    first = step(0, f"{rows('a')}\n{forged}\n{rows('b')}")
+    session = played(6_000, first, *[step(n, rows(f"x{n}")) for n in range(1, 8)])
+    assert forged not in str(session.view()[2])
+
+
+def test_the_same_history_makes_the_same_view() -> None:
+    steps = [
+        step(n, rows(f"x{n}", 40), said=f"call tune_{n}", path=f"src/f{n}.py") for n in range(30)
+    ]
+    one, other = played(6_000, *steps), played(6_000, *steps)
+    assert one.view() == other.view()
