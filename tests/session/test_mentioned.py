@@ -139,3 +139,12 @@ def test_a_history_that_is_synced_again_is_the_same_in_spite_of_it() -> None:
     assert "quuxly_100" in sent[-1]["content"]
     made.sync(story)
     assert made.messages() == sent
+
+
+def test_nothing_comes_back_that_would_make_a_collection_due() -> None:
+    made, told = stashed(threshold_percent=50, target_percent=40)
+    long = "so long a story " * ((LIMIT // 2 - made.usage().total_tokens) // 4 - 10)
+    sent = ask(made, f"{long} and what is frobnicator_100?")
+    assert made.usage().percent_used < 50
+    assert sent[-1]["content"].endswith("what is frobnicator_100?")
+    assert [event for event in told if event.kind in ("recalled", "collected")] == []

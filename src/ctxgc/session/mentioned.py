@@ -22,6 +22,7 @@ from ctxgc.wire import text_message
 
 MOST_NAMES = 8
 MOST_SHARE = 0.02
+MESSAGE_TOKENS = 8
 
 
 class Mentioned:
@@ -37,7 +38,7 @@ class Mentioned:
     def bring_back(self) -> Message | None:
         """Add the lines around names that came in since the last request and only the stash holds.
 
-        Nothing is added beyond 2 % of the window.
+        Nothing is added beyond 2 % of the window, nor what would make a collection due.
         """
         w = self._w
         fresh = {known.message_id for known in w.view.arrivals[self._read :]}
@@ -47,7 +48,7 @@ class Mentioned:
             return None
         self._follow_stash()
         names = self._missing(asking)
-        text = self._lines(names, int(w.books.budget.context_limit * MOST_SHARE))
+        text = self._lines(names, self._room())
         if not text:
             return None
         format_ = w.view.messages[0].format
@@ -56,6 +57,12 @@ class Mentioned:
         swap(w, [*w.view.messages, self.last], change, created_by="auto_recall")
         w.events.emit("recalled", names=names, automatic=True)
         return self.last
+
+    def _room(self) -> int:
+        budget, config = self._w.books.budget, self._w.config
+        full = config.target_percent if config.continuous else config.threshold_percent
+        left = budget.context_limit * full / 100 - budget.total_tokens() - MESSAGE_TOKENS
+        return int(min(budget.context_limit * MOST_SHARE, left))
 
     def _asking(self, fresh: set[str]) -> list[Message]:
         """Return the new messages whose names bring lines back; they stand at the end of the view."""
