@@ -139,7 +139,7 @@ def test_a_result_with_an_image_is_left_alone() -> None:
 
 def _letters(number: int) -> str:
     letters = (chr(65 + (number * 7 + place * place) % 26) for place in range(14))
-    return f"{''.join(letters)}{number % 100:02d}"
+    return f"{''.join(letters)}{2 + number % 6}{2 + number // 6 % 6}"
 
 
 class Careless(Agent):
