@@ -19,7 +19,7 @@ from ctxgc.session.verdict import compare
 from ctxgc.session.workings import Workings
 from ctxgc.strategies.base import GCResult, GCTriggerReason
 from ctxgc.thrift import Books, Edit, Request, Thrift
-from ctxgc.wire import replace_text, strip_bound_thinking
+from ctxgc.wire import replace_arguments, replace_text, strip_bound_thinking
 
 
 def spare(w: Workings) -> GCResult | None:
@@ -101,6 +101,8 @@ def _edited(w: Workings, view: Sequence[Message], edits: Sequence[Edit]) -> list
 def _with_text(w: Workings, message: Message, edit: Edit) -> Message:
     text = mask_secrets(edit.text) if w.config.secrets == "mask" else edit.text
     try:
+        if edit.is_call:
+            return replace_arguments(message, edit.part, text)
         return replace_text(message, edit.part, text, keep_media=False)
     except MessageError:
         return message

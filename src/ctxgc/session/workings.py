@@ -106,7 +106,7 @@ class Workings:
             return None
         chosen = plugin.thrift
         how = preset(chosen.preset) if chosen.constants is None else custom(chosen.constants)
-        return Thrift(how, self.prices, self.books.tokens)
+        return Thrift(how, self.prices, self.books.tokens, trims_calls=chosen.trim_calls)
 
     # -- how messages come in -----------------------------------------------------------------------
 

@@ -8,14 +8,16 @@ import msgspec
 
 from ctxgc.core.message import Message
 from ctxgc.economics import PriceSheet
+from ctxgc.thrift.calls import may_change, was_made, without_old_text
 from ctxgc.thrift.copies import Run
 from ctxgc.thrift.cutting import Books
 from ctxgc.thrift.items import Item
 from ctxgc.thrift.presets import Preset
-from ctxgc.thrift.reader import Reader
+from ctxgc.thrift.reader import Known, Reader
 from ctxgc.thrift.rounds import Edit, Recall, Round
 from ctxgc.thrift.sizes import Sizes
 from ctxgc.thrift.stub import without_copies
+from ctxgc.wire.tools import strings_of
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,10 +37,21 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Thrift:
-    """Decides for one session; what it decides counts as done until `reset`. `tokens` counts a message."""
+    """Decides for one session; what it decides counts as done until `reset`.
 
-    def __init__(self, how: Preset, sheet: PriceSheet, tokens: Callable[[Message], int]) -> None:
+    `tokens` counts a message; `trims_calls` lets the agent's own calls be shortened too.
+    """
+
+    def __init__(
+        self,
+        how: Preset,
+        sheet: PriceSheet,
+        tokens: Callable[[Message], int],
+        *,
+        trims_calls: bool = False,
+    ) -> None:
         self._how = how
+        self._trims_calls = trims_calls
         self._sheet = sheet
         self._tokens = tokens
         self._sizes = Sizes(tokens)
@@ -47,10 +60,12 @@ class Thrift:
     def spare_copies(self, request: Request) -> list[Edit]:
         """Return shorter texts for new results that repeat what the view shows already.
 
-        They were never sent, so nothing that the provider has cached changes.
+        They were never sent, so nothing that the provider has cached changes. The same goes for the
+        calls of edits that were made since.
         """
         fresh = self._reader.follow(request.view, request.number)
-        return list(self._copies(fresh, request))
+        calls = list(self._calls(fresh, request)) if self._trims_calls else []
+        return [*calls, *self._copies(fresh, request)]
 
     def cut(self, request: Request) -> list[Edit]:
         """Return stubs for results that were sent before and are dead by now; none when waiting is better."""
@@ -81,6 +96,31 @@ class Thrift:
     def reset(self) -> None:
         """Forget everything; the view is read again before the next request."""
         self._reader = Reader()
+
+    def _calls(self, fresh: list[Item], request: Request) -> Iterator[Edit]:
+        names = self._reader.census.names
+        for item in fresh:
+            found = self._reader.call_of(item) if item.call.kind == "edit" else None
+            if found is None or not self._may_trim(item, found[0], request):
+                continue
+            known, part = found
+            text = without_old_text(known.message.parts[part].text, lambda name: names[name] <= 1)
+            if text is not None:
+                self._reader.say(known, part, strings_of(text))
+                message_id = known.message.message_id
+                yield Edit(
+                    message_id=message_id, part=part, text=text, why="edit made", is_call=True
+                )
+
+    def _may_trim(self, item: Item, call: Known, request: Request) -> bool:
+        """Tell whether the call of an edit was never sent, worked, and may be shortened."""
+        result = self._reader.known[item.message_id].message
+        return (
+            call.place >= request.sent
+            and call.message.message_id not in request.untouchable
+            and may_change(call.message)
+            and was_made(result, item.part)
+        )
 
     def _copies(self, fresh: list[Item], request: Request) -> Iterator[Edit]:
         for item in fresh:

@@ -41,6 +41,7 @@ class Reader:
         """The results that are no stubs yet."""
         self._view: list[Message] = []
         self._calls: dict[str, tuple[str, Call]] = {}
+        self._called: dict[str, tuple[str, int]] = {}
         self._names: dict[str, str] = {}
         self._ever: set[str] = set()
 
@@ -68,6 +69,22 @@ class Reader:
         known.holdings[item.part] = item.holding()
         self.census.enter(known.holdings[item.part], new=False)
         self.copies.narrow(item.source, item.shown)
+
+    def call_of(self, item: Item) -> tuple[Known, int] | None:
+        """Return the message of the call that an item answers, and which part of it the call is."""
+        call_id = self.known[item.message_id].message.parts[item.part].call_id
+        message_id, part = self._called.get(call_id or "", ("", 0))
+        known = self.known.get(message_id)
+        return None if known is None else (known, part)
+
+    def say(self, known: Known, part: int, text: str) -> None:
+        """Take note that a part has another text from now on."""
+        name, read = source(known.message.message_id, part), Text(text)
+        self.census.leave(known.holdings[part])
+        known.holdings[part] = whole(read)
+        self.census.enter(known.holdings[part], new=False)
+        self.copies.forget(name)
+        self.copies.note(name, read)
 
     def settle(self, view: Sequence[Message]) -> None:
         """Take the messages of a view for what is known about them."""
@@ -116,6 +133,7 @@ class Reader:
         name = source(known.message.message_id, number)
         if part.kind == "tool_call":
             self._note_call(part, request, new=new)
+            self._called[part.call_id or ""] = (known.message.message_id, number)
             self._names[name] = f"{part.name} call"
         elif part.kind == "tool_result" and not part.media_tokens and not is_tombstone(part.text):
             tool, call = self._calls.get(part.call_id or "", ("", _UNKNOWN))

@@ -24,12 +24,13 @@ Recall = Callable[[str, int], str]
 
 
 class Edit(msgspec.Struct, frozen=True, kw_only=True):
-    """Another text for one part of a message, and why."""
+    """Another text for one part of a message, and why; that of a call are its arguments."""
 
     message_id: str
     part: int
     text: str
     why: str
+    is_call: bool = False
 
 
 class Round:
