@@ -17,8 +17,8 @@ class Recent:
     """Ordered sets of working segments (and of messages and files) by what makes them roots."""
 
     __slots__ = (
-        "_places", "_request_places", "decisions", "errors", "files", "first_request", "instructions",
-        "invariants", "messages", "opened", "pinned", "protected", "requests", "tasks",
+        "_parts", "_places", "_request_places", "decisions", "errors", "files", "first_request",
+        "instructions", "invariants", "messages", "opened", "pinned", "protected", "requests", "tasks",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -34,6 +34,8 @@ class Recent:
         self.tasks: dict[str, Ids] = {}
         self.files: dict[str, None] = {}
         self.opened: dict[str, None] = {}
+        self._parts: dict[str, dict[str, int]] = {}
+        """Where the parts of a message stand, for those that have several."""
         self._places = Newest()
         self._request_places = Newest()
 
@@ -100,8 +102,12 @@ class Recent:
             yield from self.messages[key]
 
     def _add_message(self, segment: ContextSegment) -> None:
-        """Enter a part of a message, which stands where its first part stood when it came in."""
+        """Enter a part of a message, which stands where the first of its parts stands."""
         key, segment_id = message_key(segment), segment.segment_id
+        for first in self.messages.get(key, ()) if key not in self._parts else ():
+            self._parts[key] = {first: self._places.place(key)}
+        if key in self._parts:
+            self._parts[key][segment_id] = segment.position
         enter(self.messages, key, segment_id)
         self._places.put(key, segment.position)
         if is_request(segment):
@@ -109,6 +115,7 @@ class Recent:
             self._request_places.put(key, self._places.place(key))
             if self.first_request is None:
                 self.first_request = key
+        self._settle(key)
 
     def _discard_message(self, segment: ContextSegment) -> None:
         key, segment_id = message_key(segment), segment.segment_id
@@ -118,6 +125,23 @@ class Recent:
             self._places.discard(key)
         if key not in self.requests:
             self._request_places.discard(key)
+        parts = self._parts.get(key, {})
+        parts.pop(segment_id, None)
+        self._settle(key)
+
+    def _settle(self, key: str) -> None:
+        """Let a message stand where the first part stands that is there of it."""
+        parts = self._parts.get(key)
+        if parts is None:
+            return
+        if not parts:
+            del self._parts[key]
+            return
+        place = min(parts.values())
+        for places in (self._places, self._request_places):
+            if key in places and places.place(key) != place:
+                places.discard(key)
+                places.put(key, place)
 
 
 INVARIANT_TAG = "invariant"

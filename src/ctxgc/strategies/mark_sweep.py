@@ -13,8 +13,10 @@ from msgspec.structs import replace
 
 from ctxgc.core.analysis import Analysis, analyze
 from ctxgc.core.options import EngineOptions
+from ctxgc.core.roots import GCState, RootKnobs, compute_roots
 from ctxgc.core.segment import ContextSegment
 from ctxgc.economics import requests_to_pay_back
+from ctxgc.strategies.base import GCTriggerReason
 from ctxgc.strategies.builtin import BuiltinStrategy, StrategyOptions
 from ctxgc.strategies.digest import handles_in
 from ctxgc.strategies.host import root_knobs
@@ -23,6 +25,10 @@ from ctxgc.strategies.window import Window
 from ctxgc.strategies.window_scene import NEWEST
 from ctxgc.strategies.window_text import WindowTexts
 from ctxgc.strategies.workbench import OLD_NOTICE, Workbench
+
+
+CROWDED = 0.5
+"""The share of a collection's target that the roots may fill before the rules reach less far."""
 
 
 class MarkSweepOptions(StrategyOptions, frozen=True, kw_only=True):
@@ -73,18 +79,29 @@ class MarkSweepStrategy(BuiltinStrategy):
         self._price(bench)
 
     def _analyze(self, bench: Workbench) -> Analysis:
-        """Return what is reachable from the roots that hold even when room is needed."""
-        config, knobs = bench.config, root_knobs(bench.config)
-        narrow = replace(
+        config = bench.config
+        state = self._host.gc_state(bench.history)
+        state = replace(state, knobs=self._reach(bench, replace(state, knobs=root_knobs(config))))
+        options = EngineOptions(profile=config.score_profile, weights=dict(config.score_weights))
+        return analyze(state, options)
+
+    def _reach(self, bench: Workbench, state: GCState) -> RootKnobs:
+        """Return how far the root rules reach: as configured, and less far where they crowd the window.
+
+        Who collects by hand gets what was configured while that fits the window at all.
+        """
+        knobs = state.knobs
+        by_hand = bench.reason is GCTriggerReason.MANUAL and not bench.above_hard_limit
+        held = sum(state.heap.get(root).tokens or 0 for root in compute_roots(state))
+        if by_hand or held <= CROWDED * bench.target:
+            return knobs
+        return replace(
             knobs,
             recent_messages=min(knobs.recent_messages, NEWEST),
             recent_user_messages=min(knobs.recent_user_messages, 1),
             recent_files=0,
             unresolved_errors=1,
         )
-        state = replace(self._host.gc_state(bench.history), knobs=narrow)
-        options = EngineOptions(profile=config.score_profile, weights=dict(config.score_weights))
-        return analyze(state, options)
 
     def _drop_groups(self, bench: Workbench, analysis: Analysis) -> bool:
         """Drop whole groups, least worth first, those of the recent turns last; tell whether any left."""
