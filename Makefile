@@ -46,7 +46,7 @@ $(READY): pyproject.toml constraints.txt
 	@echo '[3/3] ready'
 
 demo: $(READY)
-	@$(RUN) -m ctxgc.demo
+	@$(RUN) -m ctxgc.demo --report out/demo
 
 test: $(READY)
 	@$(RUN) -m pytest -n $(JOBS)

@@ -10,7 +10,9 @@ import subprocess
 import sys
 
 import pytest
+from click.testing import CliRunner
 
+from ctxgc.cli import main as cli
 from ctxgc.demo.__main__ import main
 from ctxgc.demo.run import Run, run
 
@@ -141,3 +143,8 @@ def test_a_terminal_without_rich_gets_plain_text(monkeypatch: pytest.MonkeyPatch
     terminal = _Terminal()
     main(["--segments", "30"], terminal)
     assert "\x1b" not in terminal.getvalue()
+
+
+def test_the_command_line_tells_the_same_story(text: str) -> None:
+    done = CliRunner().invoke(cli, ["demo"])
+    assert (done.exit_code, done.output) == (0, text)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import io
 import sys
+from pathlib import Path
 from typing import TextIO
 
 from ctxgc.demo.pages import sections
+from ctxgc.demo.report import write_report
 from ctxgc.demo.run import WINDOW, run
 from ctxgc.demo.screen import open_screen
 
@@ -17,14 +19,32 @@ def main(arguments: list[str] | None = None, stream: TextIO | None = None) -> in
     parser = argparse.ArgumentParser(prog="python -m ctxgc.demo", description=__doc__)
     parser.add_argument("--segments", type=int, default=1_000, help="how long the session is")
     parser.add_argument("--seed", type=int, default=7, help="which session is told")
+    parser.add_argument("--report", type=Path, metavar="DIR", help="write the session and a page")
     chosen = parser.parse_args(arguments)
-    screen = open_screen(stream or _stdout())
+    stream = stream or _stdout()
+    screen = open_screen(stream)
     with screen.filling(WINDOW) as watch:
         told = run(chosen.segments, chosen.seed, watch=watch)
     for section in sections(told):
         for line in section:
             screen.line(line)
         screen.line([])
+    return 0 if chosen.report is None else _report(chosen, stream)
+
+
+def _report(chosen: argparse.Namespace, stream: TextIO) -> int:
+    """Write what `--report` asks for; its path is the last line, and whole on a narrow terminal too."""
+    try:
+        page = write_report(chosen.report, chosen.segments, chosen.seed)
+    except OSError as error:
+        print(
+            f"error: --report: {error} (next: name a folder that can be written)", file=sys.stderr
+        )
+        return 1
+    print(
+        "  Where its tokens went, if nothing had been collected; open it in a browser:", file=stream
+    )
+    print(f"  {page}", file=stream)
     return 0
 
 

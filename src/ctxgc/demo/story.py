@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from ctxgc.core.segment import ContextSegment
+from ctxgc.testing.agent.render import OpenAIChat
 from ctxgc.testing.agent.script import Script
 from ctxgc.testing.agent.steps import Call, Step
 
@@ -30,11 +31,27 @@ def arrivals(count: int, seed: int = 7) -> Iterator[list[ContextSegment]]:
     """
     teller = _Teller()
     yield [teller.instruct()]
+    for _, batches in _scenes(teller, count, seed):
+        yield from batches
+
+
+def messages(count: int, seed: int = 7) -> Iterator[dict[str, Any]]:
+    """Yield the same session as the messages of a chat, as its agent would have recorded them."""
+    teller, chat = _Teller(), OpenAIChat()
+    yield {"role": "system", "content": teller.instruct().text}
+    for step, _ in _scenes(teller, count, seed):
+        yield from chat.messages(step)
+
+
+def _scenes(
+    teller: _Teller, count: int, seed: int
+) -> Iterator[tuple[Step, list[list[ContextSegment]]]]:
+    """Yield steps with their batches until enough is told and the user would speak again."""
     for step in Script(seed).steps():
-        for batch in teller.tell(step):
-            if teller.told > count and batch[0].role == "user":
-                return
-            yield batch
+        batches = list(teller.tell(step))
+        if teller.told > count and step.role == "user":
+            return
+        yield step, batches
 
 
 class _Teller:
