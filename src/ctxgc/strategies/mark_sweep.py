@@ -26,7 +26,6 @@ from ctxgc.strategies.window_scene import NEWEST
 from ctxgc.strategies.window_text import WindowTexts
 from ctxgc.strategies.workbench import OLD_NOTICE, Workbench
 
-
 CROWDED = 0.5
 """The share of a collection's target that the roots may fill before the rules reach less far."""
 
