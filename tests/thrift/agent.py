@@ -7,16 +7,24 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from ctxgc import Session
 from ctxgc.config import GCConfig
 from ctxgc.core.message import Format
+from ctxgc.thrift.presets import preset
 from tests.session.walk import Clock
 
 Json = dict[str, Any]
 Step = tuple[Any, ...]
 Tool = tuple[str, Json, str]
 Verb = Literal["read", "edit", "grep", "test", "say", "both"]
+
+HOW = replace(
+    preset("default"), hold=10, after_check=4, after_user=3, bonus_from=3, patience=1.0, horizon=50,
+    guard=0.05, copy_lines=2, copy_chars=100, copy_saving=0.05, least_names=160,
+)  # fmt: skip
+"""Constants that stay the same when the shipped ones are fitted anew."""
 
 WORDS = ("harvest", "lantern", "meadows", "orchard", "pebbles", "quarrel", "saddles", "thicket")
 

@@ -6,12 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc.thrift.copies import Copies, Run
-from ctxgc.thrift.presets import preset
 from ctxgc.thrift.stub import without_copies
 from ctxgc.thrift.texts import Text
-from tests.thrift.agent import view_of
+from tests.thrift.agent import HOW, view_of
 
-HOW = preset("default")
 VIEWS = st.builds(view_of, st.integers(0, 1), st.integers(0, 20), st.integers(1, 30))
 
 

@@ -7,12 +7,11 @@ from hypothesis import strategies as st
 
 from ctxgc.thrift.census import Census, whole
 from ctxgc.thrift.cover import Cover, cover
-from ctxgc.thrift.presets import Shares, preset
+from ctxgc.thrift.presets import Shares
 from ctxgc.thrift.stub import stub
 from ctxgc.thrift.texts import Text
-from tests.thrift.agent import view_of
+from tests.thrift.agent import HOW, view_of
 
-HOW = preset("default")
 TEXTS = st.builds(view_of, st.integers(0, 2), st.integers(0, 20), st.integers(1, 30)).map(Text)
 SHARES = st.builds(Shares, st.floats(0, 1), st.floats(0, 1))
 

@@ -1,0 +1,67 @@
+"""Evidence of death: by what right a result may leave."""
+
+from __future__ import annotations
+
+import pytest
+
+from ctxgc.thrift.census import Census, whole
+from ctxgc.thrift.dying import WHY, Clues, evidence
+from ctxgc.thrift.items import Item
+from ctxgc.thrift.kinds import Call, Kind, read_call
+from ctxgc.thrift.texts import Text
+from tests.thrift.agent import HOW, view_of
+
+READ = read_call("Read", '{"file_path": "src/a.py"}')
+EDIT = read_call("Edit", '{"file_path": "src/a.py"}')
+TESTS = read_call("Bash", '{"command": "pytest"}')
+
+
+def result(kind: Kind = "view", call: Call = READ, born: int = 1) -> Item:
+    return Item("m", 0, Text(view_of(0, 0, 10)), kind=kind, call=call, born=born)
+
+
+def why(item: Item, request: int, clues: Clues | None = None, census: Census | None = None) -> str:
+    found, _ = evidence(item, clues or Clues(), census or Census(), HOW, request)
+    return found or ""
+
+
+@pytest.mark.parametrize("kind", ["shell", "shell_view", "search", "paths", "edit", "other"])
+def test_what_is_no_view_dies_once_it_was_sent(kind: Kind) -> None:
+    assert [why(result(kind), request) for request in (1, 2)] == ["", kind]
+    assert kind in HOW.shares
+    assert kind in WHY
+
+
+def test_a_view_is_held_while_nothing_speaks_against_it() -> None:
+    assert why(result(), HOW.hold) == ""
+    assert why(result(), HOW.hold + 1) == "idle"
+
+
+def test_a_view_whose_file_was_named_again_is_held_from_then_on() -> None:
+    clues = Clues()
+    clues.call(READ, 5)
+    assert why(result(), HOW.hold + 5, clues) == ""
+    assert why(result(), HOW.hold + 6, clues) == "idle"
+
+
+def test_a_view_whose_file_was_edited_dies_after_the_next_request() -> None:
+    clues = Clues()
+    clues.call(EDIT, 3)
+    assert [why(result(), request, clues) for request in (4, 5)] == ["", "edited"]
+    assert why(result(born=4), 5, clues) == ""
+
+
+def test_a_check_and_a_word_of_the_user_count_as_idle_requests() -> None:
+    clues = Clues()
+    clues.call(TESTS, 2)
+    assert [why(result(), request, clues) for request in (6, 7)] == ["", "idle"]
+    clues.user(2)
+    assert [why(result(), request, clues) for request in (3, 4)] == ["", "idle"]
+
+
+def test_a_view_most_of_which_stands_elsewhere_dies_at_once() -> None:
+    census, item = Census(), result()
+    census.enter(whole(item.text), new=True)
+    assert why(item, 2, census=census) == ""
+    census.enter(whole(Text(view_of(0, 0, 8))), new=True)
+    assert why(result(), 2, census=census) == "elsewhere"

@@ -1,0 +1,44 @@
+"""Sizes: those of the view, counted once."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ctxgc.core.message import Message
+from ctxgc.thrift.sizes import Sizes
+
+
+def message(message_id: str) -> Message:
+    data = {"role": "user", "content": message_id}
+    return Message(message_id=message_id, role="user", parts=(), data=data, format="openai")
+
+
+MESSAGES = [message("x" * n) for n in range(1, 8)]
+
+
+@given(st.lists(st.lists(st.sampled_from(MESSAGES), max_size=8), min_size=1, max_size=5))
+def test_they_are_those_of_the_last_view(views: list[list[Message]]) -> None:
+    sizes = Sizes(lambda m: len(m.message_id))
+    for view in views:
+        sizes.follow(view)
+    expected = [len(m.message_id) for m in views[-1]]
+    assert [sizes[n] for n in range(len(sizes))] == expected
+    for first in range(len(expected) + 1):
+        assert sizes.between(first, len(expected)) == sum(expected[first:])
+
+
+def test_what_stays_at_the_beginning_is_counted_once() -> None:
+    counted: list[Message] = []
+
+    def count(each: Message) -> int:
+        counted.append(each)
+        return 1
+
+    sizes = Sizes(count)
+    sizes.follow(MESSAGES[:4])
+    sizes.follow([*MESSAGES[:3], *MESSAGES[4:]])
+    assert counted == [*MESSAGES[:4], *MESSAGES[4:]]
+    sizes.forget()
+    sizes.follow(MESSAGES[:2])
+    assert counted[-2:] == MESSAGES[:2]
