@@ -1,0 +1,65 @@
+"""`ctxgc lab fit`: constants into a file, with what they were fitted on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import Result
+
+from ctxgc.testing import make_session
+from ctxgc.thrift.presets import Coefficients, coefficients
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def data(project: Path) -> Path:
+    file = project / "made.jsonl"
+    runs = [
+        {"id": f"r{seed}", "messages": make_session(seed=seed, messages=30).messages}
+        for seed in range(3)
+    ]
+    file.write_text("\n".join(map(json.dumps, runs)), "utf-8")
+    return file
+
+
+def fit(run: Run, data: Path, *arguments: str) -> Result:
+    usual = ("--data", str(data), "--least-tokens", "0", "--rounds", "2", "--every", "2")
+    return run("lab", "fit", "default", *usual, *arguments)
+
+
+def test_the_file_holds_all_presets_and_says_how_one_was_fitted(
+    run: Run, data: Path, project: Path
+) -> None:
+    output = project / "out.json"
+    done = fit(run, data, "-o", str(output), "--seed", "5")
+    assert done.exit_code == 0, done.output
+    made = msgspec.json.decode(output.read_bytes(), type=Coefficients)
+    assert made.presets.keys() == coefficients().presets.keys()
+    said = made.provenance["default"]
+    assert said.startswith("2 runs of made.jsonl, 1 in 2, anthropic-5m; seed 5, 2 rounds, 20")
+    assert f"bill {said.rpartition('; bill ')[2].partition(',')[0]}" in done.output
+
+
+def test_the_same_seed_reaches_the_same(run: Run, data: Path) -> None:
+    said = {fit(run, data).output for _ in range(2)}
+    assert len(said) == 1
+    assert "round    0" in said.pop()
+
+
+def test_data_that_holds_no_runs_is_named(run: Run, project: Path) -> None:
+    empty = project / "empty"
+    empty.mkdir()
+    done = run("lab", "fit", "default", "--data", str(empty))
+    assert done.exit_code != 0
+    assert "no runs at" in done.output
+
+
+def test_an_unknown_preset_is_refused(run: Run, data: Path) -> None:
+    done = run("lab", "fit", "frugal", "--data", str(data))
+    assert done.exit_code == 2
+    assert "'careful'" in done.output
