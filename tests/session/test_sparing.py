@@ -142,6 +142,34 @@ def _letters(number: int) -> str:
     return f"{''.join(letters)}{2 + number % 6}{2 + number // 6 % 6}"
 
 
+class Served(Agent):
+    """An agent whose provider runs code for it; such results are the provider's own."""
+
+    def step(self, step: Step) -> tuple[list[Json], list[Json]]:
+        said, back = super().step(step)
+        if step[0] == "test":
+            ran = {"type": "code_execution_result", "stdout": view_of(2, 0, 60), "return_code": 0}
+            name = f"served_{self._number}"
+            said[0]["content"][:0] = [
+                {"type": "server_tool_use", "id": name, "name": "code_execution", "input": {}},
+                {"type": "code_execution_tool_result", "tool_use_id": name, "content": ran},
+            ]
+        return said, back
+
+
+def test_a_result_that_the_provider_made_is_left_alone_and_nothing_is_collected_for_it() -> None:
+    session, agent = opened(), Served("anthropic")
+    drive(session, LONG, agent)
+    served = [m for m in session.history if "served_" in str(m.data)]
+    assert len(served) > 5
+    ran = [m.data["content"][1]["content"]["stdout"] for m in served]
+    assert ran == [view_of(2, 0, 60)] * len(served)
+    assert all(result.items_collected for result in session.gc_history)
+    thrift = session._w.thrift
+    assert thrift is not None
+    assert all(not thrift._reader.items_of(m.message_id) for m in served)
+
+
 class Careless(Agent):
     """An agent whose every output holds a key of its own."""
 

@@ -135,7 +135,7 @@ class Reader:
             self._note_call(part, request, new=new)
             self._called[part.call_id or ""] = (known.message.message_id, number)
             self._names[name] = f"{part.name} call"
-        elif part.kind == "tool_result" and not part.media_tokens and not is_tombstone(part.text):
+        elif _may_be_stub(part):
             tool, call = self._calls.get(part.call_id or "", ("", _UNKNOWN))
             self._names[name] = f"{tool} result".lstrip()
             kind = kind_of_result(call, text.lines)
@@ -164,3 +164,10 @@ class Reader:
     def _forget(self, shown: set[str]) -> None:
         for message_id in self.known.keys() - shown:
             self._leave(self.known.pop(message_id))
+
+
+def _may_be_stub(part: Part) -> bool:
+    """Tell whether a part is a result of ours to shorten: a provider's own ones and images are not."""
+    if part.kind != "tool_result" or part.server_side or part.media_tokens:
+        return False
+    return not is_tombstone(part.text)
