@@ -40,9 +40,13 @@ def spare(w: Workings) -> GCResult | None:
 def _spare(w: Workings, thrift: Thrift) -> GCResult | None:
     request = _request(w)
     arrivals = thrift.spare_copies(request)
-    view = _edited(w, request.view, arrivals)
-    thrift.settle(view)
+    view = request.view
+    if arrivals:
+        view = _edited(w, view, arrivals)
+        thrift.settle(view)
     cut = thrift.cut(replace(request, view=view))
+    if not arrivals and not cut:
+        return None
     new = _edited(w, view, cut)
     if w.binds_thinking:
         new = strip_bound_thinking(new, first_difference(w.view.messages, new))
@@ -52,7 +56,7 @@ def _spare(w: Workings, thrift: Thrift) -> GCResult | None:
             w, new, w.plugin.name, reason=GCTriggerReason.PRE_MESSAGE, scope="minor",
             details=_details(w, new, cut),
         )  # fmt: skip
-    elif arrivals:
+    else:
         swap(w, new, compare(w.view.messages, new))
         w.events.emit("deduplicated", message_ids=[edit.message_id for edit in arrivals])
     thrift.settle(w.view.messages)

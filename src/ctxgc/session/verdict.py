@@ -30,8 +30,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 def compare(old: Sequence[Message], new: Sequence[Message]) -> Change:
     """Return what left, what was edited (same id, other content) and what came in."""
-    start = unchanged(old, new)
-    old, new = old[start:], new[start:]
+    old, new = _without_same(old, new)
     before = {message.message_id: message for message in old}
     after = {message.message_id: message for message in new}
     return Change(
@@ -44,6 +43,18 @@ def compare(old: Sequence[Message], new: Sequence[Message]) -> Change:
         ],
         added=[m for m in new if m.message_id not in before],
     )  # fmt: skip
+
+
+def _without_same(
+    old: Sequence[Message], new: Sequence[Message]
+) -> tuple[Sequence[Message], Sequence[Message]]:
+    """Return both histories without messages that stand in the same place of both as they were."""
+    start = unchanged(old, new)
+    old, new = old[start:], new[start:]
+    if len(old) != len(new):
+        return old, new
+    pairs = [(a, b) for a, b in zip(old, new, strict=True) if a is not b]
+    return [a for a, _ in pairs], [b for _, b in pairs]
 
 
 def objections(

@@ -192,6 +192,7 @@ def _calls_alike(before: Sequence[Message], now: Sequence[Message]) -> bool:
     return all(
         (old.message_id, old.calls(), old.results()) == (new.message_id, new.calls(), new.results())
         for old, new in zip(before[start:], now[start:], strict=False)
+        if old is not new
     )
 
 
