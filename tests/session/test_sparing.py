@@ -78,9 +78,11 @@ def _verbatim(text: str) -> set[str]:
 
 
 @few
-@given(steps())
-def test_a_session_is_never_dearer_than_the_guard_allows(work: list[Step]) -> None:
-    session, guard = opened(), preset("default").guard
+@given(steps(), st.booleans())
+def test_a_session_is_never_dearer_than_the_guard_allows(
+    work: list[Step], trims_calls: bool
+) -> None:
+    session, guard = opened(plugin_config={"trim_calls": trims_calls}), preset("default").guard
     drive(session, [*work, *LONG])
     savings = session._w.savings.savings
     largest = 1.25 * max(session.usage().total_tokens, 1)

@@ -47,9 +47,11 @@ def test_what_left_was_still_seen() -> None:
 
 
 @settings(max_examples=12)
-@given(steps())
-def test_it_equals_a_recount_of_the_view_after_any_decisions(work: list[Step]) -> None:
-    session = opened()
+@given(steps(), st.booleans())
+def test_it_equals_a_recount_of_the_view_after_any_decisions(
+    work: list[Step], trims_calls: bool
+) -> None:
+    session = opened(plugin_config={"trim_calls": trims_calls})
     drive(session, work * 2)
     thrift = session._w.thrift
     assert thrift is not None
