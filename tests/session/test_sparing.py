@@ -16,6 +16,7 @@ from ctxgc import Session
 from ctxgc.core.message import FORMATS, Format, Message
 from ctxgc.core.tombstone import is_tombstone
 from ctxgc.errors import StoreError
+from ctxgc.session.requests import beside_tokens
 from ctxgc.session.sparing import spare
 from ctxgc.stores.memory import MemoryStore
 from ctxgc.strategies.base import GCTriggerReason
@@ -278,6 +279,18 @@ def _disturb(session: Session, what: str, checkpoint_id: str) -> None:
         session.restore(checkpoint_id)
     elif what == "sync":
         session.sync(session.view())
+
+
+def test_what_is_sent_beside_the_messages_stays_cached_when_the_view_changes() -> None:
+    plain, heavy = opened(), opened()
+    heavy.set_system("word " * 40_000)
+    drive(plain, LONG)
+    drive(heavy, LONG)
+    assert heavy._w.collections > 0
+    savings, beside = heavy._w.savings.savings, beside_tokens(heavy._w)
+    paid_beside = beside * (1.25 + 0.1 * (savings.requests - 1))
+    messages = savings.bill - paid_beside
+    assert messages < plain._w.savings.savings.counterfactual_bill
 
 
 def test_a_collection_for_the_price_says_what_it_wins_and_when_it_has_paid() -> None:

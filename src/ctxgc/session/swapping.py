@@ -52,7 +52,8 @@ def swap(
     _commit(w, moves, places, more)
     first = unchanged(w.view.messages, new)
     behind = sum(map(w.books.tokens, w.view.messages[first:]))
-    w.sent_before = min(w.sent_before, w.books.message_total - behind)
+    # What stands before the change stays cached, and so does what is sent beside the messages.
+    w.sent_before = min(w.sent_before, w.books.budget.total_tokens() - behind)
     final = {move.message_id: move.after for move in moves}
     # All that leaves leaves first: the heap takes many out at once faster than one by one.
     for move in moves:
