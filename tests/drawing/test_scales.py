@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.drawing.scales import checked, fitted, short, ticks
+from ctxgc.drawing.scales import checked, fitted, short, ticks, told_apart
 from ctxgc.errors import InputError
 
 VALUES = st.floats(-1e9, 1e9).map(lambda value: round(value, 3))
@@ -46,6 +46,12 @@ def test_ticks_are_round_numbers() -> None:
 )  # fmt: skip
 def test_a_number_takes_few_characters(value: float, written: str) -> None:
     assert short(value) == written
+
+
+def test_the_values_of_an_axis_get_the_digits_that_tell_them_apart() -> None:
+    assert told_apart([99.0, 99.5, 100.0]) == ["99", "99.5", "100"]
+    assert told_apart([99.9, 99.925, 99.95, 100.0]) == ["99.9", "99.925", "99.95", "100"]
+    assert told_apart([]) == []
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])

@@ -44,7 +44,11 @@ def report_page(found: Insight) -> str:
             (f"{found.tokens:,}", "tokens said in all"),
             (f"{found.garbage.percent:.0f}%", "garbage"),
             (f"{found.requests:,}", "requests"),
-            (f"{found.cache.hit_percent:.0f}%" if found.cache.is_reported else "?", "cache hits"),
+            *(
+                [(f"{found.cache.hit_percent:.0f}%", "cache hits")]
+                if found.cache.is_reported
+                else ()
+            ),
         ],
         footer="Made by ctxgc analyze. " + " ".join(found.notes),
     )

@@ -76,18 +76,27 @@ def checked(values: Sequence[float], field: str) -> Sequence[float]:
     return values
 
 
-def short(value: float) -> str:
-    """Return a number in few characters: 1234 is `1.2k`, 0.25 is `0.25`."""
+def short(value: float, digits: int = 3) -> str:
+    """Return a number in few characters: 1234 is `1.23k`, 0.25 is `0.25`."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= size * 0.9995:
-            return f"{_plain(value / size)}{letter}"
-    return _plain(value)
+            return f"{_plain(value / size, digits)}{letter}"
+    return _plain(value, digits)
 
 
-def _plain(value: float) -> str:
-    """Return three significant digits without an exponent or trailing zeros."""
+def told_apart(values: Sequence[float]) -> list[str]:
+    """Return the round numbers of an axis in few characters, with all their digits up to five."""
+    for digits in (3, 4, 5):
+        written = [short(value, digits) for value in values]
+        if written == [short(value, digits + 3) for value in values]:
+            break
+    return written
+
+
+def _plain(value: float, significant: int) -> str:
+    """Return so many significant digits without an exponent or trailing zeros."""
     if value == 0:
         return "0"
-    digits = max(0, 2 - math.floor(math.log10(abs(value))))
+    digits = max(0, significant - 1 - math.floor(math.log10(abs(value))))
     written = f"{value:.{min(digits, 6)}f}"
     return written.rstrip("0").rstrip(".") if "." in written else written

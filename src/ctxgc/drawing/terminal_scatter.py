@@ -7,7 +7,7 @@ from string import ascii_lowercase, ascii_uppercase
 from typing import NamedTuple
 
 from ctxgc.drawing.front import front
-from ctxgc.drawing.scales import Scale, checked, fitted, short, ticks
+from ctxgc.drawing.scales import Scale, checked, fitted, ticks, told_apart
 from ctxgc.drawing.terminal import Line, plain
 
 
@@ -68,9 +68,10 @@ def _grid(
 
 
 def _row(grid: dict[tuple[int, int], tuple[str, str]], row: int, up: Scale, width: int) -> Line:
-    values = {round(up.at(value)): value for value in ticks(up.low, up.high, 5)}
-    shown = short(values[row]) if row in values else ""
-    empty = "·" if row in values else " "
+    values = ticks(up.low, up.high, 5)
+    written = {round(up.at(at)): text for at, text in zip(values, told_apart(values), strict=True)}
+    shown = written.get(row, "")
+    empty = "·" if row in written else " "
     return [
         (f"{shown:>6} │", "faint"),
         *(grid.get((row, column), (empty, "faint")) for column in range(width)),
@@ -80,10 +81,10 @@ def _row(grid: dict[tuple[int, int], tuple[str, str]], row: int, up: Scale, widt
 def _bottom(across: Scale, width: int) -> list[Line]:
     line = [" "] * (width + 8)
     rule = ["─"] * width
-    for value in ticks(across.low, across.high, 6):
+    values = ticks(across.low, across.high, 6)
+    for value, written in zip(values, told_apart(values), strict=True):
         column = round(across.at(value))
         rule[column] = "┴"
-        written = short(value)
         start = min(max(8 + column - len(written) // 2, 0), len(line) - len(written))
         line[start : start + len(written)] = written
     return [plain(f"       └{''.join(rule)}", "faint"), plain("".join(line), "faint")]
