@@ -1,0 +1,83 @@
+"""Make the pictures of the README in docs/pictures: `python -m tools.pictures [report] [analyze] [lab]`.
+
+The page is a picture from a real browser, the terminals are recorded with tmux. Make them again when what
+they show has changed; `python -m tools.browser` installs the browser.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ctxgc.demo.report import SESSION, write_report
+from tools import browser, recording
+from tools.requirement_scan import ROOT
+
+PICTURES = ROOT / "docs" / "pictures"
+DEMO = Path("out") / "demo"
+PAGE_SIZE = (1000, 1480)
+
+
+def report(folder: Path) -> bytes:
+    """Return the upper part of the demo's page as a browser shows it."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - only for this picture
+
+    program = browser.find()
+    if program is None:
+        raise RuntimeError("no browser here: python -m tools.browser installs one")
+    width, height = PAGE_SIZE
+    with sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=program, args=browser.arguments())
+        page = started.new_page(viewport={"width": width, "height": height}, color_scheme="light")
+        page.goto((folder / write_report(DEMO)).as_uri())
+        taken = page.screenshot()
+        started.close()
+    return taken
+
+
+def analyze(folder: Path) -> bytes:
+    """Return the terminal of `ctxgc analyze` on the demo's session."""
+    write_report(DEMO)
+    return _terminal(["ctxgc", "analyze", str(DEMO / SESSION), "--top", "3"], folder, 98)
+
+
+def lab(folder: Path) -> bytes:
+    """Return the terminal of a small run of the lab."""
+    return _terminal(["ctxgc", "lab", "run", "--demo"], folder, 128)
+
+
+MAKERS: dict[str, tuple[str, Callable[[Path], bytes]]] = {
+    "report": ("report.png", report),
+    "analyze": ("analyze.svg", analyze),
+    "lab": ("lab.svg", lab),
+}
+
+
+def _terminal(command: Sequence[str], folder: Path, columns: int) -> bytes:
+    return recording.draw(command, recording.record(command, folder, columns), columns).encode()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Make the pictures that are named, or all."""
+    parser = argparse.ArgumentParser(prog="python -m tools.pictures", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(MAKERS)}")
+    names = parser.parse_args(arguments).names or list(MAKERS)
+    if unknown := set(names) - set(MAKERS):
+        parser.error(f"no picture is called {', '.join(sorted(unknown))}")
+    PICTURES.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as made:
+        os.chdir(made)  # what the pictures show is named from here
+        for name in names:
+            file, make = MAKERS[name]
+            size = (PICTURES / file).write_bytes(make(Path(made)))
+            print(f"{file}: {size:,} bytes")
+        os.chdir(ROOT)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
