@@ -52,14 +52,14 @@ def test_a_decision_is_told_with_what_it_won_and_cost(capsys: pytest.CaptureFixt
         "collection (threshold): 13,481 -> 11,791 tokens, 12 above its target",
         "message what tokens left why needed later lines quoted",
         (
-            "5 result of Read ...e/dev/stockroom/src/stockroom/quotas.py 1,848 66 superseded 1 resident 1 lost "
-            "2 of 3 kept"
+            "5 result of Read ...e/dev/stockroom/src/stockroom/quotas.py 1,848 66 superseded "
+            "1 resident 1 lost 2 of 3 kept"
         ),
         "won: 1,782 tokens fewer in this and in the 27 requests after it",
         "cost: 425 tokens written again that were cached before",
         (
-            "money, in plain input tokens: +489 now, -178 with each later request; paid back after 3 requests; "
-            "won in the end +4,323"
+            "money, in plain input tokens: +489 now, -178 with each later request; "
+            "paid back after 3 requests; won in the end +4,323"
         ),
         "missed later (1):",
         "request 54: stale_delay (lost)",

@@ -106,7 +106,7 @@ def test_masked_tombstones_hold_no_key_and_the_stash_holds_it_whole() -> None:
     for policy in ("mark", "mask"):
         made, _ = session(policy)
         fill(made)
-        made.collect(1_000)
+        made.collect(1_600)
         tombstone = str(made.view()[2]["content"])
         assert tombstone.startswith("[ctxgc: ")
         handle = tombstone.partition('handle="')[2].partition('"')[0]
