@@ -23,6 +23,11 @@ def pieces_of(text: str) -> tuple[list[str], list[str]]:
     return pieces, ends
 
 
+def is_numbered(line: str) -> bool:
+    """Tell whether a viewer put a number in front of a line."""
+    return _NUMBER.match(line) is not None
+
+
 def bare_line(line: str) -> str:
     """Return a line without the number that a viewer put in front of it, and without outer blanks."""
     found = _NUMBER.match(line)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
-from ctxgc.wire.tools import understand
+from ctxgc.wire.tools import strings_of, understand
 
 Kind = Literal["view", "shell_view", "shell", "search", "paths", "edit", "other"]
 
@@ -69,14 +68,6 @@ def base_name(path: str) -> str:
     return path.rsplit("/", 1)[-1]
 
 
-def strings_of(arguments: str) -> str:
-    """Return all strings of JSON arguments, one after the other, as the model means them."""
-    try:
-        return "\n".join(_strings(json.loads(arguments)))
-    except (ValueError, RecursionError):
-        return arguments
-
-
 def _shell_call(command: str, path: str, own: frozenset[str], arguments: str) -> Call:
     command = command or strings_of(arguments)
     named = own | frozenset(map(base_name, _PATH.findall(command)))
@@ -100,13 +91,3 @@ def _is_path(line: str) -> bool:
 
 def _argument_paths(arguments: str) -> frozenset[str]:
     return frozenset(base_name(s) for s in strings_of(arguments).split("\n") if _is_path(s))
-
-
-def _strings(value: Any) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, dict):
-        return [s for each in value.values() for s in _strings(each)]
-    if isinstance(value, list):
-        return [s for each in value for s in _strings(each)]
-    return [] if value is None else [str(value)]

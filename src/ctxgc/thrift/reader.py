@@ -11,8 +11,9 @@ from ctxgc.thrift.census import Census, Holding, whole
 from ctxgc.thrift.copies import Copies
 from ctxgc.thrift.dying import Clues
 from ctxgc.thrift.items import Item, source
-from ctxgc.thrift.kinds import Call, kind_of_result, read_call, strings_of
+from ctxgc.thrift.kinds import Call, kind_of_result, read_call
 from ctxgc.thrift.texts import Text
+from ctxgc.wire.tools import strings_of
 
 _UNKNOWN = Call(kind="other")
 

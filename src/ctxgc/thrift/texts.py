@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import re
 
-from ctxgc.core.evacuate import split_lines
 from ctxgc.core.identifiers import is_identifier, tokens
+from ctxgc.core.lines import LONG_LINE, bare_line, is_numbered, pieces_of, words_in
 
-LONG_LINE = 20
-LONG_WORD = 7
 _SHORTEST_NAME = 4
-_NUMBER = re.compile(r"\s*\d+(?:→|\t|:|\|)[ ]?")
 _LINE_NUMBERS = re.compile(r"(?::\d+)+\Z")
-_WORD = re.compile(r"[A-Za-z]{7,}")
 
 
 class Text:
@@ -35,18 +31,13 @@ class Text:
     )
 
     def __init__(self, text: str) -> None:
-        self.lines: list[str] = []
-        self.ends: list[str] = []
-        for line in text.split("\n"):
-            pieces = split_lines(line)
-            self.lines += pieces
-            self.ends += [""] * (len(pieces) - 1) + ["\n"]
+        self.lines, self.ends = pieces_of(text)
         self.size = len(text)
         self.bare = [bare_line(line) for line in self.lines]
         self.keys = [bare if len(bare) >= LONG_LINE else "" for bare in self.bare]
         names = _Names()
         self.line_names = [names.of(line) for line in self.lines]
-        self.line_words = [frozenset(map(str.lower, _WORD.findall(line))) for line in self.lines]
+        self.line_words = [frozenset(words_in(line)) for line in self.lines]
         self.names = frozenset[str]().union(*self.line_names)
         self.words = frozenset[str]().union(*self.line_words)
 
@@ -57,17 +48,11 @@ class Text:
 
     def is_numbered(self, line: int) -> bool:
         """Tell whether a viewer put a number in front of a line."""
-        return _NUMBER.match(self.lines[line]) is not None
+        return is_numbered(self.lines[line])
 
     def cost(self, line: int) -> int:
         """Return the characters of a line with its end."""
         return len(self.lines[line]) + 1
-
-
-def bare_line(line: str) -> str:
-    """Return a line without the number that a viewer put in front of it, and without outer blanks."""
-    found = _NUMBER.match(line)
-    return (line[found.end() :] if found else line).strip()
 
 
 class _Names(dict[str, str]):
