@@ -31,6 +31,15 @@ def test_an_installation_that_works_is_said_to(home: Path) -> None:
     assert {level for level, _ in levels(found)} <= {"ok", "warning"}
 
 
+def test_hooks_are_tried_where_there_are_any(home: Path) -> None:
+    install("cursor")
+    install("vscode", scope="project")
+    assert check() == [
+        Finding(level="ok", where="cursor (user)", what="installed"),
+        Finding(level="ok", where="vscode (project)", what="installed"),
+    ]
+
+
 def test_entries_that_were_taken_out_are_missed(home: Path) -> None:
     install("claude-code")
     (home / ".claude/settings.json").write_text("{}", encoding="utf-8")

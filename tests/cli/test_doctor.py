@@ -94,6 +94,23 @@ def test_damaged_lines_are_told_with_their_numbers(run: Run) -> None:
     assert found[f"s.jsonl line {len(lines) + 1}"] == "warning"
 
 
+def test_a_message_without_a_shape_is_dropped_and_that_is_said(run: Run) -> None:
+    good = {"role": "user", "content": "hi"}
+    put("c.json", json.dumps([good, {"role": "user", "content": 5}]).encode())
+    done = run("doctor", "c.json", "--fix")
+    assert done.exit_code == 0
+    assert "ok: c.json: dropped: 1 message of no valid shape\n" in done.stdout
+    assert json.loads(Path("c.json").read_bytes()) == [good]
+
+
+def test_a_repair_that_would_leave_nothing_is_not_made(run: Run) -> None:
+    data = b'[{"role": "user", "content": 5}]'
+    path = put("c.json", data)
+    done = run("doctor", "c.json", "--fix")
+    assert (done.exit_code, path.read_bytes()) == (1, data)
+    assert "c.json: no message would be left: nothing was changed" in done.stdout
+
+
 def test_a_file_being_written_is_not_repaired(run: Run) -> None:
     path = put("chat.jsonl", broken()["chat.jsonl"])
     os.utime(path)

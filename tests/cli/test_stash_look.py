@@ -146,7 +146,7 @@ def test_an_id_that_several_sessions_have_asks_for_the_session(run: Run) -> None
     [
         (["show", "h-nothing"], "nothing answers to 'h-nothing' (next: ctxgc search"),
         (["show", "s-3", "--lines", "x"], "--lines cannot be 'x' (next: for example 10-20)"),
-        (["show", "s-3", "--lines", "5-2"], "lines cannot be (5, 2)"),
+        (["show", "s-3", "--lines", "5-2"], "--lines cannot be '5-2' (next: for example 10-20)"),
         (["list", "--session", "wrok"], "no session 'wrok' in json:"),
         (["search", "x", "--session", "wrok"], "(next: did you mean 'work'?)"),
         (["list", "--store", "sqlite:no.db"], "no store at no.db (next: name one with --store"),

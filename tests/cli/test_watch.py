@@ -139,3 +139,11 @@ def test_what_does_not_grow_by_lines_is_refused(run: Run, project: Path, data: b
     )
     with pytest.raises(TranscriptError, match="cannot be read"):
         Follower(project / "none.jsonl").look()
+
+
+def test_a_folder_is_one_line_that_says_so(run: Run, project: Path) -> None:
+    (project / "x.jsonl").mkdir()
+    done = run("watch", "x.jsonl")
+    assert (done.exit_code, done.stderr) == (
+        1, "error: x.jsonl cannot be read: Is a directory (next: ctxgc sessions lists them)\n",
+    )  # fmt: skip

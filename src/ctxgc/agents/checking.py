@@ -21,6 +21,8 @@ from ctxgc.agents.targets import targets_of
 from ctxgc.errors import CtxgcError
 from ctxgc.stores.urls import open_store
 
+HOOKED = ("claude-code", "codex")
+"""The agents that get hooks; the others get the MCP server alone."""
 SLOW_SECONDS = 1.0
 PATIENCE_SECONDS = 20.0
 
@@ -59,7 +61,8 @@ def _check(agent: str, places: Places) -> list[Finding]:
         return [Finding(level="error", where=where, what=error.message, fix=error.hint)]
     if missing:
         return [Finding(level="error", where=where, what=f"{missing} lacks our entries", fix=again)]
-    return [Finding(level="ok", where=where, what="installed"), *_hook_findings(where, places)]
+    hooks = _hook_findings(where, places) if agent in HOOKED else []
+    return [Finding(level="ok", where=where, what="installed"), *hooks]
 
 
 def _missing(agent: str, places: Places, receipt: Receipt) -> str:

@@ -104,13 +104,17 @@ def _fixed(path: Path, file: Writable, where: str) -> list[Finding]:
     raw = path.read_bytes()
     messages = [m for m in (entry.message() for entry in file.entries) if m is not None]
     result = repair(messages, file.format, complete=False)
+    if not result.messages:
+        what = "no message would be left: nothing was changed"
+        return [Finding(level="error", where=where, what=what, fix="correct it by hand")]
     data = file.write(revision_between(file.entries, result.messages))
     backup = write_in_place(
         path, raw, gzip.compress(data, mtime=0) if _is_packed(raw) else data, seen
     )
-    done = [
-        Finding(level="ok", where=where, what=f"{fix.action}: {fix.text}") for fix in result.fixes
-    ]
+    shapeless = len(file.entries) - len(messages)
+    said = [f"dropped: {count(shapeless, 'message')} of no valid shape"] if shapeless else []
+    said += [f"{fix.action}: {fix.text}" for fix in result.fixes]
+    done = [Finding(level="ok", where=where, what=what) for what in said]
     kept = f"the original is {backup.original}"
     return [
         *done,

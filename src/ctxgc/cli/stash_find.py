@@ -79,6 +79,7 @@ def line_range(lines: str | None) -> tuple[int, int] | None:
     if lines is None:
         return None
     match = _LINES.fullmatch(lines)
-    if match is None:
+    first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+    if not 1 <= first <= last:
         raise InputError(f"--lines cannot be {lines!r}", hint="for example 10-20", field="lines")
-    return int(match[1]), int(match[2] or match[1])
+    return first, last

@@ -49,7 +49,7 @@ class Follower:
             TranscriptError: the file holds no messages, and never did.
         """
         try:
-            about = self.path.stat()
+            return self._look()
         except OSError as error:
             if self._place is None:
                 raise TranscriptError(
@@ -57,14 +57,6 @@ class Follower:
                     hint="ctxgc sessions lists them",
                 ) from None
             return False  # moved away for a moment: its agent may be replacing it
-        if self._place is not None and (
-            about.st_ino != self._place.inode or about.st_size < self._place.offset
-        ):
-            self._begin()
-        if self._place is not None and about.st_size == self._place.size:
-            return False
-        self._read(about.st_ino, 0 if self._place is None else self._place.offset)
-        return True
 
     def frame(self) -> Frame:
         """Return what there is to see now."""
@@ -105,6 +97,17 @@ class Follower:
         self._reported = 0
         self._line = 0
         self._changed = 0.0
+
+    def _look(self) -> bool:
+        about = self.path.stat()
+        if self._place is not None and (
+            about.st_ino != self._place.inode or about.st_size < self._place.offset
+        ):
+            self._begin()
+        if self._place is not None and about.st_size == self._place.size:
+            return False
+        self._read(about.st_ino, 0 if self._place is None else self._place.offset)
+        return True
 
     def _read(self, inode: int, offset: int) -> None:
         with self.path.open("rb") as file:

@@ -89,7 +89,7 @@ def test_packed_files_are_unpacked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"hello", b"[]", b'{"messages": []}', b'{"messages": [{"role"']
+    "data", [b"", b"hello", b"[]", b"{}", b'{"messages": []}', b'{"messages": [{"role"']
 )
 def test_what_is_no_transcript_is_refused(data: bytes) -> None:
     with pytest.raises(TranscriptError):

@@ -78,7 +78,7 @@ class DocumentFile:
         return encode(text) + (b"\n" if self._text.endswith("\n") else b"")
 
     def _messages(self) -> list[Any]:
-        found = self._value if self._under is None else self._value[self._under]
+        found = self._value if self._under is None else self._value.get(self._under)
         return found if isinstance(found, list) else []
 
     def _format(self, messages: list[dict[str, Any]]) -> Format:
