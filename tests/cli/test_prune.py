@@ -14,6 +14,7 @@ import pytest
 from click.testing import Result
 
 from ctxgc import validate
+from ctxgc.agents import install
 from ctxgc.wire.transcripts.writing import open_writable
 from tests.pruning.made import OTHER, SESSION, all_files
 
@@ -89,6 +90,23 @@ def test_a_copy_says_how_to_go_on(run: Run) -> None:
     assert f"ok: wrote {OTHER}.jsonl\n" in done.stdout
     assert f"stashed as session claude-code-{SESSION}" in done.stdout
     assert done.stdout.endswith(f"claude --resume {OTHER}\n")
+
+
+def test_an_agent_that_recalls_from_another_store_is_warned_of(
+    run: Run, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(project / "home"))
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    put(CLAUDE)
+    assert run("prune", CLAUDE).stderr == ""
+    install("claude-code", scope="project")
+    url = f"sqlite:{project}/.ctxgc/agents/stash.sqlite"
+    assert run("prune", CLAUDE).stderr == (
+        f"warning: claude-code recalls from another store (next: add --store {url})\n"
+    )
+    assert run("prune", CLAUDE, "--quiet").stderr == ""
+    named = run("prune", CLAUDE, "-o", "copy.jsonl", "--store", "sqlite:.ctxgc/agents/stash.sqlite")
+    assert (named.exit_code, named.stderr) == (0, "")
 
 
 @names

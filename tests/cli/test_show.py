@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+from ctxgc.agents.settings import default_home, store_in
 from ctxgc.cli import main
 from ctxgc.cli.stash_find import highlighted
+from ctxgc.stores.inbox import leave
 from tests.cli.stash_cases import make_session
 
 Run = Callable[..., Result]
+HANDLE = "h-aaaabbbbccccdddd"
 
 
 def test_a_stashed_segment_tells_which_collection_moved_it(run: Run) -> None:
@@ -58,6 +62,18 @@ def test_what_nothing_answers_to_is_one_line(run: Run) -> None:
     assert done.stderr == (
         "error: nothing answers to 'h-nothing' (next: ctxgc search WORDS finds it by what it says)\n"
     )
+
+
+def test_what_a_hook_left_is_shown_before_anybody_opened_its_store(
+    run: Run, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(project / "state"))
+    url = store_in(default_home())
+    document = {"segment_id": "s-1", "text": "the whole log", "type": "log", "tier": "stashed"}
+    leave(url, "claude-code/s1", HANDLE, document)
+    assert run("show", HANDLE).stderr.endswith(f"; coding agents keep theirs at {url})\n")
+    done = run("show", HANDLE, "--store", url, "--json")
+    assert json.loads(done.stdout)["text"] == "the whole log"
 
 
 def test_search_ranks_and_marks_the_words(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ctxgc.cli.prune_output import Output, in_place, save, write_proposal
-from ctxgc.cli.prune_store import stash_for
+from ctxgc.cli.prune_store import stash_for, warn_of_another_stash
 from ctxgc.cli.report import FOUND_PROBLEMS, output_options, write_json
 from ctxgc.cli.session_argument import session_argument
 from ctxgc.cli.stash_store import store_option
@@ -83,6 +83,8 @@ def prune(
             if seen is not None
             else save(output, session, data, new_id)
         )
+    if not quiet and proposal.rows:
+        warn_of_another_stash(chosen["store_url"], proposal.kind)
     if as_json:
         write_json(_as_data(proposal, place))
     elif not quiet:

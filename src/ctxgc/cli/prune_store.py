@@ -4,12 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
-from ctxgc.cli.stash_store import opened
-from ctxgc.errors import StoreError
+from ctxgc.agents.stash import stash_of
+from ctxgc.cli.report import warn
+from ctxgc.cli.stash_store import address_of, opened
+from ctxgc.errors import ConfigError, StoreError
 from ctxgc.stores import Store
 from ctxgc.stores.copy import copy_session
 from ctxgc.stores.memory import MemoryStore
+
+_AGENTS = {"claude_code": "claude-code", "codex": "codex"}
+
+
+def warn_of_another_stash(url: str | None, kind: str) -> None:
+    """Warn where the agent of a session has ctxgc, and would look for what leaves in another store."""
+    agent = _AGENTS.get(kind)
+    try:
+        serves = agent and stash_of(agent, Path.cwd())
+    except ConfigError:
+        return  # ctxgc doctor agents tells
+    if serves and _place(serves) != _place(address_of(url)):
+        warn(f"{agent} recalls from another store (next: add --store {serves})")
+
+
+def _place(address: str) -> str:
+    scheme, _, rest = address.partition(":")
+    is_file = scheme in ("json", "sqlite")
+    return f"{scheme}:{Path(rest.removeprefix('//')).absolute()}" if is_file else address
 
 
 @contextmanager

@@ -11,11 +11,13 @@ from typing import Any, TypeVar
 
 import click
 
+from ctxgc.agents.settings import default_home, store_in
 from ctxgc.cli.report import paint
 from ctxgc.config import SessionSettings
 from ctxgc.core.secrets import mask_secrets
 from ctxgc.errors import ConfigError, StoreError
 from ctxgc.stores import DEFAULT_URL, Store, open_store
+from ctxgc.stores.inbox import SUFFIX as INBOX_SUFFIX
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -36,6 +38,11 @@ def session_option(command: F) -> F:
     return click.option("--session", metavar="ID", help="Only this session.")(command)
 
 
+def address_of(url: str | None) -> str:
+    """Return the address of the store that is meant; None for that of the environment, or the default."""
+    return url or SessionSettings.from_env().store or DEFAULT_URL
+
+
 @contextmanager
 def opened(url: str | None, *, new: bool = False) -> Iterator[Store]:
     """Give a store and close it afterwards; what it had to repair is told on standard error.
@@ -47,7 +54,7 @@ def opened(url: str | None, *, new: bool = False) -> Iterator[Store]:
     Raises:
         StoreError: there is no such store.
     """
-    address = url or SessionSettings.from_env().store or DEFAULT_URL
+    address = address_of(url)
     _check(address, new=new)
     store = open_store(address)
     try:
@@ -120,9 +127,17 @@ def _check(url: str, *, new: bool) -> None:
             key="store",
         )
     path = rest.removeprefix("//")
-    if scheme in ("json", "sqlite") and path and not new and not Path(path).exists():
+    if scheme in ("json", "sqlite") and path and not new and not _is_there(path):
+        agents = store_in(default_home())
+        of_agents = _is_there(agents.partition(":")[2])
         raise StoreError(
             f"there is no store at {path}",
-            hint="name one with --store or CTXGC_STORE",
+            hint="name one with --store or CTXGC_STORE"
+            + (f"; coding agents keep theirs at {agents}" if of_agents else ""),
             path=path,
         )
+
+
+def _is_there(path: str) -> bool:
+    # What hooks left in the inbox is taken in by whoever opens the store first.
+    return Path(path).exists() or Path(path + INBOX_SUFFIX).exists()
