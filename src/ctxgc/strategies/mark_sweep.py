@@ -11,9 +11,10 @@ from typing import Any, ClassVar, Literal
 
 from msgspec.structs import replace
 
+from ctxgc.config import GCConfig
 from ctxgc.core.analysis import Analysis, analyze
 from ctxgc.core.options import EngineOptions
-from ctxgc.core.roots import GCState, RootKnobs, compute_roots
+from ctxgc.core.roots import RootKnobs
 from ctxgc.core.segment import ContextSegment
 from ctxgc.economics import requests_to_pay_back
 from ctxgc.strategies.base import GCTriggerReason
@@ -25,9 +26,6 @@ from ctxgc.strategies.window import Window
 from ctxgc.strategies.window_scene import NEWEST
 from ctxgc.strategies.window_text import WindowTexts
 from ctxgc.strategies.workbench import OLD_NOTICE, Workbench
-
-CROWDED = 0.5
-"""The share of a collection's target that the roots may fill before the rules reach less far."""
 
 
 class MarkSweepOptions(StrategyOptions, frozen=True, kw_only=True):
@@ -79,20 +77,18 @@ class MarkSweepStrategy(BuiltinStrategy):
 
     def _analyze(self, bench: Workbench) -> Analysis:
         config = bench.config
-        state = self._host.gc_state(bench.history)
-        state = replace(state, knobs=self._reach(bench, replace(state, knobs=root_knobs(config))))
+        state = replace(self._host.gc_state(bench.history), knobs=self._reach(bench))
         options = EngineOptions(profile=config.score_profile, weights=dict(config.score_weights))
         return analyze(state, options)
 
-    def _reach(self, bench: Workbench, state: GCState) -> RootKnobs:
-        """Return how far the root rules reach: as configured, and less far where they crowd the window.
+    def _reach(self, bench: Workbench) -> RootKnobs:
+        """Return how far the root rules reach: as configured, and by default less far to make room.
 
-        Who collects by hand gets what was configured while that fits the window at all.
+        Who collects by hand, or set the rules, gets them as they are while that fits the window at all.
         """
-        knobs = state.knobs
-        by_hand = bench.reason is GCTriggerReason.MANUAL and not bench.above_hard_limit
-        held = sum(state.heap.get(root).tokens or 0 for root in compute_roots(state))
-        if by_hand or held <= CROWDED * bench.target:
+        knobs = root_knobs(bench.config)
+        chosen = bench.reason is GCTriggerReason.MANUAL or knobs != root_knobs(GCConfig())
+        if chosen and not bench.above_hard_limit:
             return knobs
         return replace(
             knobs,
