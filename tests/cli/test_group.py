@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -96,6 +97,20 @@ def test_an_error_of_ours_is_one_line_with_the_next_step(
     done = run("config", "show", "--json")
     assert (done.exit_code, done.stderr) == (1, "")
     assert json.loads(done.stdout)["error"]["code"] == "store_busy"
+
+
+def test_an_error_of_the_system_is_one_line_too(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    @click.command()
+    @click.option("--json", "as_json", is_flag=True)
+    def full(as_json: bool) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "/mnt/x" if as_json else None)
+
+    monkeypatch.setitem(main.commands, "full", full)
+    hint = "(next: check the place and the rights to it, and call again)\n"
+    for words, where in ((["full"], ""), (["full", "--json"], "/mnt/x: ")):
+        done = run(*words)
+        assert (done.exit_code, done.stdout) == (1, "")
+        assert done.stderr == f"error: {where}No space left on device {hint}"
 
 
 def test_the_demo_runs(run: Run, project: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 from difflib import get_close_matches
 from typing import Any
@@ -52,6 +53,17 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
         except CtxgcError as error:
             raise CliError(error, as_json=bool(ctx.meta.get("ctxgc.json"))) from error
+        except OSError as error:
+            if error.errno == errno.EPIPE:  # who read our output has seen enough
+                raise
+            # It may be standard output that failed: this is never written there.
+            raise CliError(_of_system(error), as_json=False) from error
+
+
+def _of_system(error: OSError) -> CtxgcError:
+    where = f"{error.filename}: " if error.filename else ""
+    said = error.strerror or str(error)
+    return CtxgcError(f"{where}{said}", hint="check the place and the rights to it, and call again")
 
 
 @click.group(
