@@ -23,6 +23,7 @@ from ctxgc.agents.receipt import (
     write_receipt,
 )
 from ctxgc.agents.settings import AGENTS
+from ctxgc.agents.stash import anchored
 from ctxgc.agents.target import Target
 from ctxgc.agents.targets import targets_of
 from ctxgc.config.keys import unknown_key
@@ -54,6 +55,7 @@ def install(
     places = _places(agent, scope, project)
     if store is not None:
         inbox_of(store)  # a store that others cannot open is refused now
+        store = anchored(store)
     targets = targets_of(agent, places, Commands(agent, places.home, store))
     known = read_receipt(places.home, agent)
     changes = [_added(target) for target in targets]

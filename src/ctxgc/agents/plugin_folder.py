@@ -9,6 +9,7 @@ from typing import Any
 from ctxgc._version import __version__
 from ctxgc.agents.commands import SERVER_NAME, Commands
 from ctxgc.agents.settings import default_home
+from ctxgc.agents.stash import anchored
 from ctxgc.agents.targets import hooks_of, server_of
 from ctxgc.errors import ConfigError
 from ctxgc.stores.files import write_atomic
@@ -53,7 +54,8 @@ def write_plugin_folder(folder: Path, *, store: str | None = None) -> list[Path]
         StoreError: a file cannot be written.
     """
     folder = folder.absolute()
-    files = _files(Commands("claude-code", Path(default_home()), store, RECALL_TOOL))
+    stash = None if store is None else anchored(store)
+    files = _files(Commands("claude-code", Path(default_home()), stash, RECALL_TOOL))
     others = [
         p for p in folder.rglob("*") if p.is_file() and str(p.relative_to(folder)) not in files
     ]

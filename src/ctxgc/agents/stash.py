@@ -1,4 +1,4 @@
-"""Which stash an installed agent recalls from."""
+"""Which stash an installed agent recalls from, wherever it runs."""
 
 from __future__ import annotations
 
@@ -24,3 +24,12 @@ def stash_of(agent: str, project: Path) -> str | None:
         if receipt is not None:
             return Commands(agent, home, receipt.store).store_url
     return None
+
+
+def anchored(url: str) -> str:
+    """Return the address of a store with the path of its file made absolute: agents run in many folders."""
+    scheme, _, rest = url.partition(":")
+    path = rest.removeprefix("//")
+    if scheme not in ("json", "sqlite") or not path:
+        return url
+    return f"{scheme}:{Path(path).expanduser().absolute()}"

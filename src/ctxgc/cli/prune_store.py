@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ctxgc.agents.stash import stash_of
+from ctxgc.agents.stash import anchored, stash_of
 from ctxgc.cli.report import warn
 from ctxgc.cli.stash_store import address_of, opened
 from ctxgc.errors import ConfigError, StoreError
@@ -24,14 +24,8 @@ def warn_of_another_stash(url: str | None, kind: str) -> None:
         serves = agent and stash_of(agent, Path.cwd())
     except ConfigError:
         return  # ctxgc doctor agents tells
-    if serves and _place(serves) != _place(address_of(url)):
+    if serves and anchored(serves) != anchored(address_of(url)):
         warn(f"{agent} recalls from another store (next: add --store {serves})")
-
-
-def _place(address: str) -> str:
-    scheme, _, rest = address.partition(":")
-    is_file = scheme in ("json", "sqlite")
-    return f"{scheme}:{Path(rest.removeprefix('//')).absolute()}" if is_file else address
 
 
 @contextmanager

@@ -54,7 +54,7 @@ def _newest(session: str | None) -> Backup:
     if found is None:
         raise InputError(
             "there is no pruning to undo" + ("" if session is None else f" for {session}"),
-            hint="only ctxgc prune --in-place can be undone; -o never touches the original",
+            hint="only prune --in-place and doctor --fix can be undone; -o never touches the original",
             field="session",
         )
     return found
