@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,21 +9,15 @@ import msgspec
 import pytest
 from click.testing import Result
 
-from ctxgc.testing import make_session
 from ctxgc.thrift.presets import Coefficients, coefficients
+from tests.cli.lab_runs import write_runs
 
 Run = Callable[..., Result]
 
 
 @pytest.fixture
 def data(project: Path) -> Path:
-    file = project / "made.jsonl"
-    runs = [
-        {"id": f"r{seed}", "messages": make_session(seed=seed, messages=30).messages}
-        for seed in range(3)
-    ]
-    file.write_text("\n".join(map(json.dumps, runs)), "utf-8")
-    return file
+    return write_runs(project, count=3, messages=30)
 
 
 def fit(run: Run, data: Path, *arguments: str) -> Result:

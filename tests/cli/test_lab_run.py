@@ -9,20 +9,14 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from ctxgc.testing import make_session
+from tests.cli.lab_runs import write_runs
 
 Run = Callable[..., Result]
 
 
 @pytest.fixture
 def data(project: Path) -> Path:
-    file = project / "made.jsonl"
-    runs = [
-        {"id": f"r{seed}", "messages": make_session(seed=seed, messages=40).messages}
-        for seed in range(2)
-    ]
-    file.write_text("\n".join(map(json.dumps, runs)), "utf-8")
-    return file
+    return write_runs(project, count=2, messages=40)
 
 
 def lab(run: Run, data: Path, *arguments: str) -> Result:

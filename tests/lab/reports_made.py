@@ -30,7 +30,7 @@ class NamedPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
     def open(self, task: Task) -> Player:
         """Nobody plays here."""
-        raise NotImplementedError(task)
+        raise AssertionError(f"nobody plays {task.run.id} here")
 
 
 def result(policy: str, number: int, share: float, clean: int, **more: Any) -> RunResult:

@@ -63,16 +63,7 @@ def x_axis(scale: Scale, axis: Axis, top: float, bottom: float) -> list[Html]:
     for value in scale.ticks():
         x = scale.at(value)
         parts.append(tag("line", class_="grid", x1=x, x2=x, y1=top, y2=bottom))
-        parts.append(
-            tag(
-                "text",
-                text(axis.form(value)),
-                class_="tick",
-                x=x,
-                y=bottom + 16,
-                text_anchor="middle",
-            )
-        )
+        parts.append(_tick(axis.form(value), x, bottom + 16, "middle"))
     middle = (scale.start + scale.end) / 2
     parts.append(
         tag("text", text(axis.label), class_="axis", x=middle, y=bottom + 34, text_anchor="middle")
@@ -86,16 +77,7 @@ def y_axis(scale: Scale, axis: Axis, left: float, right: float) -> list[Html]:
     for value in scale.ticks(5):
         y = scale.at(value)
         parts.append(tag("line", class_="grid", x1=left, x2=right, y1=y, y2=y))
-        parts.append(
-            tag(
-                "text",
-                text(axis.form(value)),
-                class_="tick",
-                x=left - 7,
-                y=y + 4,
-                text_anchor="end",
-            )
-        )
+        parts.append(_tick(axis.form(value), left - 7, y + 4, "end"))
     parts.append(tag("text", text(axis.label), class_="axis", x=4.0, y=scale.end - 12))
     return parts
 
@@ -121,3 +103,7 @@ def legend_lines(entries: Sequence[tuple[str, str]], left: float, right: float) 
             lines, x = lines + 1, left
         x += 34 + text_width(name)
     return lines
+
+
+def _tick(written: str, x: float, y: float, anchor: str) -> Html:
+    return tag("text", text(written), class_="tick", x=x, y=y, text_anchor=anchor)

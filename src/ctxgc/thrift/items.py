@@ -15,13 +15,13 @@ class Item:
 
     `born` is the first request that carries it. `kept` is None while all of it is shown, else the
     lines that are, beside `extra` characters of ours. `stubbed_at` is the request before which it
-    was made a stub, `why` by what right, and `tokens` what its message had before.
+    was made a stub; from then on it stays as it is.
     """
 
     __slots__ = (
         "born", "call", "chars", "extra", "kept", "kind", "listed", "message_id", "part", "plan",
-        "planned_at", "rent", "same_at", "same_elsewhere", "source", "stubbed_at", "text", "tokens",
-        "why", "why_planned",
+        "planned_at", "rent", "same_at", "same_elsewhere", "source", "stubbed_at", "text",
+        "why_planned",
     )  # fmt: skip
 
     def __init__(
@@ -39,8 +39,6 @@ class Item:
         self.chars = sum(map(text.cost, range(len(text.lines))))
         self.extra = 0
         self.stubbed_at: int | None = None
-        self.tokens = 0
-        self.why = ""
         self.rent = 0.0
         self.plan: Cover | None = None
         self.planned_at = 0

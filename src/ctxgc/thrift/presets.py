@@ -47,8 +47,6 @@ class Preset(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     copy_lines: int
     copy_chars: int
     copy_saving: float
-    again_after: int
-    again_saving: float
     shares: dict[str, Shares]
 
 

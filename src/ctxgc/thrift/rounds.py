@@ -124,9 +124,13 @@ class Round:
 
     def _cover(self, item: Item, why: str) -> Cover:
         shares = self._how.shares[why]
-        size = item.chars if item.stubbed_at is None else item.text.size
         return cover(
-            item.text, item.shown, shares, census=self._reader.census, how=self._how, size=size
+            item.text,
+            item.shown,
+            shares,
+            census=self._reader.census,
+            how=self._how,
+            size=item.chars,
         )
 
     def _saving(self, item: Item, place: int, plan: Cover) -> float:
@@ -147,22 +151,18 @@ class Round:
         for place in range(self._sent - 1, start - 1, -1):
             message_id = self._view[place].message_id
             for item in reversed(self._reader.items_of(message_id)):
-                why = (
-                    None if message_id in self._untouchable else self._may_leave(item, place, start)
-                )
+                why = None if message_id in self._untouchable else self._may_leave(item, place)
                 if why is None:
                     continue
                 plan = self._cover(item, why)
-                if self._is_smaller(item, place, plan):
+                if self._saving(item, place, plan) > 0:
                     yield self._make(item, place, plan, why)
 
-    def _may_leave(self, item: Item, place: int, start: int) -> str | None:
+    def _may_leave(self, item: Item, place: int) -> str | None:
         """Return by what right an item leaves now that all from a place on is written anew anyway."""
         how = self._how
         if item.stubbed_at is not None:
-            since = self._request - max(item.stubbed_at, item.born)
-            old = place > start and since >= how.again_after
-            return item.why if old else None
+            return None
         why, _ = self._evidence(item, place)
         if why is not None:
             return why
@@ -171,21 +171,14 @@ class Round:
         large = self._sizes[place] >= how.least_tokens
         return "idle" if item.kind == "view" and large and idle >= company else None
 
-    def _is_smaller(self, item: Item, place: int, plan: Cover) -> bool:
-        if item.stubbed_at is None:
-            return self._saving(item, place, plan) > 0
-        return item.chars - plan.chars >= self._how.again_saving * (item.chars + item.extra)
-
     def _make(self, item: Item, place: int, plan: Cover, why: str) -> Edit:
-        if item.stubbed_at is None:
-            item.tokens = self._sizes[place]
-        item.stubbed_at, item.why, item.plan = self._request, why, None
+        item.stubbed_at, item.plan = self._request, None
         self._reader.open.pop(item.source, None)
         self._reader.show(item, plan.kept, plan.listed, extra=HEAD_CHARS + plan.listed_chars)
         text = stub(
             item.text,
             plan,
-            tokens=item.tokens,
+            tokens=self._sizes[place],
             why=WHY[why],
             recall=self._recall(item.message_id, item.part),
         )
