@@ -24,7 +24,6 @@ from ctxgc.strategies.host import root_knobs
 from ctxgc.strategies.truncate import drop_turns
 from ctxgc.strategies.window import Window
 from ctxgc.strategies.window_scene import NEWEST
-from ctxgc.strategies.window_text import WindowTexts
 from ctxgc.strategies.workbench import OLD_NOTICE, Workbench
 
 
@@ -47,10 +46,6 @@ class MarkSweepStrategy(BuiltinStrategy):
     name: ClassVar[str] = "gc_mark_sweep"
     options: ClassVar[type[StrategyOptions]] = MarkSweepOptions
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._texts = WindowTexts()
-
     @property
     def thrift(self) -> MarkSweepOptions:
         """How to collect for the price alone."""
@@ -65,7 +60,7 @@ class MarkSweepStrategy(BuiltinStrategy):
     def shrink(self, bench: Workbench) -> None:
         """Let one cover decide which lines of the results stay, then drop groups while that is not enough."""
         analysis = self._analyze(bench)
-        window = Window(bench, analysis, self._texts, digests=self._notifies(bench.config))
+        window = Window(bench, analysis, digests=self._notifies(bench.config))
         window.make_room()
         bench.digest_tokens = window.digest.tokens
         while (bench.is_forced or bench.above_hard_limit) and self._drop_groups(bench, analysis):

@@ -9,10 +9,10 @@ their handles and their best lines.
 from __future__ import annotations
 
 from ctxgc.core.analysis import Analysis
+from ctxgc.core.text import Text
 from ctxgc.strategies.window_cover import Cover, Passage, Pick
 from ctxgc.strategies.window_digest import ENTRY_TOKENS, DigestDraft
 from ctxgc.strategies.window_scene import Group, Result, Scene
-from ctxgc.strategies.window_text import WindowText, WindowTexts
 from ctxgc.strategies.window_writing import leave, write_stubs
 from ctxgc.strategies.workbench import Workbench
 
@@ -33,20 +33,17 @@ class Window:
     Args:
         bench: the collection.
         analysis: what roots there are and what they reach.
-        texts: the readings of earlier collections.
         digests: whether the view may tell of messages that leave.
     """
 
-    def __init__(
-        self, bench: Workbench, analysis: Analysis, texts: WindowTexts, *, digests: bool
-    ) -> None:
+    def __init__(self, bench: Workbench, analysis: Analysis, *, digests: bool) -> None:
         self._bench = bench
-        self._scene = Scene(bench, analysis, texts)
+        self._scene = Scene(bench, analysis)
         self.digest = DigestDraft(self._scene, allowed=digests)
         self._target = self._reachable_target()
         self._results: list[Result] = []
         self._dissolved: list[Group] = []
-        self._older: list[WindowText] = []
+        self._older: list[Text] = []
 
     def make_room(self) -> None:
         """Shrink results and dissolve groups in the draft until the target is met, or nothing helps.
@@ -114,7 +111,10 @@ class Window:
 
     def _cover(self) -> None:
         room = self._room()
-        cover = Cover(self._passages(), self._held(), self._scene.worth(self._older).of)
+        # What is not held by that which stays stands in these messages alone.
+        changing = self._gone().union(result.shown.place for result in self._results)
+        worth = self._scene.worth(self._older, changing)
+        cover = Cover(self._passages(), self._held(), worth.of)
         picks = cover.choose((1 - NAMES_SHARE) * room)
         cover.list_names(NAMES_SHARE * room)
         for group in self._dissolved:
@@ -133,7 +133,7 @@ class Window:
         held = set(self.digest.held())
         for shown in self._scene.parts:
             if shown.place not in gone and (shown.place, shown.number) not in changing:
-                held |= self._scene.text(shown).all
+                held |= shown.text.things
         return held
 
     def _trim(self, picks: list[Pick]) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from ctxgc.strategies.window_text import LINE, WORD
+from ctxgc.core.text import is_line, is_word
 
 # Fitted on recorded runs; the lab's page has the ablations.
 USED_BY_AGENT = 5.0
@@ -28,32 +28,29 @@ class Worth:
     """Counts who holds what, message by message, and weighs it.
 
     Names count by how often they were seen and whether the agent used them, lines by who said them;
-    everything counts less the longer ago it was seen.
+    everything counts less the longer ago it was seen. `messages` is how many there are.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, messages: int) -> None:
         self._holders: Counter[str] = Counter()
         self._last: dict[str, int] = {}
         self._used: set[str] = set()
-        self._lines: dict[str, float] = {}
+        self._lines: dict[float, set[str]] = {AGENT_LINE: set(), VIEW_LINE: set()}
         self._known: dict[str, int] = {}
-        self._messages = 0
+        self._messages = messages
 
-    def see(self, things: Iterable[str], *, by_agent: bool = False) -> None:
-        """Take note of what the next message holds."""
-        found = set(things)
+    def see(self, place: int, held: Sequence[frozenset[str]], *, by_agent: bool = False) -> None:
+        """Take note of what the parts of a message hold; the messages come in their order."""
+        found = held[0] if len(held) == 1 else frozenset[str]().union(*held)
         self._holders.update(found)
-        self._last.update(dict.fromkeys(found, self._messages))
+        self._last.update(dict.fromkeys(found, place))
         if by_agent:
             self._used |= found
-        self._messages += 1
 
-    def rate_lines(self, things: Iterable[str], worth: float) -> None:
-        """Take note of what the lines among some things are worth; the highest counts."""
-        known = self._lines
-        for thing in things:
-            if thing.startswith(LINE) and known.get(thing, 0.0) < worth:
-                known[thing] = worth
+    def rate_lines(self, lines: Iterable[str], worth: float) -> None:
+        """Take note of what some lines are worth; the highest counts."""
+        if worth != OTHER_LINE:
+            self._lines[worth].update(lines)
 
     def of(self, thing: str) -> int:
         """Return the worth of something in the view."""
@@ -65,11 +62,17 @@ class Worth:
     def _weigh(self, thing: str) -> float:
         age = self._messages - self._last[thing]
         holders = self._holders[thing]
-        if thing.startswith(WORD):
-            return float(WORD_WORTH / age**SLOW) if holders <= RARE_WORD else 0.0
-        if thing.startswith(LINE):
-            worth = self._lines.get(thing, OTHER_LINE)
+        if is_line(thing):
+            worth = self._line_worth(thing)
             return float(worth * holders**0.5 / age ** (SLOW if worth == AGENT_LINE else FAST))
+        if is_word(thing):
+            return float(WORD_WORTH / age**SLOW) if holders <= RARE_WORD else 0.0
         worth = HEX_WORTH if _HEX.fullmatch(thing) else 1.0
         worth *= 1 + USED_BY_AGENT if thing in self._used else 1
         return float(worth * holders**0.5 / age**SLOW)
+
+    def _line_worth(self, line: str) -> float:
+        for worth, lines in self._lines.items():
+            if line in lines:
+                return worth
+        return OTHER_LINE

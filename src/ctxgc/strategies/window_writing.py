@@ -12,8 +12,9 @@ from ctxgc.strategies.stubs import stub
 from ctxgc.strategies.window_scene import Group, Result, Scene
 from ctxgc.wire import replace_text
 
+LEAST_SAVING = 24
 KEEP_WHOLE = 0.85
-"""A stub of this share of its original is not worth the loss."""
+"""A stub that saves fewer tokens, or has this share of its original, is not worth the loss."""
 
 
 def leave(scene: Scene, group: Group) -> None:
@@ -45,7 +46,7 @@ def _with_stub(scene: Scene, message: Message, result: Result) -> Message:
     text = stub(original, _why(original), host, names=passage.names, kept=passage.excerpt())
     if scene.bench.config.secrets == "mask":
         text = mask_secrets(text)
-    if host.counter.count(text) >= KEEP_WHOLE * result.tokens:
+    if host.counter.count(text) > min(KEEP_WHOLE * result.tokens, result.tokens - LEAST_SAVING):
         return message
     try:
         return replace_text(message, result.shown.number, text, keep_media=False)
