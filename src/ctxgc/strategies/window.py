@@ -12,15 +12,15 @@ from ctxgc.core.analysis import Analysis
 from ctxgc.core.text import Text
 from ctxgc.strategies.window_cover import Cover, Passage, Pick
 from ctxgc.strategies.window_digest import ENTRY_TOKENS, DigestDraft
-from ctxgc.strategies.window_scene import Group, Result, Scene
+from ctxgc.strategies.window_scene import HEAD_TOKENS, Group, Result, Scene
 from ctxgc.strategies.window_writing import leave, write_stubs
 from ctxgc.strategies.workbench import Workbench
 
 # Chosen by hand with the lab on recorded runs of coding agents.
-HEAD_TOKENS = 28
 FREEZE_SHARE = 0.2
 LINES_SHARE = 0.31
 NAMES_SHARE = 0.04
+HEAD_MARGIN = 14
 WORK_SHARE = 0.85
 MOST_SHARE = 0.78
 LEAST_WORK_SHARE = 0.2
@@ -117,10 +117,27 @@ class Window:
         cover = Cover(self._passages(), self._held(), worth.of)
         picks = cover.choose((1 - NAMES_SHARE) * room)
         cover.list_names(NAMES_SHARE * room)
+        if self._bench.is_forced:
+            self._leave_whole(room)
         for group in self._dissolved:
             leave(self._scene, group)
         write_stubs(self._scene, self._results)
         self._trim(picks)
+
+    def _leave_whole(self, room: float) -> None:
+        """Leave those results whole that would win least, as long as the room suffices for them."""
+        room -= sum(passage.tokens + HEAD_MARGIN for passage in self._passages())
+        small = sorted(
+            (result for result in self._results if not result.is_stub),
+            key=lambda result: (result.won, result.shown.place, result.shown.number),
+        )
+        whole: set[int] = set()
+        for result in small:
+            room -= result.won
+            if room < 0:
+                break
+            whole.add(id(result))
+        self._results = [result for result in self._results if id(result) not in whole]
 
     def _passages(self) -> list[Passage]:
         results = [result.passage for result in self._results]

@@ -45,6 +45,12 @@ class Passage:
         """Return the tokens of a piece."""
         return (len(self.text.lines[piece]) + 1) * self.per_char + GAP_TOKENS
 
+    @property
+    def tokens(self) -> float:
+        """The tokens of all that stays."""
+        names = sum(len(name) * _TOKENS_PER_CHAR + _NAME_TOKENS for name in self.names)
+        return sum(map(self.cost, self.kept)) + names
+
     def excerpt(self) -> str:
         """Return what stays of the text."""
         return self.text.excerpt(sorted(self.kept))

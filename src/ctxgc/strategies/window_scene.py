@@ -18,6 +18,8 @@ from ctxgc.strategies.window_worth import AGENT_LINE, OTHER_LINE, VIEW_LINE, Wor
 from ctxgc.strategies.workbench import Workbench
 
 NEWEST = 2
+HEAD_TOKENS = 28
+"""What the first line of a stub takes."""
 
 Group = tuple[int, ...]
 
@@ -45,6 +47,11 @@ class Result:
     def tokens(self) -> int:
         """What it has now."""
         return self.shown.segment.tokens or 0
+
+    @property
+    def won(self) -> float:
+        """The tokens that a stub saves."""
+        return self.tokens - HEAD_TOKENS - self.passage.tokens
 
     @property
     def is_stub(self) -> bool:
