@@ -70,6 +70,28 @@ def test_a_view_most_of_which_stands_elsewhere_dies_at_once() -> None:
     assert why(result(), 2, census=census) == "elsewhere"
 
 
+def test_a_list_dies_when_its_own_tool_has_written_a_newer_one() -> None:
+    clues, call = Clues(), Call(kind="todo", tool="TodoWrite")
+    old = result("todo", call)
+    clues.write_list("TodoWrite", old.source)
+    clues.write_list("update_plan", "n/0")
+    assert why(old, 9, clues) == ""
+    clues.write_list("TodoWrite", "n/1")
+    assert why(old, 9, clues) == "todo"
+    clues.write_list("TodoWrite", old.source)
+    assert why(old, 9, clues) == "todo"
+    clues.drop_list("n/1")
+    assert why(old, 9, clues) == ""
+
+
+def test_a_list_that_was_not_written_does_not_die() -> None:
+    clues, old = Clues(), result("todo", Call(kind="todo", tool="TodoWrite"))
+    clues.write_list("TodoWrite", old.source)
+    clues.drop_list(old.source)
+    clues.write_list("TodoWrite", "n/1")
+    assert why(old, 9, clues) == ""
+
+
 HAPPENINGS = st.lists(st.sampled_from(["read", "edit", "test", "user", "nothing"]), max_size=40)
 
 

@@ -28,6 +28,8 @@ from ctxgc.thrift.kinds import Call, kind_of_result, read_call
         ("Bash", {"command": "grep -rn test ."}, Call(kind="shell")),
         ("Grep", {"pattern": "x", "path": "src/a.py"},
          Call(kind="search", named=frozenset({"a.py"}))),
+        ("TodoWrite", {"todos": [{"content": "Fix it", "file": "src/a.py"}]},
+         Call(kind="todo", tool="TodoWrite", named=frozenset({"a.py"}))),
         ("Weather", {"city": "Ulm"}, Call(kind="other")),
     ],
 )  # fmt: skip
@@ -46,3 +48,4 @@ def test_a_search_that_found_only_paths_is_a_list_of_paths() -> None:
     assert kind_of_result(search, ["src/a.py", "src/b.py", ""]) == "paths"
     assert kind_of_result(search, ["src/a.py:3: x = 1", "src/b.py:4: y = 2"]) == "search"
     assert kind_of_result(Call(kind="view"), ["src/a.py"]) == "view"
+    assert kind_of_result(Call(kind="todo"), ["src/a.py"]) == "other"

@@ -13,7 +13,7 @@ from ctxgc.thrift.presets import Coefficients, coefficients, custom, preset, wri
 def test_every_shipped_preset_has_a_share_for_every_reason() -> None:
     for name, how in coefficients().presets.items():
         assert preset(name) is how
-        assert how.shares.keys() >= WHY.keys() - {"view"}
+        assert how.shares.keys() >= WHY.keys() - {"view", "todo"}
         assert 0 < how.guard <= 0.05
 
 

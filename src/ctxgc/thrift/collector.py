@@ -59,7 +59,7 @@ class Thrift:
         self._tokens = tokens
         self._sizes = Sizes(tokens)
         self._texts = Texts() if texts is None else texts
-        self._reader = Reader(self._texts)
+        self._reader = Reader(self._texts, reads_lists=trims_calls)
 
     def spare_copies(self, request: Request) -> list[Edit]:
         """Return shorter texts for new results that repeat what the view shows already.
@@ -101,7 +101,7 @@ class Thrift:
 
     def reset(self) -> None:
         """Forget everything; the view is read again before the next request."""
-        self._reader = Reader(self._texts)
+        self._reader = Reader(self._texts, reads_lists=self._trims_calls)
 
     def _calls(self, fresh: list[Item], request: Request) -> Iterator[Edit]:
         names = self._reader.census.names

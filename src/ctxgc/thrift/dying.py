@@ -23,6 +23,7 @@ WHY: Mapping[str, str] = {
     "search": "seen",
     "paths": "seen",
     "edit": "seen",
+    "todo": "newer list since",
     "other": "seen",
 }
 
@@ -37,6 +38,7 @@ class Clues:
         self._steered = _NEVER
         self.news = 0
         """How often something was heard that may let a view die sooner."""
+        self._lists: dict[str, dict[str, None]] = {}
 
     def call(self, call: Call, request: int) -> None:
         """Take in a tool call that the answer to a request made."""
@@ -50,6 +52,20 @@ class Clues:
     def touch(self, path: str, request: int) -> None:
         """A file was as good as named: a new result stands on an old view of it."""
         self._named[path] = request
+
+    def write_list(self, tool: str, source: str) -> None:
+        """Take in a to-do list that a tool wrote."""
+        self._lists.setdefault(tool, {}).setdefault(source)
+
+    def drop_list(self, source: str) -> None:
+        """A to-do list was not written after all, or is no longer shown."""
+        for lists in self._lists.values():
+            lists.pop(source, None)
+
+    def is_replaced(self, item: Item) -> bool:
+        """Tell whether the tool of a to-do list has written a newer one."""
+        lists = self._lists.get(item.call.tool, {})
+        return item.source in lists and next(reversed(lists)) != item.source
 
     def user(self, request: int) -> None:
         """Take in a message of the user."""
@@ -78,6 +94,8 @@ def evidence(
     """Return why an item may leave (None while it may not) and for how long it was idle."""
     age = request - item.born
     if age < 1:
+        return None, 0
+    if item.kind == "todo" and not clues.is_replaced(item):
         return None, 0
     if item.kind != "view":
         return item.kind, age

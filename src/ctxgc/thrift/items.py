@@ -1,4 +1,4 @@
-"""Items: the tool results of a view, with what thrift remembers about each of them."""
+"""Items: the tool results and to-do lists of a view, with what thrift remembers about each of them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ctxgc.thrift.kinds import Call, Kind
 
 
 class Item:
-    """One tool result.
+    """One tool result, or the call that wrote a to-do list.
 
     `born` is the first request that carries it. `kept` is None while all of it is shown, else the
-    lines that are, beside `extra` characters of ours. `stubbed_at` is the request before which it
+    lines that are, beside `extra` other characters. `stubbed_at` is the request before which it
     was made a stub; from then on it stays as it is. Before the request `rests_until` only news speak
     against it, and `rests_since` counts those that were heard.
     """

@@ -8,9 +8,10 @@ from typing import Literal
 
 import msgspec
 
+from ctxgc.thrift.todos import is_todo_list
 from ctxgc.wire.tools import strings_of, understand
 
-Kind = Literal["view", "shell_view", "shell", "search", "paths", "edit", "other"]
+Kind = Literal["view", "shell_view", "shell", "search", "paths", "edit", "todo", "other"]
 
 _PATHS_SHARE = 0.6
 _SEARCH = re.compile(r"grep|search|glob|find|list|\bls\b", re.IGNORECASE)
@@ -27,9 +28,13 @@ _PATH = re.compile(r"[\w./\-]+\.\w+")
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tool call does to files: those it names, those it edits, and whether it checks the work."""
+    """What a tool call does to files: those it names, those it edits, and whether it checks the work.
+
+    `tool` is the name of the tool where calls of the same one replace each other.
+    """
 
     kind: Kind
+    tool: str = ""
     path: str = ""
     named: frozenset[str] = frozenset()
     edited: frozenset[str] = frozenset()
@@ -38,6 +43,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_call(name: str, arguments: str) -> Call:
     """Return what a call with this name and these JSON arguments does."""
+    if is_todo_list(name, arguments):
+        return Call(kind="todo", tool=name, named=_argument_paths(arguments))
     use = understand(name, arguments)
     path = base_name(use.path or "")
     own = frozenset([path]) if path else frozenset[str]()
@@ -57,7 +64,7 @@ def read_call(name: str, arguments: str) -> Call:
 def kind_of_result(call: Call, lines: Sequence[str]) -> Kind:
     """Return the kind of a call's result: a search may have found nothing but paths."""
     if call.kind != "search":
-        return call.kind
+        return "other" if call.kind == "todo" else call.kind
     said = [line.strip() for line in lines if line.strip()]
     paths = sum(1 for line in said if _is_path(line))
     return "paths" if paths >= _PATHS_SHARE * len(said) else "search"

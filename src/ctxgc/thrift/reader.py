@@ -8,11 +8,13 @@ from ctxgc.core.message import Message, Part
 from ctxgc.core.text import Text
 from ctxgc.core.tombstone import is_tombstone
 from ctxgc.core.unchanged import unchanged
+from ctxgc.thrift.calls import was_made
 from ctxgc.thrift.census import Census, Holding, whole
 from ctxgc.thrift.copies import Copies
 from ctxgc.thrift.dying import Clues
 from ctxgc.thrift.items import Item, source
 from ctxgc.thrift.kinds import Call, kind_of_result, read_call
+from ctxgc.thrift.todos import may_leave
 from ctxgc.wire.texts import Texts
 
 _UNKNOWN = Call(kind="other")
@@ -31,15 +33,19 @@ class Known:
 
 
 class Reader:
-    """Reads each message once; of a view that changed, what changed."""
+    """Reads each message once; of a view that changed, what changed.
 
-    def __init__(self, texts: Texts) -> None:
+    `reads_lists` makes items of the calls that write to-do lists too.
+    """
+
+    def __init__(self, texts: Texts, *, reads_lists: bool = False) -> None:
+        self._reads_lists = reads_lists
         self.census = Census()
         self.clues = Clues()
         self.copies = Copies()
         self.known: dict[str, Known] = {}
         self.open: dict[str, Item] = {}
-        """The results that are no stubs yet."""
+        """The items that are no stubs yet."""
         self._texts = texts
         self._view: list[Message] = []
         self._calls: dict[str, tuple[str, Call]] = {}
@@ -109,8 +115,14 @@ class Reader:
         return self.known[item.message_id].place
 
     def items_of(self, message_id: str) -> list[Item]:
-        """Return the tool results of a message."""
+        """Return the tool results of a message, and its to-do lists."""
         return self.known[message_id].items
+
+    def chars_beside(self, item: Item) -> int:
+        """Return the characters of the message of an item, as far as they count for its size."""
+        if item.kind == "todo":
+            return sum(len(part.text) for part in self.known[item.message_id].message.parts)
+        return sum(part.chars + part.extra for part in self.items_of(item.message_id))
 
     def describe(self, name: str, request: int) -> str:
         """Return what to call a source of copies, which is as good as sent anew by that."""
@@ -130,19 +142,23 @@ class Reader:
             self._read_part(known, number, part, request, new=new)
         if message.role == "user" and new and not message.results():
             self.clues.user(request - 1)
-        return known.items if new else []
+        return [item for item in known.items if item.kind != "todo"] if new else []
 
     def _read_part(self, known: Known, number: int, part: Part, request: int, *, new: bool) -> None:
         text = self._texts.of(known.message.message_id, number, part)
         name = source(known.message.message_id, number)
         if part.kind == "tool_call":
-            self._note_call(part, request, new=new)
+            call = self._note_call(part, request, new=new)
             self._called[part.call_id or ""] = (known.message.message_id, number)
             self._names[name] = f"{part.name} call"
+            if self._reads_lists and call.kind == "todo":
+                self._read_list(known, number, text, call, request if new else request - 1)
         elif _may_be_stub(part):
             tool, call = self._calls.get(part.call_id or "", ("", _UNKNOWN))
             self._names[name] = f"{tool} result".lstrip()
             kind = kind_of_result(call, text.lines)
+            if call.kind == "todo" and not was_made(known.message, number):
+                self.clues.drop_list(source(*self._called[part.call_id or ""]))
             born = request if new else request - 1
             item = Item(known.message.message_id, number, text, kind=kind, call=call, born=born)
             known.items.append(item)
@@ -151,12 +167,22 @@ class Reader:
         self.census.enter(known.holdings[-1], new=new)
         self.copies.note(name, text)
 
-    def _note_call(self, part: Part, request: int, *, new: bool) -> None:
+    def _note_call(self, part: Part, request: int, *, new: bool) -> Call:
         call = read_call(part.name or "", part.text)
         if part.call_id is not None:
             self._calls[part.call_id] = (part.name or "", call)
         if new:
             self.clues.call(call, request - 1)
+        return call
+
+    def _read_list(self, known: Known, number: int, text: Text, call: Call, born: int) -> None:
+        part = known.message.parts[number]
+        item = Item(known.message.message_id, number, text, kind="todo", call=call, born=born)
+        item.extra = len(part.text) - item.chars
+        self.clues.write_list(call.tool, item.source)
+        if may_leave(known.message, part):
+            known.items.append(item)
+            self.open[item.source] = item
 
     def _leave(self, known: Known) -> None:
         for number, holding in enumerate(known.holdings):
@@ -167,7 +193,10 @@ class Reader:
 
     def _forget(self, shown: set[str]) -> None:
         for message_id in self.known.keys() - shown:
-            self._leave(self.known.pop(message_id))
+            known = self.known.pop(message_id)
+            self._leave(known)
+            for number in range(len(known.holdings)):
+                self.clues.drop_list(source(message_id, number))
 
 
 def _may_be_stub(part: Part) -> bool:

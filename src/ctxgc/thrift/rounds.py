@@ -16,6 +16,7 @@ from ctxgc.thrift.presets import Preset
 from ctxgc.thrift.reader import Reader
 from ctxgc.thrift.sizes import Sizes
 from ctxgc.thrift.stub import HEAD_CHARS, stub
+from ctxgc.thrift.todos import SHARES, without_entries
 
 _PLAN_LIFE = 8
 
@@ -123,7 +124,7 @@ class Round:
         return self._saving(item, place, self._cover(item, why))
 
     def _cover(self, item: Item, why: str) -> Cover:
-        shares = self._how.shares[why]
+        shares = SHARES if item.kind == "todo" else self._how.shares[why]
         return cover(
             item.text,
             item.shown,
@@ -143,8 +144,14 @@ class Round:
 
     def _density(self, item: Item, place: int) -> float:
         """The tokens of a character of a message."""
-        chars = sum(part.chars + part.extra for part in self._reader.items_of(item.message_id))
+        chars = self._reader.chars_beside(item)
         return self._sizes[place] / max(1, chars)
+
+    def _tokens(self, item: Item, place: int) -> int:
+        """The tokens that a stub names: those of its message, or of the call that wrote a list."""
+        if item.kind != "todo":
+            return self._sizes[place]
+        return round((item.chars + item.extra) * self._density(item, place))
 
     def _carry_out(self, start: int) -> Iterator[Edit]:
         """Make every stub from a place on, newest first: the newest copy of a name carries it."""
@@ -172,13 +179,19 @@ class Round:
 
     def _make(self, item: Item, place: int, plan: Cover, why: str) -> Edit:
         item.stubbed_at = self._request
+        tokens = self._tokens(item, place)
         self._reader.open.pop(item.source, None)
         self._reader.show(item, plan.kept, plan.listed, extra=HEAD_CHARS + plan.listed_chars)
         text = stub(
             item.text,
             plan,
-            tokens=self._sizes[place],
+            tokens=tokens,
             why=WHY[why],
             recall=self._recall(item.message_id, item.part),
         )
-        return Edit(message_id=item.message_id, part=item.part, text=text, why=WHY[why])
+        is_call = item.kind == "todo"
+        if is_call:
+            text = without_entries(self._view[place].parts[item.part].text, text)
+        return Edit(
+            message_id=item.message_id, part=item.part, text=text, why=WHY[why], is_call=is_call
+        )
