@@ -121,3 +121,28 @@ def test_the_same_history_makes_the_same_view() -> None:
     ]
     one, other = played(6_000, *steps), played(6_000, *steps)
     assert one.view() == other.view()
+
+
+def _shown_of_views(haunted: int | None) -> tuple[list[int], Session]:
+    """Return how many lines of each view stay, where the file of one was recalled before."""
+    config = GCConfig(auto_recall=False, recent_messages=1, recent_files=0)
+    session = Session(50_000, config=config, store="memory:")
+    session._w.stash.secret = b"the same for all"
+    session.append({"role": "user", "content": "Fix the pool."})
+    for number in range(8):
+        named = "\n".join(f"def take_{number}_{n}(lease): return lease_{n}" for n in range(40))
+        session.extend(step(number, named, path=f"src/pool_{number}.py"))
+        if number == haunted:
+            shown = session._w.segment_ids(session.history[-1].message_id)[0]
+            session._w.ghosts.note(session._w.heap.get(shown), 0)
+    session.collect(2_000)
+    return [text.count("def take_") for text in tool_texts(session)], session
+
+
+def test_the_lines_of_a_file_that_was_recalled_before_are_worth_more() -> None:
+    plain, other = _shown_of_views(None)
+    kept, session = _shown_of_views(3)
+    assert kept[3] > plain[3]
+    assert session.gc_history[0].details["ghosts"] == {session.history[8].message_id: 1.0}
+    assert "ghosts" not in other.gc_history[0].details
+    assert check_history(session.view(), "openai") == []

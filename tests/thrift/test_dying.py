@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ctxgc.core.text import Text
 from ctxgc.thrift.census import Census, whole
-from ctxgc.thrift.dying import WHY, Clues, evidence
+from ctxgc.thrift.dying import WHY, Clues, evidence, haunted
 from ctxgc.thrift.items import Item
 from ctxgc.thrift.kinds import Call, Kind, read_call
 from tests.thrift.agent import HOW, view_of
@@ -90,6 +90,20 @@ def test_a_list_that_was_not_written_does_not_die() -> None:
     clues.drop_list(old.source)
     clues.write_list("TodoWrite", "n/1")
     assert why(old, 9, clues) == ""
+
+
+@pytest.mark.parametrize("kind", ["shell", "other", "edited"])
+def test_where_a_ghost_is_no_class_leaves_young(kind: str) -> None:
+    item = result("shell", born=1)
+    late = [haunted(item, kind, 0, HOW, delay=3, request=request)[0] for request in (2, 4, 5)]
+    assert late == [None, None, kind]
+
+
+def test_where_a_ghost_is_an_idle_view_is_held_longer() -> None:
+    due = HOW.hold + 3
+    found = [haunted(result(), "idle", idle, HOW, delay=3, request=99) for idle in (due - 1, due)]
+    assert found == [(None, due - 4), ("idle", due - 3)]
+    assert haunted(result(), None, 1, HOW, delay=3, request=99) == (None, 0)
 
 
 HAPPENINGS = st.lists(st.sampled_from(["read", "edit", "test", "user", "nothing"]), max_size=40)

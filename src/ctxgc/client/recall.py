@@ -45,6 +45,7 @@ def recall_tools(session: Session) -> tuple[Tool, Tool]:
 
     def recall(handle: str, lines: list[int] | None = None, pattern: str | None = None) -> str:
         text = session.read(handle, lines=_range(lines), pattern=pattern)
+        session.note_fault(handle)
         return _bounded(text, session.context_limit)
 
     def search(query: str, limit: int = 5) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ctxgc.core.ghosts import Ghosts
 from ctxgc.core.recent import is_instruction
 from ctxgc.core.segment import ContextSegment, checked_time
 from ctxgc.errors import ConfigError
@@ -42,7 +43,7 @@ class GCState(msgspec.Struct, frozen=True, kw_only=True):
     """What the host knows beside the heap: the time, the task, the open file, its own roots.
 
     `held` names further segments to keep, each with a reason; it serves session invariants and hosts
-    that compute roots of their own.
+    that compute roots of their own. `ghosts` remember what was recalled, up to `request`.
     """
 
     heap: Heap
@@ -53,9 +54,15 @@ class GCState(msgspec.Struct, frozen=True, kw_only=True):
     active_range: tuple[int, int] | None = None
     held: Mapping[str, str] = {}
     knobs: RootKnobs = RootKnobs()
+    ghosts: Ghosts | None = None
+    request: int = 0
 
     def __post_init__(self) -> None:
         checked_time("now", self.now)
+
+    def ghost(self, segment: ContextSegment) -> float:
+        """Return how strong the ghost of a segment's kin is, 0 when none of them was recalled."""
+        return self.ghosts.weight(segment, self.request) if self.ghosts else 0.0
 
 
 class RootSet(frozenset[str]):

@@ -12,10 +12,12 @@ from ctxgc.core.message import Message
 from ctxgc.core.pause import cycles_paused
 from ctxgc.core.plan import checked_target
 from ctxgc.session.events import EventKind
+from ctxgc.session.faults import tell
 from ctxgc.session.record import Applied
 from ctxgc.session.removals import apply_beside, true_items
 from ctxgc.session.running import Bounds, Outcome, run_plugin
 from ctxgc.session.swapping import swap
+from ctxgc.session.usage import ContextUsage
 from ctxgc.session.verdict import compare
 from ctxgc.session.workings import Workings
 from ctxgc.stores import Put
@@ -39,7 +41,17 @@ def collect_if_due(w: Workings) -> GCResult | None:
         due, reason = False, None
     if not due and usage.percent_used >= w.config.hard_limit_percent:
         due, reason = True, GCTriggerReason.PRE_MESSAGE
-    return collect(w, reason or GCTriggerReason.THRESHOLD) if due else None
+    return _make_room(w, usage, reason or GCTriggerReason.THRESHOLD) if due else None
+
+
+def _make_room(w: Workings, usage: ContextUsage, reason: GCTriggerReason) -> GCResult:
+    """Collect to the usual target; deeper, when collections would follow each other otherwise."""
+    depth = w.thrashing.take_depth()
+    result = collect(w, reason, None if depth == 1 else int(depth * usage.target_tokens))
+    if result.tokens_freed:
+        won = result.tokens_freed / usage.context_limit
+        tell(w, w.thrashing.note_room(w.requests, won))
+    return result
 
 
 def _is_stuck(w: Workings) -> bool:
@@ -183,6 +195,8 @@ def _apply(
             if m.origin == "gc_notice"
         },
     )
+    if w.thrash:
+        outcome.result.details["thrashing"] = described["details"]["thrashing"] = w.thrash
     doc = {"result": described, **record.to_doc(w.view.originals)}
     swap(
         w,
@@ -191,6 +205,8 @@ def _apply(
         created_by=outcome.result.plugin_name,
         more=[Put("collections", _key(w), doc)],
     )
+    w.thrash = {}
+    w.thrashing.note_left((m.message_id for m in record.before), w.requests)
     w.applied.append(record)
     w.collections += 1
     age(w.heap, in_scope(w.heap, scope), w.config.promote_after)

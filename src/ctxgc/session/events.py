@@ -14,6 +14,7 @@ from ctxgc.errors import InputError
 EventKind = Literal[
     "appended", "collected", "refused", "budget_updated", "zone_changed", "alert", "recalled",
     "deleted", "pinned", "unpinned", "checkpoint", "restored", "undone", "secret_found", "deduplicated",
+    "thrashing",
 ]  # fmt: skip
 
 _log = logging.getLogger("ctxgc")

@@ -18,6 +18,7 @@ from ctxgc.guard import (
 from ctxgc.guard.retention import CheckpointInfo
 from ctxgc.session.checkpoints import Restored, make_checkpoint, restore_checkpoint, shelf_of
 from ctxgc.session.facts import SessionFacts
+from ctxgc.session.faults import note_faults
 from ctxgc.session.mentioned import Mentioned
 from ctxgc.session.recovering import RecoverableSession
 from ctxgc.session.stash_gc import collect_stash
@@ -144,6 +145,18 @@ class SessionGuard(SessionFacts):
         age = config.stash_max_age_seconds if max_age_seconds is None else max_age_seconds
         size = config.stash_max_bytes if max_bytes is None else max_bytes
         return collect_stash(self._w, max_age_seconds=age, max_bytes=size)
+
+    def note_fault(self, handle: str) -> None:
+        """Take note that the model asked for what had left the view: its like stays longer.
+
+        `recall` does that by itself; who answers the model with `read` says so here.
+
+        Raises:
+            UnknownHandleError: nothing answers to the handle.
+        """
+        segment = self._w.stash.find(handle)
+        if segment.tier == "stashed":
+            note_faults(self._w, [segment], [segment.message_id or ""])
 
     def recalled(self) -> Message | None:
         """Return the message by which something named came back last; None if there was none."""

@@ -7,6 +7,7 @@ provider has cached stays as it is. The lines leave again with the next collecti
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterable
 
 from ctxgc.core.identifiers import identifiers
 from ctxgc.core.mentions import Mentions
@@ -14,6 +15,7 @@ from ctxgc.core.message import Message
 from ctxgc.core.secrets import mask_secrets
 from ctxgc.core.segment import ContextSegment
 from ctxgc.core.tombstone import describe, is_tombstone
+from ctxgc.session.faults import note_faults
 from ctxgc.session.stash import excerpt
 from ctxgc.session.swapping import swap
 from ctxgc.session.verdict import Change
@@ -48,9 +50,11 @@ class Mentioned:
             return None
         self._follow_stash()
         names = self._missing(asking)
-        text = self._lines(names, self._room())
-        if not text:
+        lines = self._lines(names, self._room())
+        if not lines:
             return None
+        self._note_faults(lines.keys() & self._missing([m for m in asking if not m.results()]))
+        text = "\n".join(lines.values())
         format_ = w.view.messages[0].format
         self.last = text_message("user", text, format_, f"recall_{uuid.uuid4().hex}", "gc_notice")
         change = Change(gone=[], edited=[], added=[self.last])
@@ -110,8 +114,13 @@ class Mentioned:
             return False
         return own.issuperset(working.holders(name))
 
-    def _lines(self, names: list[str], budget: int) -> str:
-        blocks: list[str] = []
+    def _note_faults(self, names: Iterable[str]) -> None:
+        """What a user names was needed again; what an output names by the way is no sign of that."""
+        needed = map(self._newest, sorted(names))
+        note_faults(self._w, [segment for segment in needed if segment is not None])
+
+    def _lines(self, names: list[str], budget: int) -> dict[str, str]:
+        blocks: dict[str, str] = {}
         for name in names:
             segment = self._newest(name)
             if segment is None:
@@ -123,8 +132,8 @@ class Mentioned:
             cost = self._w.counter.count(block)
             if cost <= budget:
                 budget -= cost
-                blocks.append(block)
-        return "\n".join(blocks)
+                blocks[name] = block
+        return blocks
 
     def _newest(self, name: str) -> ContextSegment | None:
         known = [self._indexed[i] for i in self._names.holders(name) if i in self._indexed]

@@ -16,6 +16,7 @@ def record_request(w: Workings) -> None:
     w.sent_before = sent
     w.sent_messages = len(w.view.messages)
     w.sent_at = w.clock()
+    w.requests += 1
 
 
 def is_cold(w: Workings) -> bool:

@@ -9,6 +9,7 @@ from ctxgc.core.segment import ContextSegment
 from ctxgc.errors import PlanError
 from ctxgc.invariants import check
 from ctxgc.invariants.verbatim import first_difference
+from ctxgc.session.faults import note_faults
 from ctxgc.session.record import Applied
 from ctxgc.session.saving import save
 from ctxgc.session.swapping import swap
@@ -38,6 +39,7 @@ def recall(w: Workings, handle: str) -> ContextSegment:
     _show(w, w.view.with_messages(w.view.originals[i].message for i in ids))
     for message_id in ids:
         w.held_until[message_id] = w.collections + w.config.recall_hold_collections
+    note_faults(w, [segment], ids)
     w.savings.fault(segment.tokens or 0, w.books.budget.total_tokens())
     save(w)
     w.events.emit("recalled", handle=handle, segment_id=segment.segment_id)

@@ -19,6 +19,8 @@ def state_of(w: Workings) -> dict[str, Any]:
         "ingested_tokens": w.ingested_tokens,
         "pinned_messages": sorted(w.pinned_messages),
         "held_until": dict(w.held_until),
+        "requests": w.requests,
+        "ghosts": w.ghosts.to_doc(),
         "task_id": w.task_id,
         "task_dependencies": sorted(w.task_dependencies),
         "active_file": w.active_file,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -43,7 +43,8 @@ def _spare(w: Workings, thrift: Thrift) -> GCResult | None:
     if arrivals:
         view = _edited(w, view, arrivals)
         thrift.settle(view)
-    cut = thrift.cut(replace(request, view=view))
+    paused = w.thrashing.is_paused(w.requests)
+    cut = [] if paused else thrift.cut(replace(request, view=view))
     if not arrivals and not cut:
         return None
     new = _edited(w, view, cut)
@@ -53,7 +54,7 @@ def _spare(w: Workings, thrift: Thrift) -> GCResult | None:
     if cut:
         result = impose(
             w, new, w.plugin.name, reason=GCTriggerReason.PRE_MESSAGE, scope="minor",
-            details=_details(w, new, cut),
+            details=_details(w, new, cut) | _ghosts(thrift.held),
         )  # fmt: skip
     else:
         swap(w, new, compare(w.view.messages, new))
@@ -75,7 +76,12 @@ def _request(w: Workings) -> Request:
         ),
         untouchable=w.kept_messages(),
         recall=lambda message_id, part: _recall_call(w, message_id, part),
+        ghost=(lambda message_id, part: _ghost(w, message_id, part)) if w.ghosts else None,
     )
+
+
+def _ghost(w: Workings, message_id: str, part: int) -> float:
+    return w.ghosts.weight(w.heap.get(w.segment_ids(message_id)[part]), w.requests)
 
 
 def _recall_call(w: Workings, message_id: str, part: int) -> str:
@@ -109,6 +115,11 @@ def _with_text(w: Workings, message: Message, edit: Edit) -> Message:
         return replace_text(message, edit.part, text, keep_media=False)
     except MessageError:
         return message
+
+
+def _ghosts(held: Mapping[str, float]) -> dict[str, object]:
+    """Say what stayed only because its like was recalled before."""
+    return {"ghosts": {name: round(weight, 2) for name, weight in held.items()}} if held else {}
 
 
 def _details(w: Workings, new: Sequence[Message], cut: Sequence[Edit]) -> dict[str, object]:

@@ -7,10 +7,12 @@ from datetime import datetime
 from typing import Any
 
 from ctxgc.config import GCConfig
+from ctxgc.core.ghosts import Ghosts
 from ctxgc.core.heap import Heap
 from ctxgc.core.message import Format, Message
 from ctxgc.core.roots import GCState
 from ctxgc.economics import PriceSheet, SavingsLedger
+from ctxgc.guard.thrashing import ThrashBreaker
 from ctxgc.guard.zones import Zone, next_zone, zone_of
 from ctxgc.session.archive import Archive, arrival_write
 from ctxgc.session.books import Books
@@ -68,6 +70,10 @@ class Workings:
         self.results: list[GCResult] = []
         self.applied: list[Applied] = []
         self.collections = 0
+        self.requests = 0
+        self.ghosts = Ghosts()
+        self.thrashing = ThrashBreaker()
+        self.thrash: dict[str, int] = {}
         self.pinned_messages: set[str] = set()
         self.held_until: dict[str, int] = {}
         self.task_id: str | None = None
@@ -226,6 +232,8 @@ class Workings:
             active_file=self.active_file,
             active_range=self.active_range,
             knobs=root_knobs(self.config),
+            ghosts=self.ghosts,
+            request=self.requests,
         )
 
     def groups(self, history: list[Message]) -> list[tuple[int, ...]]:

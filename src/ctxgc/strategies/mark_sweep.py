@@ -69,6 +69,8 @@ class MarkSweepStrategy(BuiltinStrategy):
             drop_turns(bench, bench.turns, "turn_limit")
         bench.digest = window.digest.close()
         self._price(bench)
+        if ghosts := window.ghosts():
+            bench.details["ghosts"] = ghosts
 
     def _analyze(self, bench: Workbench) -> Analysis:
         config = bench.config

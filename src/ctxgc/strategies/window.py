@@ -65,6 +65,14 @@ class Window:
                 self._dissolve()
         self._cover()
 
+    def ghosts(self) -> dict[str, float]:
+        """Return the messages that count for more because their like was recalled, and how much."""
+        found: dict[str, float] = {}
+        for shown in self._scene.parts:
+            if ghost := self._scene.ghost(shown):
+                found[self._bench.history[shown.place].message_id] = round(ghost, 2)
+        return found
+
     def _reachable_target(self) -> int:
         """The target, or more: when what must stay is large, the rest still needs some room."""
         bench = self._bench

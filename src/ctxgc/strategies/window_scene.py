@@ -108,7 +108,8 @@ class Scene:
                     most=config.evacuate_keep_percent / 100,
                     names=config.tombstone_names_percent / 100,
                     # A file that was edited still stands in its old view, but for a few lines.
-                    is_dead=shown.segment.superseded_how not in (None, "edited"),
+                    is_dead=shown.segment.superseded_how not in (None, "edited")
+                    and not self.ghost(shown),
                 )
                 found.append(Result(shown, passage))
         return found
@@ -145,9 +146,16 @@ class Scene:
             shown = self.parts_of((place,))
             for each in shown:
                 worth.rate_lines(each.text.line_keys, _line_worth(each))
+                if ghost := self.ghost(each):
+                    worth.favour(each.text.things, ghost)
             by_agent = self.bench.history[place].role == "assistant"
             worth.see(place, [each.text.things for each in shown], by_agent=by_agent)
         return worth
+
+    def ghost(self, shown: Shown) -> float:
+        """Return how strong the ghost of what a result shows is."""
+        is_result = shown.part.kind == "tool_result"
+        return self.analysis.state.ghost(shown.segment) if is_result else 0.0
 
     def _parts(self) -> Iterator[Shown]:
         host, heap = self.bench.host, self.analysis.state.heap

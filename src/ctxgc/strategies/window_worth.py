@@ -37,6 +37,7 @@ class Worth:
         self._used: set[str] = set()
         self._lines: dict[float, set[str]] = {AGENT_LINE: set(), VIEW_LINE: set()}
         self._known: dict[str, int] = {}
+        self._favour: dict[str, float] = {}
         self._messages = messages
 
     def see(self, place: int, held: Sequence[frozenset[str]], *, by_agent: bool = False) -> None:
@@ -52,11 +53,17 @@ class Worth:
         if worth != OTHER_LINE:
             self._lines[worth].update(lines)
 
+    def favour(self, things: Iterable[str], ghost: float) -> None:
+        """Let things count for more, since the like of what holds them was recalled."""
+        for thing in things:
+            self._favour[thing] = max(ghost, self._favour.get(thing, 0.0))
+
     def of(self, thing: str) -> int:
         """Return the worth of something in the view."""
         known = self._known.get(thing)
         if known is None:
-            known = self._known[thing] = round(_UNIT * self._weigh(thing))
+            favour = 1 + self._favour.get(thing, 0.0)
+            known = self._known[thing] = round(_UNIT * self._weigh(thing) * favour)
         return known
 
     def _weigh(self, thing: str) -> float:

@@ -84,7 +84,8 @@ class Workbench:
     @property
     def is_forced(self) -> bool:
         """Whether somebody asked for this very target."""
-        return self.reason in (GCTriggerReason.MANUAL, GCTriggerReason.CONTEXT_LIMIT)
+        forced = self.reason in (GCTriggerReason.MANUAL, GCTriggerReason.CONTEXT_LIMIT)
+        return forced or self.target < self._target_of(self.config)
 
     @property
     def under_pressure(self) -> bool:

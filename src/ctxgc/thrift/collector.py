@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -14,7 +14,7 @@ from ctxgc.thrift.cutting import Books
 from ctxgc.thrift.items import Item
 from ctxgc.thrift.presets import Preset
 from ctxgc.thrift.reader import Known, Reader
-from ctxgc.thrift.rounds import Edit, Recall, Round
+from ctxgc.thrift.rounds import Edit, Ghost, Recall, Round
 from ctxgc.thrift.sizes import Sizes
 from ctxgc.thrift.stub import without_copies
 from ctxgc.wire.texts import Texts
@@ -26,7 +26,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     `number` counts requests from 1; the last one carried the first `sent` messages of the view,
     unchanged. No message in `untouchable` may change. `recall` gives the exact call that recalls a
-    part of a message.
+    part of a message, `ghost` how strong the ghost of its kin is; None while nothing was recalled.
     """
 
     view: Sequence[Message]
@@ -35,6 +35,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     books: Books
     untouchable: Collection[str]
     recall: Recall
+    ghost: Ghost | None = None
 
 
 class Thrift:
@@ -58,6 +59,8 @@ class Thrift:
         self._sheet = sheet
         self._tokens = tokens
         self._sizes = Sizes(tokens)
+        self.held: Mapping[str, float] = {}
+        """What the last decision let stay because of ghosts: messages, and how strong the ghosts are."""
         self._texts = Texts() if texts is None else texts
         self._reader = Reader(self._texts, reads_lists=trims_calls)
 
@@ -77,7 +80,7 @@ class Thrift:
         `spare_copies` comes first, and `settle` when it changed the view.
         """
         self._sizes.follow(request.view)
-        return Round(
+        decision = Round(
             self._reader,
             self._how,
             self._sheet,
@@ -88,7 +91,10 @@ class Thrift:
             books=request.books,
             untouchable=request.untouchable,
             recall=request.recall,
-        ).edits()
+            ghost=request.ghost,
+        )
+        edits, self.held = decision.edits(), decision.held
+        return edits
 
     def settle(self, view: Sequence[Message]) -> None:
         """Take the messages of the view for those that the last decision asked for."""

@@ -118,6 +118,17 @@ def _rest(idle: int, counted: int, how: Preset) -> int:
     return min(left, how.bonus_from - idle) if idle < how.bonus_from else left
 
 
+def haunted(
+    item: Item, why: str | None, idle: int, how: Preset, *, delay: int, request: int
+) -> tuple[str | None, int]:
+    """Return the evidence against an item whose like was recalled after it had left.
+
+    It is held `delay` requests longer, and no class of it leaves young.
+    """
+    is_due = idle >= how.hold + delay if why == "idle" else request - item.born > delay
+    return (why if is_due else None), max(0, idle - delay)
+
+
 def _stands_elsewhere(item: Item, census: Census, request: int) -> bool:
     """Tell whether most lines of a view stand in other messages too; looked at now and then."""
     if item.same_at < 0 or request - item.same_at >= _LOOK_AGAIN:

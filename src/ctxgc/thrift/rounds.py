@@ -10,7 +10,7 @@ from ctxgc.core.message import Message
 from ctxgc.economics import PriceSheet
 from ctxgc.thrift.cover import Cover, cover
 from ctxgc.thrift.cutting import Books, Offer, best_cut
-from ctxgc.thrift.dying import WHY, evidence
+from ctxgc.thrift.dying import WHY, evidence, haunted
 from ctxgc.thrift.items import Item
 from ctxgc.thrift.presets import Preset
 from ctxgc.thrift.reader import Reader
@@ -22,6 +22,8 @@ _PLAN_LIFE = 8
 
 Recall = Callable[[str, int], str]
 """The exact call that recalls a part of a message; empty when there is no way."""
+Ghost = Callable[[str, int], float]
+"""How strong the ghost of the kin of a part of a message is."""
 
 
 class Edit(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +52,7 @@ class Round:
         books: Books,
         untouchable: Collection[str],
         recall: Recall,
+        ghost: Ghost | None = None,
     ) -> None:
         self._reader = reader
         self._how = how
@@ -61,6 +64,9 @@ class Round:
         self._books = books
         self._untouchable = untouchable
         self._recall = recall
+        self._ghost = ghost
+        self.held: dict[str, float] = {}
+        """The messages that would leave but for a ghost, and how strong it is."""
 
     def edits(self) -> list[Edit]:
         """Return the stubs to make, in the order of the view."""
@@ -91,10 +97,9 @@ class Round:
         )
 
     def _offers(self) -> Iterator[Offer]:
-        clues, census, how = self._reader.clues, self._reader.census, self._how
         read, request = self._sheet.read, self._request
         for place, _, item in self._open():
-            why, _ = evidence(item, clues, census, how, request)
+            why, _ = self._right(item)
             saving = 0.0 if why is None else self._expected(item, place, why)
             if saving > 0:
                 item.rent += read * saving
@@ -104,7 +109,20 @@ class Round:
     def _evidence(self, item: Item, place: int) -> tuple[str | None, int]:
         if item.stubbed_at is not None or self._sizes[place] < self._how.least_tokens:
             return None, 0
-        return evidence(item, self._reader.clues, self._reader.census, self._how, self._request)
+        return self._right(item)
+
+    def _right(self, item: Item) -> tuple[str | None, int]:
+        """Return by what right an item may leave, ghosts considered, and for how long it was idle."""
+        how, request = self._how, self._request
+        why, idle = evidence(item, self._reader.clues, self._reader.census, how, request)
+        weight = 0.0 if self._ghost is None else self._ghost(item.message_id, item.part)
+        if not weight:
+            return why, idle
+        delay = round(how.hold * weight)
+        right, idle = haunted(item, why, idle, how, delay=delay, request=request)
+        if right != why:
+            self.held[item.message_id] = weight
+        return right, idle
 
     def _expected(self, item: Item, place: int, why: str) -> float:
         """Return the tokens that a stub would save; looked at again now and then, since the view changes.
