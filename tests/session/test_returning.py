@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ctxgc.errors import PlanError, UnknownHandleError
 from ctxgc.session import Session
+from ctxgc.session.undone import LEFT_ALONE
 from ctxgc.testing import check_history
 from tests.session.build import events_of, filled, make, requests_in
 from tests.session.walk import faults, handles
 from tests.strategies.build import turn
+from tests.thrift.agent import LONG, Agent, Step, drive, opened
 
 SMALL = {
     "plugin": "gc_mark_sweep",
@@ -155,3 +159,89 @@ def test_searching_finds_what_left_and_the_hit_recalls_it() -> None:
     assert session.recall(hit.handle).text == "the lease counter lives in pool.rs:42"
     assert "pool.rs:42" in str(session.view())
     assert requests_in(session)[0] == 0
+
+
+def edited(session: Session, message_ids: Iterable[str]) -> set[str]:
+    """Return which of these messages are not shown as they came in."""
+    return session._w.view.originals.keys() & set(message_ids)
+
+
+def alone(session: Session) -> set[str]:
+    return session._w.undone.left_alone(session._w.requests)
+
+
+def undone_cut() -> tuple[Session, Agent, set[str]]:
+    """Return a session whose last collection for the price was undone, and what that had moved."""
+    session, agent = opened(), Agent()
+    drive(session, LONG[:10], agent)
+    moved = {m.message_id for m in session._w.applied[-1].before}
+    session.undo()
+    assert moved
+    assert edited(session, moved) == set()
+    return session, agent, moved
+
+
+def test_what_was_undone_is_left_alone_for_a_while() -> None:
+    rest: list[Step] = [("test", 30), ("grep", "harvest", 30)] * LEFT_ALONE
+    session, agent, moved = undone_cut()
+    looks: list[bool] = []
+    drive(session, rest, agent, each=lambda _: looks.append(bool(edited(session, moved))))
+    assert not any(looks[:LEFT_ALONE])
+    assert any(looks)
+    assert faults(session) == []
+
+
+def test_otherwise_it_would_be_collected_again_at_once() -> None:
+    session, agent, moved = undone_cut()
+    session._w.undone.clear()
+    drive(session, [("test", 30)] * 2, agent)
+    assert edited(session, moved)
+
+
+def test_other_messages_may_leave_meanwhile() -> None:
+    session, agent, moved = undone_cut()
+    before = session._w.collections
+    drive(session, LONG, agent)
+    assert session._w.collections > before
+    assert edited(session, moved) == set()
+
+
+def test_who_collects_by_hand_ends_it() -> None:
+    session, agent, moved = undone_cut()
+    session.collect(session.usage().total_tokens)
+    assert alone(session) == set()
+    drive(session, [("test", 30)] * 2, agent)
+    assert edited(session, moved)
+
+
+def test_what_was_undone_is_left_alone_after_a_restart_too(tmp_path: Path) -> None:
+    store: dict[str, Any] = {"store": f"json:{tmp_path / 'stash.json'}", "session_id": "long"}
+    agent = Agent()
+    with opened(**store) as session:
+        drive(session, LONG, agent)
+        session.undo()
+        left = alone(session)
+    with opened(**store) as session:
+        assert alone(session) == left != set()
+        drive(session, LONG[:5], agent)
+        assert edited(session, left) == set()
+
+
+def test_in_a_window_that_fills_the_same_is_not_collected_again_at_once() -> None:
+    session = make(2_000, "gc_mark_sweep")
+    for number in range(40):
+        session.extend(turn(number, 50, tools=1))
+        if session.usage().percent_used >= session.config.threshold_percent:
+            break
+    session.messages()
+    moved = {m.message_id for m in session._w.applied[-1].before}
+    session.undo()
+    shown = session.view()
+    assert session.config.threshold_percent <= session.usage().percent_used
+    assert session.messages() == shown
+    while session.usage().percent_used < session.config.hard_limit_percent:
+        assert edited(session, moved) == set()
+        session.extend(turn(99, 20))
+    session.messages()
+    assert edited(session, moved)
+    assert faults(session) == []

@@ -33,13 +33,17 @@ def collect_if_due(w: Workings) -> GCResult | None:
     if not w.config.auto_trigger or _is_stuck(w):
         return None
     usage = w.usage()
+    is_full = usage.percent_used >= w.config.hard_limit_percent
+    # Who undid a collection does not want other things to leave in its place.
+    if w.undone.left_alone(w.requests) and not is_full:
+        return None
     try:
         due, reason = w.plugin.should_collect(usage, w.config)
     except Exception as error:  # noqa: BLE001 - a plugin may raise anything
         said = mask_text(f"should_collect raised {type(error).__name__}: {error}")
         w.events.emit("refused", plugin=w.plugin.name, error=said)
         due, reason = False, None
-    if not due and usage.percent_used >= w.config.hard_limit_percent:
+    if not due and is_full:
         due, reason = True, GCTriggerReason.PRE_MESSAGE
     return _make_room(w, usage, reason or GCTriggerReason.THRESHOLD) if due else None
 
@@ -75,6 +79,8 @@ def collect(w: Workings, reason: GCTriggerReason, target_tokens: int | None = No
 def _collect(w: Workings, reason: GCTriggerReason, target_tokens: int | None) -> GCResult:
     outcome = propose(w, reason, target_tokens)
     result = outcome.result
+    if reason is GCTriggerReason.MANUAL:
+        w.undone.clear()
     worth = result.tokens_freed >= _least_gain(w, reason)
     # Re-writing the cached prefix for next to nothing would cost more than it wins.
     wanted = worth or reason is GCTriggerReason.MANUAL or not result.shortfall

@@ -29,6 +29,7 @@ def reopen(w: Workings) -> None:
     w.ingested_tokens = state.get("ingested_tokens", 0)
     w.pinned_messages = set(state.get("pinned_messages", ()))
     w.held_until = dict(state.get("held_until", {}))
+    w.undone.restate(state.get("undone", {}))
     w.requests = state.get("requests", 0)
     w.ghosts.restate(state.get("ghosts", {}))
     w.zone = Zone(state.get("zone", Zone.SAFE))

@@ -49,6 +49,8 @@ def recall(w: Workings, handle: str) -> ContextSegment:
 def undo(w: Workings) -> None:
     """Make the view what it was before the last collection, with what came in since.
 
+    For a while nothing of it is collected again for the price, nor is room made before the hard limit.
+
     Raises:
         PlanError: there is no collection to undo, or the view would be invalid without it.
     """
@@ -63,6 +65,7 @@ def undo(w: Workings) -> None:
     _show(w, new, bound_from=record.until, more=[Put("collections", key, kept)])
     w.applied.pop()
     w.collections -= 1
+    w.undone.note((m.message_id for m in record.before), w.requests)
     save(w)
     w.events.emit("undone", number=record.number)
 

@@ -19,6 +19,7 @@ def state_of(w: Workings) -> dict[str, Any]:
         "ingested_tokens": w.ingested_tokens,
         "pinned_messages": sorted(w.pinned_messages),
         "held_until": dict(w.held_until),
+        "undone": w.undone.to_doc(),
         "requests": w.requests,
         "ghosts": w.ghosts.to_doc(),
         "task_id": w.task_id,

@@ -143,6 +143,8 @@ class Session(SessionIntake, SessionGuard):
     def undo(self) -> None:
         """Undo the last collection: the view is what it was before, with what came in since.
 
+        What it had moved is left alone for a while, or until somebody collects by hand.
+
         Raises:
             PlanError: there is no collection to undo.
         """

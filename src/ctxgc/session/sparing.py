@@ -74,7 +74,7 @@ def _request(w: Workings) -> Request:
             beside=beside_tokens(w),
             is_cold=is_cold(w),
         ),
-        untouchable=w.kept_messages(),
+        untouchable=w.kept_messages() | w.undone.left_alone(w.requests),
         recall=lambda message_id, part: _recall_call(w, message_id, part),
         ghost=(lambda message_id, part: _ghost(w, message_id, part)) if w.ghosts else None,
     )

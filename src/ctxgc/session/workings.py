@@ -20,6 +20,7 @@ from ctxgc.session.events import Events
 from ctxgc.session.record import Applied
 from ctxgc.session.secrecy import tell_secrets
 from ctxgc.session.stash import Stash
+from ctxgc.session.undone import Undone
 from ctxgc.session.usage import ContextUsage
 from ctxgc.session.view import View
 from ctxgc.strategies.base import GCPlugin, GCResult
@@ -76,6 +77,7 @@ class Workings:
         self.thrash: dict[str, int] = {}
         self.pinned_messages: set[str] = set()
         self.held_until: dict[str, int] = {}
+        self.undone = Undone()
         self.task_id: str | None = None
         self.task_dependencies: frozenset[str] = frozenset()
         self.active_file: str | None = None
