@@ -21,7 +21,7 @@ from ctxgc.lab.replay import replay
 from ctxgc.lab.result import RunResult
 from ctxgc.thrift.presets import Coefficients, Preset
 
-FIXED = frozenset({"guard", "copy_lines", "copy_chars", "least_saving"})
+FIXED = frozenset({"guard", "trims_calls", "copy_lines", "copy_chars", "least_saving"})
 """Constants that are not fitted: promises, and what a reader of the view must be able to follow."""
 _SPREAD = 0.3
 

@@ -18,6 +18,7 @@ from ctxgc.session.archive import Archive, arrival_write
 from ctxgc.session.books import Books
 from ctxgc.session.events import Events
 from ctxgc.session.record import Applied
+from ctxgc.session.roomy import thrift_for
 from ctxgc.session.secrecy import tell_secrets
 from ctxgc.session.stash import Stash
 from ctxgc.session.undone import Undone
@@ -28,13 +29,10 @@ from ctxgc.strategies.host import Bindable, root_knobs
 from ctxgc.strategies.mark_sweep import MarkSweepStrategy
 from ctxgc.strategies.segmenting import Segmenter
 from ctxgc.strategies.turns import opens_turn
-from ctxgc.thrift import Thrift, custom, preset
+from ctxgc.thrift import Thrift
 from ctxgc.tokens import CountingCache
 from ctxgc.wire import binds_thinking
 from ctxgc.wire.texts import Texts
-
-ROOMY_WINDOW = 100_000
-"""In a smaller window what leaves is chosen by its worth, when room is needed, not by its price."""
 
 
 class Workings:
@@ -105,25 +103,10 @@ class Workings:
     def adopt(self, plugin: GCPlugin) -> None:
         """Let a strategy work for this session."""
         self.plugin = plugin
-        self.thrift = self._thrift_for(plugin)
+        limit = self.books.budget.context_limit
+        self.thrift = thrift_for(plugin, limit, self.prices, self.books.tokens, self.texts)
         if isinstance(plugin, Bindable):
             plugin.bind(self)
-
-    def _thrift_for(self, plugin: GCPlugin) -> Thrift | None:
-        """Return what collects for the price alone, if the strategy asks for it and the window is roomy."""
-        if not isinstance(plugin, MarkSweepStrategy) or plugin.thrift.preset == "off":
-            return None
-        if self.books.budget.context_limit < ROOMY_WINDOW:
-            return None
-        chosen = plugin.thrift
-        how = preset(chosen.preset) if chosen.constants is None else custom(chosen.constants)
-        return Thrift(
-            how,
-            self.prices,
-            self.books.tokens,
-            texts=self.texts,
-            trims_calls=chosen.trim_calls,
-        )
 
     # -- how messages come in -----------------------------------------------------------------------
 

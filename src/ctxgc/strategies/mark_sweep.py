@@ -32,11 +32,12 @@ class MarkSweepOptions(StrategyOptions, frozen=True, kw_only=True):
 
     `preset` says how eagerly to collect for the price alone, while the window is far from full:
     `default`, `lean` (saves more), `careful` (keeps more) or `off`. `trim_calls` shortens the agent's
-    own edits and dead to-do lists too. `constants` takes the place of a preset's own.
+    own edits and dead to-do lists too; unless it is given, `lean` and `careful` do that and `default`
+    does not. `constants` takes the place of a preset's own.
     """
 
     preset: Literal["default", "lean", "careful", "off"] = "default"
-    trim_calls: bool = False
+    trim_calls: bool | None = None
     constants: dict[str, Any] | None = None
 
 

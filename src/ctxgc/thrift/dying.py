@@ -93,9 +93,7 @@ def evidence(
 ) -> tuple[str | None, int]:
     """Return why an item may leave (None while it may not) and for how long it was idle."""
     age = request - item.born
-    if age < 1:
-        return None, 0
-    if item.kind == "todo" and not clues.is_replaced(item):
+    if age < 1 or (item.kind == "todo" and not clues.is_replaced(item)):
         return None, 0
     if item.kind != "view":
         return item.kind, age

@@ -28,9 +28,11 @@ class Preset(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     `after_check` and `after_user` count a test run or a user's message since as that many idle
     requests, once `bonus_from` real ones have passed. `patience` is how much of a deep re-write's
     price the dead results must have cost already. `horizon` bounds the requests that are expected to
-    come. `guard` is how much dearer than never pruning a session may ever get.
+    come. `guard` is how much dearer than never pruning a session may ever get. `trims_calls` lets the
+    agent's own calls be shortened too: the old text of edits that were made, and dead to-do lists.
     """
 
+    trims_calls: bool
     hold: int
     after_check: int
     after_user: int

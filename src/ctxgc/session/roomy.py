@@ -1,0 +1,33 @@
+"""Roomy windows: where what leaves is chosen by its price, long before room is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ctxgc.core.message import Message
+from ctxgc.economics import PriceSheet
+from ctxgc.strategies.base import GCPlugin
+from ctxgc.strategies.mark_sweep import MarkSweepStrategy
+from ctxgc.thrift import Thrift, custom, preset
+from ctxgc.wire.texts import Texts
+
+ROOMY_WINDOW = 100_000
+"""In a smaller window what leaves is chosen by its worth, when room is needed, not by its price."""
+
+
+def thrift_for(
+    plugin: GCPlugin,
+    context_limit: int,
+    prices: PriceSheet,
+    tokens: Callable[[Message], int],
+    texts: Texts,
+) -> Thrift | None:
+    """Return what collects for the price alone, if the strategy asks for it and the window is roomy."""
+    if not isinstance(plugin, MarkSweepStrategy) or context_limit < ROOMY_WINDOW:
+        return None
+    chosen = plugin.thrift
+    if chosen.preset == "off":
+        return None
+    how = preset(chosen.preset) if chosen.constants is None else custom(chosen.constants)
+    trims = how.trims_calls if chosen.trim_calls is None else chosen.trim_calls
+    return Thrift(how, prices, tokens, texts=texts, trims_calls=trims)
