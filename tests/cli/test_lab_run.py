@@ -52,6 +52,28 @@ def test_decision_times_are_shown_on_request(run: Run, data: Path) -> None:
     assert "ms per decision" not in lab(run, data).output
 
 
+def test_the_tables_of_the_docs_are_printed_or_written(run: Run, data: Path, project: Path) -> None:
+    printed = lab(run, data, "--markdown", "-")
+    assert printed.exit_code == 0, printed.output
+    assert printed.output.startswith("`window:50%`: 2 runs in 2 groups, ")
+    assert "\n| ctxgc | ours | " in printed.output
+    assert "\n| never | base | " in printed.output
+    assert lab(run, data, "--markdown", "made.md", "--quiet").output == ""
+    assert (project / "made.md").read_text("utf-8") == printed.output
+
+
+def test_one_run_in_so_many_is_played_and_the_report_says_so(run: Run, project: Path) -> None:
+    data = write_runs(project, count=5, messages=12)
+    lab(run, data, "--every", "2", "--json", "found.json", "--quiet")
+    found = json.loads((project / "found.json").read_bytes())
+    assert [each["run"] for each in found["results"] if each["policy"] == "never"] == [
+        "r0",
+        "r2",
+        "r4",
+    ]
+    assert found["source"] == "made.jsonl, one run in 2"
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

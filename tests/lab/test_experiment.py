@@ -30,6 +30,13 @@ def test_an_experiment_reports_on_what_it_played(tmp_path: Path) -> None:
     )  # fmt: skip
 
 
+def test_one_run_in_so_many_is_taken_before_the_first_ones_are(tmp_path: Path) -> None:
+    asked = Experiment(policies=(), data=folder(tmp_path, *"abcdefg"), least_tokens=0, every=3)
+    assert [run.id for run in asked.runs()] == ["a", "d", "g"]
+    assert [run.id for run in msgspec.structs.replace(asked, most_runs=2).runs()] == ["a", "d"]
+    assert asked.source == "7 files, a.jsonl to g.jsonl, one run in 3"
+
+
 def test_a_report_says_the_same_in_another_folder(tmp_path: Path) -> None:
     for place in ("here", "there"):
         (tmp_path / place).mkdir()

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ctxgc.lab.summary import Report
 
 DEFAULTS = ("never", "ctxgc", "ctxgc-lean", "ctxgc-careful")
+STDOUT = Path("-")
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
@@ -38,11 +39,18 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--regime", default="cost", help="cost, window:50% or window:40000.")
 @click.option("--sheet", default="anthropic-5m", help="The price sheet.")
 @click.option("--least-tokens", type=click.IntRange(min=0), default=8_000)
+@click.option("--every", type=click.IntRange(min=1), default=1, help="Play one run in so many.")
 @click.option("--limit-runs", type=click.IntRange(min=1), help="Only the first runs.")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), default=1, help="Processes to use.")
 @click.option("--cluster", help="Play on a Dask cluster: its address, or `local`.")
 @click.option("--json", "json_file", type=_FILE, help="Write the whole report as JSON.")
 @click.option("--html", "html_file", type=_FILE, help="Write the report as one page.")
+@click.option(
+    "--markdown",
+    "markdown_file",
+    type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
+    help="Write its tables as Markdown; `-` prints them in place of the terminal's.",
+)
 @click.option("--timing", is_flag=True, help="Report decision times, which differ at each run.")
 @click.option("--quiet", "-q", is_flag=True, help="Draw no table.")
 def run(
@@ -54,11 +62,13 @@ def run(
     regime: str,
     sheet: str,
     least_tokens: int,
+    every: int,
     limit_runs: int | None,
     jobs: int,
     cluster: str | None,
     json_file: Path | None,
     html_file: Path | None,
+    markdown_file: Path | None,
     timing: bool,
     quiet: bool,
 ) -> None:
@@ -78,12 +88,15 @@ def run(
         regime=regime,
         sheet=sheet,
         least_tokens=least_tokens,
+        every=every,
         most_runs=limit_runs,
         timing=timing,
     )
     found = _conducted(experiment, jobs, cluster)
     _write_files(found, json_file, html_file)
-    if not quiet:
+    if markdown_file is not None:
+        _write_markdown(found, markdown_file)
+    if not quiet and markdown_file != STDOUT:
         from ctxgc.cli.lab_table import draw  # noqa: PLC0415
 
         draw(found)
@@ -137,3 +150,13 @@ def _write_files(found: Report, json_file: Path | None, html_file: Path | None) 
         from ctxgc.lab.html import page  # noqa: PLC0415
 
         write_atomic(html_file, page(found).encode())
+
+
+def _write_markdown(found: Report, file: Path) -> None:
+    from ctxgc.lab.markdown import document  # noqa: PLC0415
+    from ctxgc.stores.files import write_atomic  # noqa: PLC0415
+
+    if file == STDOUT:
+        click.echo(document(found), nl=False)
+    else:
+        write_atomic(file, document(found).encode())

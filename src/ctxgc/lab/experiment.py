@@ -31,12 +31,17 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     regime: str = "cost"
     sheet: str = "anthropic-5m"
     least_tokens: int = LEAST_TOKENS
+    every: int = 1
     most_runs: int | None = None
     timing: bool = False
 
     @property
     def source(self) -> str:
         """What is played, by the names of the files alone: the same on every machine."""
+        return self._files if self.every == 1 else f"{self._files}, one run in {self.every}"
+
+    @property
+    def _files(self) -> str:
         if self.data is None:
             return "the corpus of ctxgc (synthetic)"
         files = run_files(self.data, self.set_name)
@@ -45,8 +50,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         return ", ".join(file.name for file in files)
 
     def runs(self) -> Iterator[Run]:
-        """Yield the runs, read one by one."""
-        return islice(self._all_runs(), self.most_runs)
+        """Yield the runs, read one by one: the first, and each that is `every` behind the last."""
+        return islice(islice(self._all_runs(), 0, None, self.every), self.most_runs)
 
     def order(self) -> Order:
         """Return what is to be done with each run.

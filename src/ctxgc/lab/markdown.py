@@ -1,0 +1,131 @@
+"""The report as Markdown: the tables that the docs carry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from ctxgc.lab.figures import Figure
+from ctxgc.lab.gaps import OTHERS
+from ctxgc.lab.summary import DEARER, Report, Row
+
+ORDER = ("ours", "peer", "restated", "oracle", "base")
+COLUMNS = (
+    "kind", "bill [95% CI]", "worst run", "strict", "clean", "line-step", "word", "not resident",
+    "invalid histories", "over the limit", "failed",
+)  # fmt: skip
+GAP_COLUMNS = ("beside", "bill [95% CI]", "not resident [95% CI]")
+SAVES = 2 - DEARER
+
+
+def document(report: Report) -> str:
+    """Return what was played, the table, the gaps, who is ahead, and what broke, as Markdown."""
+    parts = [headline(report), quality(report)]
+    parts += [gaps(report)] if report.gaps else []
+    notes = [*ahead(report), *troubles(report)]
+    parts += ["\n".join(f"- {said}" for said in notes)] if notes else []
+    return "\n\n".join(parts) + "\n"
+
+
+def headline(report: Report) -> str:
+    """Return one sentence on what the table stands on."""
+    least = f", runs of at least {report.least_tokens:,} tokens" if report.least_tokens else ""
+    return (
+        f"`{report.regime}`: {report.runs:,} runs in {report.groups:,} groups, "
+        f"{report.requests:,} requests, {report.needs:,} needs in {report.steps:,} steps "
+        f"({report.source}{least}; sheet `{report.sheet.name}`)."
+    )
+
+
+def quality(report: Report) -> str:
+    """Return one row for each policy: ours first, then the others, the oracles, the base line."""
+    rows = ((row.policy, *_cells(row)) for row in by_kind(report))
+    return grid((report.regime, *COLUMNS), rows)
+
+
+def gaps(report: Report) -> str:
+    """Return our policies beside the oracles and the best of the others, as ratios."""
+    rows = (
+        (gap.policy, f"{gap.other} ({gap.role})", interval(gap.bill), interval(gap.non_resident))
+        for gap in report.gaps
+    )
+    return grid(("ratio", *GAP_COLUMNS), rows)
+
+
+def ahead(report: Report) -> Iterator[str]:
+    """Yield who of the others is cheaper than our first policy, and who saves and misses less."""
+    ours = next((row for row in report.rows if row.kind == "ours" and row.runs), None)
+    others = [row for row in by_kind(report) if row.kind in OTHERS and row.runs]
+    if ours is None or not others:
+        return
+    cheaper = [_cheap(row) for row in others if row.bill.value < ours.bill.value]
+    saving = [row for row in others if row.bill.value < SAVES]
+    fuller = [_full(row) for row in saving if row.non_resident.value < ours.non_resident.value]
+    yield f"Cheaper than {ours.policy} ({ours.bill.value:.3f}): {', '.join(cheaper) or 'none'}"
+    yield (
+        "Cheaper than never pruning, with fewer needs not resident than "
+        f"{ours.policy} ({percent(ours.non_resident)}): {', '.join(fuller) or 'none'}"
+    )
+
+
+def _cheap(row: Row) -> str:
+    return f"{row.policy} {row.bill.value:.3f} (strict {percent(row.strict)})"
+
+
+def _full(row: Row) -> str:
+    wrong = f"{row.over:,} requests over the limit, {row.refused:,} invalid"
+    return f"{row.policy} {percent(row.non_resident)} (bill {row.bill.value:.3f}, {wrong})"
+
+
+def troubles(report: Report) -> Iterator[str]:
+    """Yield, for each policy that has any, the rules that its requests broke and why runs failed."""
+    for row in by_kind(report):
+        if row.refused:
+            rules = ", ".join(f"{rule} x {count:,}" for rule, count in row.rules.items())
+            yield f"{row.policy}: {row.refused:,} invalid histories ({rules})"
+        if row.failed:
+            yield f"{row.policy}: {row.failed:,} runs failed ({'; '.join(row.errors)})"
+
+
+def by_kind(report: Report) -> list[Row]:
+    """Return the rows as a reader compares them; within a kind in the order of the report."""
+    return sorted(report.rows, key=lambda row: ORDER.index(row.kind))
+
+
+def grid(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table; its first two columns are words, the others figures."""
+    rule = ["---"] * 2 + ["--:"] * (len(head) - 2)
+    lines = [_line(head), f"|{'|'.join(rule)}|", *map(_line, rows)]
+    return "\n".join(lines)
+
+
+def percent(figure: Figure) -> str:
+    """Return a share in percent."""
+    return f"{100 * figure.value:.1f}"
+
+
+def interval(figure: Figure | None) -> str:
+    """Return a ratio with its confidence interval; a dash where there is none."""
+    return f"{figure.value:.3f} [{figure.low:.2f}, {figure.high:.2f}]" if figure else "-"
+
+
+def kind(row: Row) -> str:
+    """Return what a policy is; a peer is named by its package and version."""
+    return f"peer, {row.version}" if row.kind == "peer" else row.kind
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    if not row.runs:
+        return (kind(row), *["-"] * (len(COLUMNS) - 2), f"{row.failed:,}")
+    shares = (row.strict, row.clean, row.line_step, row.word, row.non_resident)
+    counts = (row.refused, row.over, row.failed)
+    return (
+        kind(row),
+        interval(row.bill),
+        f"{row.worst:.2f}",
+        *map(percent, shares),
+        *(f"{count:,}" for count in counts),
+    )
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', '&#124;').replace(chr(10), ' ') for cell in cells)} |"

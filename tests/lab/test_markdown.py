@@ -1,0 +1,84 @@
+"""The report as Markdown: whole tables, ours first, and nothing hidden that speaks for others."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ctxgc.lab.markdown import document
+from ctxgc.lab.summary import Report
+from tests.lab.reports_made import made_report
+
+WHOLE = """\
+`cost`: 6 runs in 3 groups, 180 requests, 600 needs in 120 steps \
+(made by hand, runs of at least 8,000 tokens; sheet `anthropic-5m`).
+
+| cost | kind | bill [95% CI] | worst run | strict | clean | line-step | word | not resident \
+| invalid histories | over the limit | failed |
+|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
+| ctxgc | ours | 0.685 [0.68, 0.69] | 0.71 | 95.0 | 95.0 | 90.0 | 88.9 | 5.0 | 0 | 0 | 0 |
+| somebody | peer, 1.2.3 | 0.995 [0.98, 1.00] | 1.02 | 90.0 | 90.0 | 90.0 | 88.9 | 10.0 | 0 | 0 | 0 |
+| mask-keep-10 | restated | 1.645 [1.64, 1.66] | 1.67 | 85.0 | 85.0 | 80.0 | 88.9 | 15.0 | 0 | 0 | 0 |
+| oracle-line | oracle | 0.465 [0.46, 0.47] | 0.49 | 100.0 | 100.0 | 100.0 | 88.9 | 0.0 | 0 | 0 | 0 |
+| never | base | 1.025 [1.01, 1.03] | 1.05 | 100.0 | 100.0 | 100.0 | 88.9 | 0.0 | 0 | 0 | 0 |
+
+| ratio | beside | bill [95% CI] | not resident [95% CI] |
+|---|---|--:|--:|
+| ctxgc | oracle-line (oracle) | 1.473 [1.46, 1.48] | - |
+
+- Cheaper than ctxgc (0.685): none
+- Cheaper than never pruning, with fewer needs not resident than ctxgc (5.0): none
+"""
+
+
+def changed(policy: str, **more: object) -> Report:
+    """Return the report with another row of one policy."""
+    made = made_report()
+    rows = [
+        msgspec.structs.replace(row, **more) if row.policy == policy else row for row in made.rows
+    ]
+    return msgspec.structs.replace(made, rows=rows, gaps=[])
+
+
+def notes(report: Report) -> list[str]:
+    """Return the list below the tables."""
+    return [line[2:] for line in document(report).splitlines() if line.startswith("- ")]
+
+
+def test_a_report_is_a_sentence_two_tables_and_who_is_ahead() -> None:
+    assert document(made_report()) == WHOLE
+
+
+def test_whoever_is_cheaper_or_keeps_more_is_named_with_what_it_breaks() -> None:
+    rows = {row.policy: row for row in made_report().rows}
+    cheap = msgspec.structs.replace(rows["ctxgc"].bill, value=0.5)
+    none = msgspec.structs.replace(rows["ctxgc"].non_resident, value=0.01)
+    found = changed(
+        "somebody", bill=cheap, non_resident=none, over=1_234, refused=7, rules={"role": 7}
+    )
+    assert notes(found) == [
+        "Cheaper than ctxgc (0.685): somebody 0.500 (strict 90.0)",
+        (
+            "Cheaper than never pruning, with fewer needs not resident than ctxgc (5.0): "
+            "somebody 1.0 (bill 0.500, 1,234 requests over the limit, 7 invalid)"
+        ),
+        "somebody: 7 invalid histories (role x 7)",
+    ]
+
+
+def test_who_keeps_all_because_it_saves_nothing_is_not_called_ahead() -> None:
+    rows = {row.policy: row for row in made_report().rows}
+    whole = {"bill": rows["never"].bill, "non_resident": rows["never"].non_resident}
+    assert notes(changed("somebody", **whole))[1].endswith("(5.0): none")
+
+
+def test_a_policy_that_could_not_play_has_no_figures_and_says_why() -> None:
+    found = changed("somebody", runs=0, failed=6, errors=["PeerError: a | b"])
+    line = next(line for line in document(found).splitlines() if line.startswith("| somebody"))
+    assert line == "| somebody | peer, 1.2.3 | - | - | - | - | - | - | - | - | - | 6 |"
+    assert notes(found)[-1] == "somebody: 6 runs failed (PeerError: a | b)"
+
+
+def test_a_name_cannot_break_the_table() -> None:
+    lines = document(made_report(prefix="a|b\n")).splitlines()
+    rows = [line for line in lines if line.startswith("| a&#124;b ")]
+    assert {line.count(" | ") for line in rows} == {11, 3}
