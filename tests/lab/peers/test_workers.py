@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
+from collections.abc import Callable
 from types import ModuleType
 
 import pytest
@@ -48,3 +50,20 @@ def test_what_blocks_leave_out_is_left_out() -> None:
     assert left == {**HISTORY[1], "tool_calls": HISTORY[1]["tool_calls"][:1]}
     result = [{"type": "tool_result", "tool_use_id": "x", "content": [{"text": "cut"}]}]
     assert module.from_blocks(result, HISTORY[2]) == {**HISTORY[2], "content": "cut"}
+
+
+def test_litellm_counts_each_text_once_for_each_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[tuple[str, str]] = []
+
+    def count_function(model: str, _: None = None) -> Callable[[str], int]:
+        return lambda text: counted.append((model, text)) or len(model + text)
+
+    counter = ModuleType("token_counter")
+    vars(counter)["_get_count_function"] = count_function
+    monkeypatch.setitem(sys.modules, "litellm.litellm_core_utils.token_counter", counter)
+    monkeypatch.setitem(sys.modules, "serving", script("serving"))
+    script("run_litellm_trim").remember_counts()
+    asked = [("a", "x"), ("a", "y"), ("bb", "x"), ("a", "x"), ("bb", "x")]
+    found = [vars(counter)["_get_count_function"](model, None)(text) for model, text in asked]
+    assert found == [2, 2, 3, 2, 3]
+    assert counted == [("a", "x"), ("a", "y"), ("bb", "x")]

@@ -26,7 +26,7 @@ def begin(settings: Json) -> Any:
 
 def remember_counts() -> None:
     """Let the library count each text once."""
-    counter = import_module("litellm.litellm_core_utils.token_counter")
+    counter: Any = import_module("litellm.litellm_core_utils.token_counter")
     count_function = counter._get_count_function  # noqa: SLF001 - nothing public is called so often
 
     @cache
