@@ -22,6 +22,13 @@ def test_the_report_is_readable_in_any_window_and_scheme(
     assert faint_texts(shown) == []
 
 
+def test_a_chart_with_many_names_is_not_shrunk_to_a_narrow_window(page_of: PageOf) -> None:
+    shown = page_of(page(made_report()), width=390)
+    drawn = shown.locator("svg.chart").first
+    assert drawn.evaluate("chart => chart.getBoundingClientRect().width") == 720
+    assert drawn.evaluate("chart => chart.parentElement.scrollWidth") == 720
+
+
 def test_the_summary_fits_a_laptop_without_scrolling(page_of: PageOf) -> None:
     shown = page_of(page(made_report()), width=1200)
     hidden = "box => box.scrollWidth - box.clientWidth"

@@ -90,9 +90,16 @@ def test_an_invalid_history_and_its_rule_are_named() -> None:
     assert ["somebody", "12 pair x 12", "0", "12", "12", "0", "-", "100.0%"] in rows
 
 
+def test_wrong_requests_stand_in_the_summary_and_take_a_policy_off_the_front() -> None:
+    sound, wrong = (page(made_report(over=count)) for count in (0, 1))
+    assert [row[-1] for row in _read(sound).rows[1:6]] == ["0"] * 5
+    assert [row[-1] for row in _read(wrong).rows[1:6]] == ["6"] * 5
+    assert [shown.count('class="ring') for shown in (sound, wrong)] == [2, 8]
+
+
 def test_a_policy_that_failed_everywhere_is_said_to_have_failed() -> None:
     shown = page(made_report(error="ValueError: no"))
-    assert ["ctxgc", "failed", *[""] * 7] in _read(shown).rows
+    assert ["ctxgc", "failed", *[""] * 8] in _read(shown).rows
     assert "ctxgc: 6 runs. ValueError: no" in shown
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from ctxgc.economics import price_sheet
 from ctxgc.lab.policies import Never
 from ctxgc.lab.result import RunResult
-from ctxgc.lab.summary import Span, report, spans, summarize
+from ctxgc.lab.summary import Span, is_usable, report, spans, summarize
 
 
 def result(name: str = "r", **fields: Any) -> RunResult:
@@ -68,3 +70,17 @@ def test_a_report_counts_each_run_once() -> None:
     )
     assert (found.runs, found.groups, found.requests, found.tokens) == (2, 1, 4, 10)
     assert (found.steps, found.needs, len(found.rows)) == (2, 5, 1)
+
+
+def test_one_wrong_request_in_a_hundred_is_forgiven_and_a_clairvoyant_is_none_to_use() -> None:
+    asked = {"version": "1", "source": "s", "regime": "window:50%", "sheet": price_sheet("none")}
+    found = {
+        count: report([Never()], [result(requests=200, over=1, refused=count - 1)], **asked)
+        for count in (2, 3)
+    }
+    assert {count: is_usable(made, made.rows[0]) for count, made in found.items()} == {
+        2: True,
+        3: False,
+    }
+    oracle = msgspec.structs.replace(found[2].rows[0], kind="oracle")
+    assert not is_usable(found[2], oracle)

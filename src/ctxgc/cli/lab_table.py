@@ -12,7 +12,7 @@ from rich.text import Text
 from ctxgc.drawing.terminal import STYLES, Line
 from ctxgc.drawing.terminal_scatter import Point, scatter
 from ctxgc.lab.figures import Figure
-from ctxgc.lab.summary import Report, Row
+from ctxgc.lab.summary import Report, Row, is_usable
 
 PIPED_WIDTH = 150
 _COLUMNS = (
@@ -126,17 +126,16 @@ def _front(report: Report) -> list[Line]:
     """Plot the bill against clean steps, where there is more than one policy to compare."""
     points = [
         Point(
-            row.policy, row.bill.value, 100 * row.clean.value, _POINT.get(row.kind, ""), _plays(row)
+            row.policy,
+            row.bill.value,
+            100 * row.clean.value,
+            _POINT.get(row.kind, ""),
+            is_usable(report, row),
         )
         for row in report.rows
         if row.runs
     ]
     return scatter(points, x="bill", y="clean steps, %") if len(points) > 2 else []
-
-
-def _plays(row: Row) -> bool:
-    """A clairvoyant is no rival: nobody can be one."""
-    return row.kind != "oracle"
 
 
 def _interval(figure: Figure) -> str:

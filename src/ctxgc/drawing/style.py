@@ -63,6 +63,7 @@ details{margin:10px 0} summary{cursor:pointer;color:var(--accent)}
 footer{padding-bottom:40px;font-size:13.5px}
 .chart{max-width:100%;height:auto;display:block;
  font:12px system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif}
+.plot .chart{min-width:720px}
 .chart text{fill:var(--ink)} .chart .tick,.chart .axis{fill:var(--soft)} .chart .axis{font-weight:600}
 .chart .tick{font-variant-numeric:tabular-nums}
 .chart .label{font-size:11.5px;paint-order:stroke;stroke:var(--card);stroke-width:3px}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ctxgc.drawing.markup import joined
+from ctxgc.drawing.markup import Html, joined, tag
 from ctxgc.drawing.page import Section, figure, listing, paragraph
 from ctxgc.drawing.page import page as html_page
 from ctxgc.lab import html_charts, html_tables
@@ -34,6 +34,11 @@ def page(report: Report) -> str:
         facts=_facts(report),
         footer=f"Made by ctxgc {report.version}, `ctxgc lab run`. The same runs give the same page.",
     )
+
+
+def _plot(chart: Html, caption: str, heading: str = "") -> Html:
+    """Return a chart with many names in it, which a narrow window scrolls and does not shrink."""
+    return figure(tag("div", chart, class_="wide plot"), caption, heading)
 
 
 def _subtitle(report: Report) -> str:
@@ -72,7 +77,7 @@ def _summary(report: Report) -> Section:
 
 def _front(report: Report) -> Section:
     drawn = [
-        figure(
+        _plot(
             html_charts.front(report, measure),
             caption_of_front(html_charts.beyond(report, measure)),
             f"Bill against {name}",
@@ -85,7 +90,7 @@ def _front(report: Report) -> Section:
 def _spread(report: Report) -> Section:
     caption = "Each dot is a run; the band holds the middle half, the line is the median."
     body = [
-        figure(html_charts.spread(report), caption, "Bill of every single run"),
+        _plot(html_charts.spread(report), caption, "Bill of every single run"),
         html_tables.worst(report),
     ]
     return Section("Run by run", joined(body), "spread")
@@ -94,7 +99,7 @@ def _spread(report: Report) -> Section:
 def _needs(report: Report) -> Section:
     caption = "Whiskers are 95% confidence intervals over groups."
     body = [
-        figure(html_charts.non_resident(report), caption, "Needs that no longer stood in the view"),
+        _plot(html_charts.non_resident(report), caption, "Needs that no longer stood in the view"),
         html_tables.needs(report),
     ]
     return Section("What was missing when it was used", joined(body), "needs")
@@ -126,7 +131,7 @@ def _times(report: Report) -> list[Section]:
         "Milliseconds per request, by the length of the history. They differ at each run."
     )
     caption = "The median (p50) and the slowest of a hundred requests (p99) of our own policies."
-    drawn = figure(html_charts.times(report), caption)
+    drawn = _plot(html_charts.times(report), caption)
     return [Section("Decision time", joined([said, drawn, html_tables.times(report)]), "times")]
 
 

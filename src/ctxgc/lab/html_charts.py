@@ -20,7 +20,7 @@ from ctxgc.drawing.svg import (
 )
 from ctxgc.lab.figures import Figure
 from ctxgc.lab.policies import Kind
-from ctxgc.lab.summary import LENGTHS, Report, Row, Span
+from ctxgc.lab.summary import LENGTHS, Report, Row, Span, is_usable
 
 WIDTH = 1036
 TOO_DEAR = 1.4
@@ -60,7 +60,7 @@ def front(report: Report, measure: str) -> Html:
     axis = Axis(f"{measure.replace('_', '-')}, higher is better", percent)
     kinds = [kind for kind in TONES if any(row.kind == kind for row in rows)]
     return scatter(
-        [_dot(row, getattr(row, measure)) for row in rows],
+        [_dot(report, row, getattr(row, measure)) for row in rows],
         title=f"Bill against {measure} of {len(rows)} policies",
         x=BILL,
         y=axis,
@@ -108,7 +108,7 @@ def times(report: Report) -> Html:
     )
 
 
-def _dot(row: Row, kept: Figure) -> Dot:
+def _dot(report: Report, row: Row, kept: Figure) -> Dot:
     hint = (
         f"{row.policy} ({row.kind} {row.version}): bill {row.bill.value:.3f} "
         f"[{row.bill.low:.3f}, {row.bill.high:.3f}], {percent(kept.value)} "
@@ -116,7 +116,7 @@ def _dot(row: Row, kept: Figure) -> Dot:
     )
     return Dot(
         row.policy, row.bill.value, kept.value, TONES[row.kind], hint,
-        (row.bill.low, row.bill.high), (kept.low, kept.high), row.kind == "oracle",
+        (row.bill.low, row.bill.high), (kept.low, kept.high), not is_usable(report, row),
     )  # fmt: skip
 
 

@@ -26,6 +26,7 @@ def quality(report: Report) -> Html:
         "word",
         "wide",
         "not resident",
+        "wrong",
     ]
     rows = [_quality(row) for row in report.rows]
     return table(
@@ -128,10 +129,11 @@ def _result(result: RunResult) -> Line:
 
 def _quality(row: Row) -> Line:
     if not row.runs:
-        return [row.policy, Cell("failed", style="bad"), *[""] * 7]
+        return [row.policy, Cell("failed", style="bad"), *[""] * 8]
     bill = Cell(f"{row.bill.value:.3f}", f"{row.bill.low:.2f} to {row.bill.high:.2f}", "stack")
     kept = (row.strict, row.clean, row.line_step, row.word, row.wide, row.non_resident)
-    return [row.policy, bill, _ratio(row.worst), *map(_share, kept)]
+    wrong = _alarm(row.refused + row.over)
+    return [row.policy, bill, _ratio(row.worst), *map(_share, kept), wrong]
 
 
 def _sound(row: Row) -> Line:

@@ -20,6 +20,7 @@ DEFINITIONS = (
         "stood in the view, and rare plain words that did."
     ),
     "wide: needs that are resident when the surroundings may reach over line ends.",
+    "wrong: invalid histories and requests over the limit, added; Soundness tells them apart.",
 )
 
 MEASURES = (
@@ -71,7 +72,8 @@ def caption_of_front(beyond: Sequence[tuple[str, float, float]]) -> str:
     """Return the caption of the chart of bills, which names who is too dear to be drawn."""
     said = (
         "Up and to the left is better. The dotted line joins the policies that no other beats on both; "
-        "rings are clairvoyants and do not count. Crosses are 95% confidence intervals."
+        "rings do not count: clairvoyants, and policies with more than one request in a hundred that is "
+        "invalid or over the limit. Crosses are 95% confidence intervals."
     )
     if not beyond:
         return said

@@ -9,7 +9,7 @@ import msgspec
 
 from ctxgc.economics import PriceSheet
 from ctxgc.lab.figures import Draws, Figure, quantile
-from ctxgc.lab.gaps import Gap, gaps
+from ctxgc.lab.gaps import MOST_WRONG, Gap, gaps
 from ctxgc.lab.policies import Kind, Policy
 from ctxgc.lab.result import RunResult
 
@@ -97,6 +97,11 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[Row]
     gaps: list[Gap] = []
     results: list[RunResult]
+
+
+def is_usable(report: Report, row: Row) -> bool:
+    """Tell whether a policy can be had, and its requests are valid and fit, but for one in a hundred."""
+    return row.kind != "oracle" and row.refused + row.over <= MOST_WRONG * report.requests
 
 
 def summarize(policy: Policy, results: Sequence[RunResult]) -> Row:
