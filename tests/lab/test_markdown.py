@@ -12,14 +12,14 @@ WHOLE = """\
 `cost`: 6 runs in 3 groups, 180 requests, 600 needs in 120 steps \
 (made by hand, runs of at least 8,000 tokens; sheet `anthropic-5m`).
 
-| cost | kind | bill [95% CI] | worst run | strict | clean | line-step | word | not resident \
+| cost | kind | bill [95% CI] | worst run | strict | clean | line-step | word | not resident | newest shown \
 | invalid histories | over the limit | failed |
-|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
-| ctxgc | ours | 0.685 [0.68, 0.69] | 0.71 | 95.0 | 95.0 | 90.0 | 88.9 | 5.0 | 0 | 0 | 0 |
-| somebody | peer, 1.2.3 | 0.995 [0.98, 1.00] | 1.02 | 90.0 | 90.0 | 90.0 | 88.9 | 10.0 | 0 | 0 | 0 |
-| mask-keep-10 | restated | 1.645 [1.64, 1.66] | 1.67 | 85.0 | 85.0 | 80.0 | 88.9 | 15.0 | 0 | 0 | 0 |
-| oracle-line | oracle | 0.465 [0.46, 0.47] | 0.49 | 100.0 | 100.0 | 100.0 | 88.9 | 0.0 | 0 | 0 | 0 |
-| never | base | 1.025 [1.01, 1.03] | 1.05 | 100.0 | 100.0 | 100.0 | 88.9 | 0.0 | 0 | 0 | 0 |
+|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
+| ctxgc | ours | 0.685 [0.68, 0.69] | 0.71 | 95.0 | 95.0 | 90.0 | 88.9 | 5.0 | 100.0 | 0 | 0 | 0 |
+| somebody | peer, 1.2.3 | 0.995 [0.98, 1.00] | 1.02 | 90.0 | 90.0 | 90.0 | 88.9 | 10.0 | 100.0 | 0 | 0 | 0 |
+| mask-keep-10 | restated | 1.645 [1.64, 1.66] | 1.67 | 85.0 | 85.0 | 80.0 | 88.9 | 15.0 | 100.0 | 0 | 0 | 0 |
+| oracle-line | oracle | 0.465 [0.46, 0.47] | 0.49 | 100.0 | 100.0 | 100.0 | 88.9 | 0.0 | 100.0 | 0 | 0 | 0 |
+| never | base | 1.025 [1.01, 1.03] | 1.05 | 100.0 | 100.0 | 100.0 | 88.9 | 0.0 | 100.0 | 0 | 0 | 0 |
 
 | ratio | beside | bill [95% CI] | not resident [95% CI] |
 |---|---|--:|--:|
@@ -74,11 +74,11 @@ def test_who_keeps_all_because_it_saves_nothing_is_not_called_ahead() -> None:
 def test_a_policy_that_could_not_play_has_no_figures_and_says_why() -> None:
     found = changed("somebody", runs=0, failed=6, errors=["PeerError: a | b"])
     line = next(line for line in document(found).splitlines() if line.startswith("| somebody"))
-    assert line == "| somebody | peer, 1.2.3 | - | - | - | - | - | - | - | - | - | 6 |"
+    assert line == "| somebody | peer, 1.2.3 | - | - | - | - | - | - | - | - | - | - | 6 |"
     assert notes(found)[-1] == "somebody: 6 runs failed (PeerError: a | b)"
 
 
 def test_a_name_cannot_break_the_table() -> None:
     lines = document(made_report(prefix="a|b\n")).splitlines()
     rows = [line for line in lines if line.startswith("| a&#124;b ")]
-    assert {line.count(" | ") for line in rows} == {11, 3}
+    assert {line.count(" | ") for line in rows} == {12, 3}

@@ -11,7 +11,7 @@ from ctxgc.lab.summary import DEARER, Report, Row
 ORDER = ("ours", "peer", "restated", "oracle", "base")
 COLUMNS = (
     "kind", "bill [95% CI]", "worst run", "strict", "clean", "line-step", "word", "not resident",
-    "invalid histories", "over the limit", "failed",
+    "newest shown", "invalid histories", "over the limit", "failed",
 )  # fmt: skip
 GAP_COLUMNS = ("beside", "bill [95% CI]", "not resident [95% CI]")
 SAVES = 2 - DEARER
@@ -116,7 +116,7 @@ def kind(row: Row) -> str:
 def _cells(row: Row) -> tuple[str, ...]:
     if not row.runs:
         return (kind(row), *["-"] * (len(COLUMNS) - 2), f"{row.failed:,}")
-    shares = (row.strict, row.clean, row.line_step, row.word, row.non_resident)
+    shares = (row.strict, row.clean, row.line_step, row.word, row.non_resident, row.newest)
     counts = (row.refused, row.over, row.failed)
     return (
         kind(row),
