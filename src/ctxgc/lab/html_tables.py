@@ -94,9 +94,10 @@ def policies(report: Report) -> Html:
     """Return what was compared: kind, version and settings."""
     head = ["policy", "kind", "version", "settings"]
     rows: list[Line] = [
-        [row.policy, row.kind, row.version, Cell(_settings(row), style="flow")]
+        [row.policy, Cell(row.kind, style="left"), Cell(row.version, style="left"),
+         Cell(_settings(row), style="flow")]
         for row in report.rows
-    ]
+    ]  # fmt: skip
     return table(head, rows)
 
 

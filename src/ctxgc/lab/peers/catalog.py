@@ -115,7 +115,8 @@ PEERS: dict[str, Peer] = {
             package=LITELLM,
             worker="run_litellm_trim",
             choose=_litellm,
-            note="trim_messages; in COST with the limit that its table gives the model",
+            note="trim_messages; in COST with the limit that its table gives the model; where it must "
+            "shorten a message without text, it gives up and returns all",
         ),
         Peer(
             name="headroom",
