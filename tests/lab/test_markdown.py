@@ -48,6 +48,20 @@ def test_a_report_is_a_sentence_two_tables_and_who_is_ahead() -> None:
     assert document(made_report()) == WHOLE
 
 
+def test_policies_that_did_the_same_share_a_row_of_the_gaps() -> None:
+    made = made_report()
+    gap = made.gaps[0]
+    other = msgspec.structs.replace(
+        gap, policy="b", bill=msgspec.structs.replace(gap.bill, value=2.0)
+    )
+    same = msgspec.structs.replace(gap, policy="c")
+    lines = document(msgspec.structs.replace(made, gaps=[gap, other, same])).splitlines()
+    assert [line for line in lines if "(oracle)" in line] == [
+        "| ctxgc, c | oracle-line (oracle) | 1.473 [1.46, 1.48] | - |",
+        "| b | oracle-line (oracle) | 2.000 [1.46, 1.48] | - |",
+    ]
+
+
 def test_whoever_is_cheaper_or_keeps_more_is_named_with_what_it_breaks() -> None:
     rows = {row.policy: row for row in made_report().rows}
     cheap = msgspec.structs.replace(rows["ctxgc"].bill, value=0.5)

@@ -43,12 +43,15 @@ def quality(report: Report) -> str:
 
 
 def gaps(report: Report) -> str:
-    """Return our policies beside the oracles and the best of the others, as ratios."""
-    rows = (
-        (gap.policy, f"{gap.other} ({gap.role})", interval(gap.bill), interval(gap.non_resident))
-        for gap in report.gaps
-    )
-    return grid(("ratio", *GAP_COLUMNS), rows)
+    """Return our policies beside the oracles and the best of the others, as ratios.
+
+    Those that did the same share a row: in a window all presets may.
+    """
+    names: dict[tuple[str, ...], list[str]] = {}
+    for gap in report.gaps:
+        cells = (f"{gap.other} ({gap.role})", interval(gap.bill), interval(gap.non_resident))
+        names.setdefault(cells, []).append(gap.policy)
+    return grid(("ratio", *GAP_COLUMNS), ((", ".join(n), *cells) for cells, n in names.items()))
 
 
 def ahead(report: Report) -> Iterator[str]:
