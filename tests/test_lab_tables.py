@@ -1,0 +1,103 @@
+"""The tables of the lab in the docs: made by a command, whole, and of the versions that are played."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from ctxgc.lab.markdown import document
+from ctxgc.lab.peers.catalog import PEERS
+from ctxgc.lab.policies import POLICIES
+from ctxgc.lab.summary import Report
+from tests.lab.reports_made import made_report
+from tools import lab_tables
+from tools.lab_tables import REGIMES, kept, main, short, spliced, write_pages
+from tools.requirement_scan import ROOT
+
+PAGE = "before\n<!-- table: cost (begin) -->\nold\n<!-- table: cost (end) -->\nafter\n"
+
+
+@pytest.fixture
+def reports(monkeypatch: pytest.MonkeyPatch) -> dict[str, Report]:
+    monkeypatch.setattr(lab_tables, "SHORT_NAMES", ("mask-keep-10",))
+    return {
+        regime: msgspec.structs.replace(made_report(refused=count), regime=regime)
+        for count, regime in enumerate(REGIMES)
+    }
+
+
+def test_the_text_between_the_marks_is_replaced_and_nothing_else() -> None:
+    found = spliced(PAGE, "cost", "new\n")
+    assert found == PAGE.replace("old", "new")
+    assert spliced(found, "cost", "old\n") == PAGE
+
+
+@pytest.mark.parametrize("page", ["", PAGE * 2, PAGE.replace("(end)", "(ende)")])
+def test_a_page_without_one_place_for_a_table_is_refused(page: str) -> None:
+    with pytest.raises(ValueError, match="no place for the table 'cost'"):
+        spliced(page, "cost", "new\n")
+
+
+def test_the_short_table_has_each_peer_once_with_what_it_breaks_anywhere(
+    reports: dict[str, Report],
+) -> None:
+    lines = short(reports).splitlines()
+    assert [line for line in lines if line.startswith("| ")][1:] == [
+        "| ctxgc | ours | 0.685 [0.68, 0.69] | 0.71 | 95.0 | 95.0 | 90.0 | 5.0 | 5.0 | 18 | 0 |",
+        "| somebody | peer, 1.2.3 | 0.995 [0.98, 1.00] | 1.02 | 90.0 | 90.0 | 90.0 | 10.0 | 10.0 | 18 | 0 |",
+        "| mask-keep-10 | restated | 1.645 [1.64, 1.66] | 1.67 | 85.0 | 85.0 | 80.0 | 15.0 | 15.0 | 18 | 0 |",
+    ]
+    assert lines[:2] == [
+        "On 6 recorded Claude Code runs with 180 requests (made by hand) the default paid 0.685 of the bill",
+        (
+            "of never pruning. 95.0% of the steps had all that they used in the view word for word, "
+            "95.0% at least by name."
+        ),
+    ]
+
+
+def test_the_pages_are_written_again_from_the_reports_that_are_kept(
+    reports: dict[str, Report], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lab_tables, "KEPT", tmp_path)
+    for regime, report in reports.items():
+        lab_tables.report_file(regime).write_bytes(msgspec.json.encode(report))
+    (tmp_path / "docs").mkdir()
+    pages = {"README.md": ["lab"], "docs/lab.md": list(REGIMES)}
+    for file, names in pages.items():
+        text = "".join(PAGE.replace("cost", name) for name in names)
+        (tmp_path / file).write_text(text, encoding="utf-8")
+    write_pages(kept(), tmp_path)
+    written = {file: (tmp_path / file).read_text(encoding="utf-8") for file in pages}
+    assert written["README.md"] == PAGE.replace("cost", "lab").replace("old\n", short(reports))
+    assert written["docs/lab.md"] == "".join(
+        PAGE.replace("cost", name).replace("old\n", document(reports[name])) for name in REGIMES
+    )
+
+
+def test_without_reports_and_runs_the_command_says_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(lab_tables, "KEPT", tmp_path)
+    monkeypatch.setenv("CTXGC_LAB_PEERS", str(tmp_path))
+    for arguments, said in (([], "cost.json"), (["--data", "."], "is not installed")):
+        with pytest.raises(SystemExit):
+            main(arguments)
+        assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+def test_the_docs_have_a_row_for_every_policy_in_every_regime(regime: str) -> None:
+    page = (ROOT / "docs" / "lab.md").read_text(encoding="utf-8")
+    table = page.partition(f"<!-- table: {regime} (begin) -->")[2].partition("<!-- table:")[0]
+    missing = [name for name in POLICIES if f"\n| {name} |" not in table]
+    assert missing == [], "run `python -m tools.lab_tables --data DIR`"
+
+
+def test_the_readme_names_every_peer_with_the_version_that_is_played() -> None:
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = {name: f"| {name} | peer, {peer.package.requirement.replace('==', ' ')} |"
+            for name, peer in PEERS.items()}  # fmt: skip
+    assert [name for name, row in rows.items() if row not in page] == []

@@ -1,0 +1,163 @@
+"""Write the tables of the lab into README.md and docs/lab.md.
+
+python -m tools.lab_tables --data DIR --jobs 2    play all, keep the reports in out/lab, write the pages
+python -m tools.lab_tables                        write the pages from the reports that are kept
+
+Other people's libraries must be there: `ctxgc lab peers install`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from ctxgc.errors import CtxgcError
+from ctxgc.lab.experiment import Experiment, conduct
+from ctxgc.lab.markdown import document, grid, interval, kind, percent
+from ctxgc.lab.peers.catalog import PACKAGES
+from ctxgc.lab.peers.environments import interpreter
+from ctxgc.lab.policies import chosen
+from ctxgc.lab.summary import Report, Row
+from tools.requirement_scan import ROOT
+
+REGIMES = ("cost", "window:50%", "window:25%")
+TOLD = 20
+KEPT = Path("out") / "lab"
+SHORT_COLUMNS = (
+    "policy", "kind", "bill [95% CI]", "worst run", "strict", "clean", "line-step",
+    "not resident, window 50%", "25%", "invalid histories", "over the limit",
+)  # fmt: skip
+SHORT_KINDS = ("ours", "peer")
+SHORT_NAMES = ("opencode-prune", "anthropic-clear", "mask-10-3", "mask-oldest", "oracle-message")
+
+
+def play(data: Path, set_name: str, every: int, jobs: int) -> dict[str, Report]:
+    """Play all policies in each regime; keep and return the reports.
+
+    Raises:
+        PeerError: a library is not installed: its rows would say nothing.
+    """
+    for package in PACKAGES.values():
+        interpreter(package)
+    KEPT.mkdir(parents=True, exist_ok=True)
+    return {regime: _played(regime, data, set_name, every, jobs) for regime in REGIMES}
+
+
+def _played(regime: str, data: Path, set_name: str, every: int, jobs: int) -> Report:
+    names = tuple(chosen(["all"]))
+    asked = Experiment(policies=names, data=data, set_name=set_name, regime=regime, every=every)
+    start = time.monotonic()
+    report = conduct(asked, jobs, _teller(regime))
+    report_file(regime).write_bytes(msgspec.json.encode(report))
+    print(f"{regime}: {report.runs} runs, {time.monotonic() - start:,.0f} s", flush=True)
+    return report
+
+
+def _teller(regime: str) -> Callable[[], None]:
+    counted = itertools.count(1)
+
+    def tell() -> None:
+        if (played := next(counted)) % TOLD == 0:
+            print(f"{regime}: {played} runs ...", file=sys.stderr, flush=True)
+
+    return tell
+
+
+def kept() -> dict[str, Report]:
+    """Return the reports of the last time."""
+    return {r: msgspec.json.decode(report_file(r).read_bytes(), type=Report) for r in REGIMES}
+
+
+def report_file(regime: str) -> Path:
+    """Return where the report of a regime is kept."""
+    return KEPT / f"{regime.replace(':', '-').removesuffix('%')}.json"
+
+
+def short(reports: dict[str, Report]) -> str:
+    """Return the table of the README: what a policy costs, keeps and breaks, on one line each."""
+    cost, half, quarter = (_rows(reports[regime]) for regime in REGIMES)
+    names = [row.policy for row in cost.values() if row.kind in SHORT_KINDS] + list(SHORT_NAMES)
+    lines = (_line(cost[name], half[name], quarter[name]) for name in names)
+    return f"{_said(reports['cost'], cost['ctxgc'])}\n\n{grid(SHORT_COLUMNS, lines)}\n"
+
+
+def _rows(report: Report) -> dict[str, Row]:
+    return {row.policy: row for row in report.rows}
+
+
+def _said(report: Report, row: Row) -> str:
+    return (
+        f"On {report.runs:,} recorded Claude Code runs with {report.requests:,} requests ({report.source}) "
+        f"the default paid {row.bill.value:.3f} of the bill\nof never pruning. {percent(row.strict)}% of the "
+        f"steps had all that they used in the view word for word, {percent(row.clean)}% at least by name."
+    )
+
+
+def _line(cost: Row, half: Row, quarter: Row) -> tuple[str, ...]:
+    every = (cost, half, quarter)
+    missing = (percent(row.non_resident) if row.runs else "-" for row in (half, quarter))
+    kept_of = (cost.strict, cost.clean, cost.line_step)
+    played = (interval(cost.bill), f"{cost.worst:.2f}", *map(percent, kept_of))
+    return (
+        cost.policy,
+        kind(cost),
+        *(played if cost.runs else ["-"] * 5),
+        *missing,
+        f"{sum(row.refused for row in every):,}",
+        f"{sum(row.over for row in every):,}",
+    )
+
+
+def spliced(page: str, name: str, text: str) -> str:
+    """Return a page with another text between `<!-- table: NAME (begin) -->` and its end.
+
+    Raises:
+        ValueError: the page has no such place.
+    """
+    begin, end = (f"<!-- table: {name} ({edge}) -->\n" for edge in ("begin", "end"))
+    if page.count(begin) != 1 or page.count(end) != 1 or page.index(begin) > page.index(end):
+        raise ValueError(f"the page has no place for the table {name!r}")
+    return page.partition(begin)[0] + begin + text + end + page.partition(end)[2]
+
+
+def write_pages(reports: dict[str, Report], root: Path = ROOT) -> None:
+    """Put the tables into their pages."""
+    texts = {name: document(report) for name, report in reports.items()}
+    _write(root / "docs" / "lab.md", texts)
+    _write(root / "README.md", {"lab": short(reports)})
+
+
+def _write(path: Path, texts: dict[str, str]) -> None:
+    page = path.read_text(encoding="utf-8")
+    for name, text in texts.items():
+        page = spliced(page, name, text)
+    path.write_text(page, encoding="utf-8")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Play, if there are runs to play, and write the pages."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.lab_tables",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--data", type=Path, help="a file of runs, or a folder of them")
+    parser.add_argument("--set", default="claude_code", help="of a folder, the file of this name")
+    parser.add_argument("--every", type=int, default=1, help="play one run in so many")
+    parser.add_argument("--jobs", "-j", type=int, default=1, help="processes to use")
+    asked = parser.parse_args(arguments)
+    try:
+        write_pages(play(asked.data, asked.set, asked.every, asked.jobs) if asked.data else kept())
+    except (CtxgcError, FileNotFoundError) as error:
+        parser.error(str(error))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
