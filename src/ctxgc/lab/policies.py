@@ -103,6 +103,7 @@ POLICIES: dict[str, str] = {
     "agent-framework": "ctxgc.lab.peers.policy:agent_framework",
     "litellm-trim": "ctxgc.lab.peers.policy:litellm_trim",
     "headroom": "ctxgc.lab.peers.policy:headroom",
+    "headroom-agent": "ctxgc.lab.peers.policy:headroom_agent",
     "contextgc": "ctxgc.lab.peers.policy:contextgc",
     "kompact": "ctxgc.lab.peers.policy:kompact",
     "cozempic": "ctxgc.lab.peers.policy:cozempic",

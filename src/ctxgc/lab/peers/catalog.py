@@ -51,8 +51,15 @@ LITELLM = Package("litellm", "1.106.2", {**OFFLINE, "LITELLM_LOCAL_MODEL_COST_MA
 HEADROOM = Package("headroom-ai", "0.42.0", {**OFFLINE, "LITELLM_LOCAL_MODEL_COST_MAP": "True"})
 CONTEXTGC = Package("contextgc", "0.4.6")
 KOMPACT = Package("kompact", "0.4.0")
+# It adds a system prompt of 21,000 tokens that it does not see; the runs of the lab have none.
 COZEMPIC = Package(
-    "cozempic", "1.8.39", {"COZEMPIC_NO_GLOBAL_INIT": "1", "COZEMPIC_NO_AUTO_UPDATE": "1"}
+    "cozempic",
+    "1.8.39",
+    {
+        "COZEMPIC_NO_GLOBAL_INIT": "1",
+        "COZEMPIC_NO_AUTO_UPDATE": "1",
+        "COZEMPIC_SYSTEM_OVERHEAD_TOKENS": "0",
+    },
 )
 
 
@@ -80,6 +87,10 @@ def _window(_: RegimeKind, limit: int) -> Settings:
 
 def _model_limit(_: RegimeKind, limit: int) -> Settings:
     return {"model_limit": limit}
+
+
+def _agent(_: RegimeKind, limit: int) -> Settings:
+    return {"model_limit": limit, "mode": "agent"}
 
 
 def _nothing(_: RegimeKind, __: int) -> Settings:
@@ -126,6 +137,13 @@ PEERS: dict[str, Peer] = {
             note="compress() on the whole history before each request; its model cannot be loaded offline",
         ),
         Peer(
+            name="headroom-agent",
+            package=HEADROOM,
+            worker="run_headroom",
+            choose=_agent,
+            note="the same in the mode that it has for live agents, which removes nothing",
+        ),
+        Peer(
             name="contextgc",
             package=CONTEXTGC,
             worker="run_contextgc",
@@ -144,7 +162,8 @@ PEERS: dict[str, Peer] = {
             package=COZEMPIC,
             worker="run_cozempic",
             choose=_window,
-            note="what its guard does: prescription standard above 55% of the window, aggressive above 80%",
+            note="what its guard does: prescription standard above 55% of the window, aggressive above 80%; "
+            "without the tokens that it adds for a system prompt",
         ),
     )
 }

@@ -152,6 +152,11 @@ def headroom() -> Policy:
     return PeerPolicy(PEERS["headroom"])
 
 
+def headroom_agent() -> Policy:
+    """Return headroom's `compress` in its mode for live agents."""
+    return PeerPolicy(PEERS["headroom-agent"])
+
+
 def contextgc() -> Policy:
     """Return contextgc's `compile_messages`."""
     return PeerPolicy(PEERS["contextgc"])
