@@ -61,7 +61,8 @@ def _make_room(w: Workings, usage: ContextUsage, reason: GCTriggerReason) -> GCR
 def _is_stuck(w: Workings) -> bool:
     """A strategy that could not help is not asked again before the context has grown."""
     budget = w.books.budget
-    if w.stuck_at is None:
+    # What does not fit cannot wait: the step that filled the window may be the last one no more.
+    if w.stuck_at is None or budget.total_tokens() > budget.context_limit:
         return False
     return budget.total_tokens() < w.stuck_at + STUCK_SHARE * budget.context_limit
 

@@ -1,14 +1,16 @@
-"""Digests in the view of a session: when what they tell of is deleted, they tell of it no more."""
+"""Digests in the view of a session: they tell of what left in need, and no more of what is deleted."""
 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 
 from ctxgc.core.message import Message
+from ctxgc.core.tombstone import OPENING
 from ctxgc.session.swapping import swap
 from ctxgc.session.verdict import Change
 from ctxgc.session.workings import Workings
-from ctxgc.strategies.digest import handles_in, without
+from ctxgc.strategies.digest import Entry, handles_in, is_handle, without, write_digest
 from ctxgc.wire import text_message
 
 
@@ -27,6 +29,46 @@ def tell_no_more(w: Workings, handles: set[str]) -> None:
         place = view.index(message)
         shown = [*view[:place], *new, *view[place + 1 :]]
         swap(w, shown, Change(gone=[message], edited=[], added=new), created_by="delete")
+
+
+def leaving(w: Workings, new: Sequence[Message]) -> list[str]:
+    """Return the handles of all groups that would be out of the view if this were the new one.
+
+    Those that a digest of the new view tells of are not among them.
+    """
+    stay = {message.message_id for message in new}
+    gone = [message for message in w.view.messages if message.message_id not in stay]
+    found = [handle for m in gone if m.origin == "gc_notice" for handle in handles_in(m.text())]
+    for group in w.view.groups_of(w.view.messages):
+        first = w.view.messages[group[0]]
+        if first.message_id not in stay and first.origin != "gc_notice":
+            found += _handle_of(w, first)
+    told = {handle for m in new if m.origin == "gc_notice" for handle in handles_in(m.text())}
+    return [handle for handle in dict.fromkeys(found) if handle not in told]
+
+
+def notice_of(w: Workings, handles: Sequence[str]) -> Message | None:
+    """Return a notice that tells of groups that left; None when there is nothing to tell, or no way back."""
+    if not handles or w.recall_call is None or not w.config.notify_on_gc or not w.view.messages:
+        return None
+    said = f"{OPENING} {len(handles)} older steps were moved out in need]"
+    text = "\n".join([said, write_digest(map(Entry, handles))])
+    name = f"gc_notice_{uuid.uuid4().hex}"
+    return text_message("user", text, w.view.messages[0].format, name)
+
+
+def show_notice(w: Workings, notice: Message) -> None:
+    """Put a notice in front of the last step of the view."""
+    view = w.view.messages
+    place = max(w.view.groups_of(view), key=max)[0]
+    shown = [*view[:place], notice, *view[place:]]
+    swap(w, shown, Change(gone=[], edited=[], added=[notice]), created_by="guard")
+
+
+def _handle_of(w: Workings, message: Message) -> list[str]:
+    segments = map(w.heap.get, w.segment_ids(message.message_id))
+    handles = (segment.derived_from or segment.segment_id for segment in segments)
+    return list(filter(is_handle, handles))[:1]
 
 
 def told_before(w: Workings, handles: set[str]) -> frozenset[str]:

@@ -14,6 +14,7 @@ from ctxgc.invariants import check
 from ctxgc.invariants.verbatim import first_difference
 from ctxgc.session.checkpoints import make_checkpoint, messages_of, restore_checkpoint, shelf_of
 from ctxgc.session.collecting import collect, impose
+from ctxgc.session.digests import leaving, notice_of, show_notice
 from ctxgc.session.essentials import bare_view, minimal_view, whole_groups
 from ctxgc.session.saving import save
 from ctxgc.session.verdict import compare
@@ -84,7 +85,10 @@ class RecoverableSession:
         last = self._last()
         if last is None:
             return False
-        restore_checkpoint(self._w, last, also=self._since(last))
+        also = self._since(last)
+        left = leaving(self._w, [*messages_of(last), *also])
+        restore_checkpoint(self._w, last, also=also)
+        self._tell(left)
         return True
 
     def resume(self) -> None:
@@ -129,9 +133,17 @@ class RecoverableSession:
             new = strip_bound_thinking(new, first_difference(now, new))
         if not compare(now, new):
             return False
+        left = leaving(self._w, new)
         impose(self._w, new, "guard")
+        self._tell(left)
         save(self._w)
         return True
+
+    def _tell(self, left: Sequence[str]) -> None:
+        """Tell of what left, if there is room for that."""
+        notice = notice_of(self._w, left)
+        if notice is not None and self.size() + self._tokens([notice]) <= self.limit:
+            show_notice(self._w, notice)
 
     def _tokens(self, messages: Sequence[Message]) -> int:
         return sum(map(self._w.books.tokens, messages))
