@@ -9,22 +9,17 @@ their handles and their best lines.
 from __future__ import annotations
 
 from ctxgc.core.analysis import Analysis
+from ctxgc.strategies.window_constants import WindowConstants
 from ctxgc.strategies.window_cover import Cover, Passage, Pick
 from ctxgc.strategies.window_digest import ENTRY_TOKENS, DigestDraft
 from ctxgc.strategies.window_scene import Group, Result, Scene
 from ctxgc.strategies.window_text import WindowText, WindowTexts
+from ctxgc.strategies.window_worth import UNIT
 from ctxgc.strategies.window_writing import leave, write_stubs
 from ctxgc.strategies.workbench import Workbench
 
-# Chosen by hand with the lab on recorded runs of coding agents.
 HEAD_TOKENS = 28
-FREEZE_SHARE = 0.2
-LINES_SHARE = 0.31
-NAMES_SHARE = 0.04
-WORK_SHARE = 0.85
-MOST_SHARE = 0.78
-LEAST_WORK_SHARE = 0.2
-TIGHT_SHARE = 0.92
+"""About what the first line of a stub takes."""
 
 
 class Window:
@@ -34,14 +29,22 @@ class Window:
         bench: the collection.
         analysis: what roots there are and what they reach.
         texts: the readings of earlier collections.
+        how: the constants.
         digests: whether the view may tell of messages that leave.
     """
 
     def __init__(
-        self, bench: Workbench, analysis: Analysis, texts: WindowTexts, *, digests: bool
+        self,
+        bench: Workbench,
+        analysis: Analysis,
+        texts: WindowTexts,
+        how: WindowConstants,
+        *,
+        digests: bool,
     ) -> None:
         self._bench = bench
-        self._scene = Scene(bench, analysis, texts)
+        self._how = how
+        self._scene = Scene(bench, analysis, texts, how)
         self.digest = DigestDraft(self._scene, allowed=digests)
         self._target = self._reachable_target()
         self._results: list[Result] = []
@@ -61,7 +64,7 @@ class Window:
         self._results = [result for result in whole if result.passage.is_dead]
         if self._room() < 0:
             self._results = whole
-            if self._room() < FREEZE_SHARE * self._target:
+            if self._room() < self._how.freeze_share * self._target:
                 self._results = found
                 self._older = self.digest.unfreeze()
             if self._room() < self._wanted_room():
@@ -70,13 +73,13 @@ class Window:
 
     def _reachable_target(self) -> int:
         """The target, or more: when what must stay is large, the rest still needs some room."""
-        bench = self._bench
+        bench, how = self._bench, self._how
         if bench.is_forced:
             return bench.target
         limit = bench.usage.get("context_limit", 0)
         must = self._scene.size(tuple(self._scene.fixed))
-        some = min(must + WORK_SHARE * bench.target, MOST_SHARE * limit)
-        little = min(must + LEAST_WORK_SHARE * bench.target, TIGHT_SHARE * limit)
+        some = min(must + how.work_share * bench.target, how.most_share * limit)
+        little = min(must + how.least_work_share * bench.target, how.tight_share * limit)
         return max(bench.target, int(some), int(little))
 
     def _room(self) -> float:
@@ -88,7 +91,7 @@ class Window:
 
     def _wanted_room(self) -> float:
         """Return the room that is worth a group; who asks for a target wants no more than that."""
-        return 0.0 if self._bench.is_forced else LINES_SHARE * self._target
+        return 0.0 if self._bench.is_forced else self._how.lines_share * self._target
 
     def _dissolve(self) -> None:
         """Let the oldest groups dissolve until there is room enough."""
@@ -113,10 +116,11 @@ class Window:
         return {place for group in self._dissolved for place in group}
 
     def _cover(self) -> None:
-        room = self._room()
-        cover = Cover(self._passages(), self._held(), self._scene.worth(self._older).of)
-        picks = cover.choose((1 - NAMES_SHARE) * room)
-        cover.list_names(NAMES_SHARE * room)
+        room, names = self._room(), self._how.names_share
+        worth = self._scene.worth(self._older).of
+        cover = Cover(self._passages(), self._held(), worth, UNIT * self._how.least_rate)
+        picks = cover.choose((1 - names) * room)
+        cover.list_names(names * room)
         for group in self._dissolved:
             leave(self._scene, group)
         write_stubs(self._scene, self._results)

@@ -11,9 +11,10 @@ from ctxgc.core.message import Part
 from ctxgc.core.segment import ContextSegment
 from ctxgc.core.tombstone import is_tombstone
 from ctxgc.strategies.digest import is_handle
+from ctxgc.strategies.window_constants import WindowConstants
 from ctxgc.strategies.window_cover import Passage
 from ctxgc.strategies.window_text import WindowText, WindowTexts
-from ctxgc.strategies.window_worth import AGENT_LINE, OTHER_LINE, VIEW_LINE, Worth
+from ctxgc.strategies.window_worth import Worth
 from ctxgc.strategies.workbench import Workbench
 
 NEWEST = 2
@@ -53,8 +54,11 @@ class Result:
 class Scene:
     """What one collection finds."""
 
-    def __init__(self, bench: Workbench, analysis: Analysis, texts: WindowTexts) -> None:
+    def __init__(
+        self, bench: Workbench, analysis: Analysis, texts: WindowTexts, how: WindowConstants
+    ) -> None:
         self.bench = bench
+        self.how = how
         self.analysis = analysis
         self._texts = texts
         texts.keep({shown.segment.segment_id for shown in self.parts})
@@ -125,14 +129,14 @@ class Scene:
 
     def worth(self, older: list[WindowText]) -> Worth:
         """Return what everything in the view is worth; `older` texts stand in front of it."""
-        worth = Worth()
+        worth = Worth(self.how)
         for text in older:
-            worth.rate_lines(text.all, VIEW_LINE)
+            worth.rate_lines(text.all, self.how.view_line)
         worth.see(thing for text in older for thing in text.all)
         by_place: dict[int, set[str]] = {}
         for shown in self.parts:
             things = self.text(shown).all
-            worth.rate_lines(things, _line_worth(shown))
+            worth.rate_lines(things, self._line_worth(shown))
             by_place.setdefault(shown.place, set()).update(things)
         for place, held in by_place.items():
             worth.see(held, by_agent=self.bench.history[place].role == "assistant")
@@ -155,8 +159,7 @@ class Scene:
             return segment.derived_from is not None
         return (segment.tokens or 0) >= self.bench.config.evacuate_min_tokens
 
-
-def _line_worth(shown: Shown) -> float:
-    if shown.part.kind != "tool_result":
-        return AGENT_LINE
-    return VIEW_LINE if shown.segment.type == "code" else OTHER_LINE
+    def _line_worth(self, shown: Shown) -> float:
+        if shown.part.kind != "tool_result":
+            return self.how.agent_line
+        return self.how.view_line if shown.segment.type == "code" else self.how.other_line

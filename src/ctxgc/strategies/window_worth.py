@@ -6,21 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
+from ctxgc.strategies.window_constants import WindowConstants
 from ctxgc.strategies.window_text import LINE, WORD
 
-# Fitted on recorded runs; the lab's page has the ablations.
-USED_BY_AGENT = 5.0
-WORD_WORTH = 0.6
-RARE_WORD = 3
-AGENT_LINE = 5.0
-VIEW_LINE = 3.0
-OTHER_LINE = 0.2
-HEX_WORTH = 0.6
-SLOW = 0.5
-FAST = 0.8
-
 _HEX = re.compile(r"[0-9a-f]{8,}|[0-9A-F]{8,}")
-_UNIT = 1_000_000
+UNIT = 1_000_000
 """Worth is a whole number, so that sums do not depend on the order of a set."""
 
 
@@ -31,7 +21,8 @@ class Worth:
     everything counts less the longer ago it was seen.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, how: WindowConstants) -> None:
+        self._how = how
         self._holders: Counter[str] = Counter()
         self._last: dict[str, int] = {}
         self._used: set[str] = set()
@@ -59,17 +50,18 @@ class Worth:
         """Return the worth of something in the view."""
         known = self._known.get(thing)
         if known is None:
-            known = self._known[thing] = round(_UNIT * self._weigh(thing))
+            known = self._known[thing] = round(UNIT * self._weigh(thing))
         return known
 
     def _weigh(self, thing: str) -> float:
         age = self._messages - self._last[thing]
-        holders = self._holders[thing]
+        holders, how = self._holders[thing], self._how
         if thing.startswith(WORD):
-            return float(WORD_WORTH / age**SLOW) if holders <= RARE_WORD else 0.0
+            return float(how.word_worth / age**how.slow) if holders <= how.rare_word else 0.0
         if thing.startswith(LINE):
-            worth = self._lines.get(thing, OTHER_LINE)
-            return float(worth * holders**0.5 / age ** (SLOW if worth == AGENT_LINE else FAST))
-        worth = HEX_WORTH if _HEX.fullmatch(thing) else 1.0
-        worth *= 1 + USED_BY_AGENT if thing in self._used else 1
-        return float(worth * holders**0.5 / age**SLOW)
+            worth = self._lines.get(thing, how.other_line)
+            fading = how.slow if worth == how.agent_line else how.fast
+            return float(worth * holders**how.often / age**fading)
+        worth = how.hex_worth if _HEX.fullmatch(thing) else 1.0
+        worth *= 1 + how.used_by_agent if thing in self._used else 1
+        return float(worth * holders**how.often / age**how.slow)

@@ -12,9 +12,6 @@ from ctxgc.strategies.stubs import stub
 from ctxgc.strategies.window_scene import Group, Result, Scene
 from ctxgc.wire import replace_text
 
-KEEP_WHOLE = 0.85
-"""A stub of this share of its original is not worth the loss."""
-
 
 def leave(scene: Scene, group: Group) -> None:
     """Take a group out of the draft."""
@@ -45,7 +42,7 @@ def _with_stub(scene: Scene, message: Message, result: Result) -> Message:
     text = stub(original, _why(original), host, names=passage.names, kept=passage.excerpt())
     if scene.bench.config.secrets == "mask":
         text = mask_secrets(text)
-    if host.counter.count(text) >= KEEP_WHOLE * result.tokens:
+    if host.counter.count(text) >= scene.how.keep_whole * result.tokens:
         return message
     try:
         return replace_text(message, result.shown.number, text, keep_media=False)
