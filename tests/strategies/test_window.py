@@ -122,3 +122,20 @@ def test_the_same_history_makes_the_same_view() -> None:
     ]
     one, other = played(6_000, *steps), played(6_000, *steps)
     assert one.view() == other.view()
+
+
+def test_what_the_digest_kept_of_the_agents_words_is_not_given_up_first() -> None:
+    """Who said it left with the first collection; the third still weighs it as the agent's."""
+    name = "lease_broker_17"
+    first = step(0, rows("a", 5), said=f"{name} is what refuses, I think.")
+    later = [
+        step(
+            n,
+            "\n".join([rows(f"x{n}", 6), *(f"seen item_{n}_{k} in src/f{n}_{k}.py" for k in range(6))]),
+            said=f"Step {n}. {'talk ' * 40}",
+        )
+        for n in range(1, 18)
+    ]  # fmt: skip
+    session = played(3_000, first, *later)
+    assert len(session.gc_history) >= 2
+    assert name in notice_of(session)

@@ -14,7 +14,6 @@ from ctxgc.strategies.window_cover import Cover, Passage, Pick
 from ctxgc.strategies.window_digest import ENTRY_TOKENS, DigestDraft
 from ctxgc.strategies.window_scene import Group, Result, Scene
 from ctxgc.strategies.window_text import WindowText, WindowTexts
-from ctxgc.strategies.window_worth import UNIT
 from ctxgc.strategies.window_writing import leave, write_stubs
 from ctxgc.strategies.workbench import Workbench
 
@@ -117,8 +116,8 @@ class Window:
 
     def _cover(self) -> None:
         room, names = self._room(), self._how.names_share
-        worth = self._scene.worth(self._older).of
-        cover = Cover(self._passages(), self._held(), worth, UNIT * self._how.least_rate)
+        worth = self._scene.worth(self._older)
+        cover = Cover(self._passages(), self._held(), worth.of, worth.least_rate)
         picks = cover.choose((1 - names) * room)
         cover.list_names(names * room)
         for group in self._dissolved:

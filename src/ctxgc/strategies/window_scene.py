@@ -132,7 +132,8 @@ class Scene:
         worth = Worth(self.how)
         for text in older:
             worth.rate_lines(text.all, self.how.view_line)
-        worth.see(thing for text in older for thing in text.all)
+        # They were chosen once, and who said them left: without this the best would be given up first.
+        worth.see((thing for text in older for thing in text.all), by_agent=True)
         by_place: dict[int, set[str]] = {}
         for shown in self.parts:
             things = self.text(shown).all

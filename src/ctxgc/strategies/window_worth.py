@@ -10,7 +10,7 @@ from ctxgc.strategies.window_constants import WindowConstants
 from ctxgc.strategies.window_text import LINE, WORD
 
 _HEX = re.compile(r"[0-9a-f]{8,}|[0-9A-F]{8,}")
-UNIT = 1_000_000
+_UNIT = 1_000_000
 """Worth is a whole number, so that sums do not depend on the order of a set."""
 
 
@@ -46,11 +46,16 @@ class Worth:
             if thing.startswith(LINE) and known.get(thing, 0.0) < worth:
                 known[thing] = worth
 
+    @property
+    def least_rate(self) -> float:
+        """The worth per token below which a line is not kept."""
+        return _UNIT * self._how.least_rate
+
     def of(self, thing: str) -> int:
         """Return the worth of something in the view."""
         known = self._known.get(thing)
         if known is None:
-            known = self._known[thing] = round(UNIT * self._weigh(thing))
+            known = self._known[thing] = round(_UNIT * self._weigh(thing))
         return known
 
     def _weigh(self, thing: str) -> float:
