@@ -38,6 +38,7 @@ _OFF: Mapping[str, Number] = {
     "agent_line": 0.0,
     "view_line": 0.0,
     "other_line": 0.0,
+    "digest_line": 0.0,
     "slow": 0.0,
     "fast": 0.0,
 }

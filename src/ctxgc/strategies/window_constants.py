@@ -35,7 +35,8 @@ class WindowConstants(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         hex_worth: the worth of a long hexadecimal number, where that of another name is 1.
         word_worth: the worth of a plain word that at most `rare_word` messages hold.
         agent_line: the worth of a line that was said by the agent or a user; `view_line` of one out of
-            a file, `other_line` of one out of another result.
+            a file, `other_line` of one out of another result, `digest_line` of one that only the digest
+            of earlier collections holds.
         slow: the power of a thing's age that its worth is divided by; `fast` is that of lines which
             only results hold.
     """
@@ -57,6 +58,7 @@ class WindowConstants(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     agent_line: Weight
     view_line: Weight
     other_line: Weight
+    digest_line: Weight
     slow: Weight
     fast: Weight
 

@@ -131,7 +131,7 @@ class Scene:
         """Return what everything in the view is worth; `older` texts stand in front of it."""
         worth = Worth(self.how)
         for text in older:
-            worth.rate_lines(text.all, self.how.view_line)
+            worth.rate_lines(text.all, self.how.digest_line)
         # They were chosen once, and who said them left: without this the best would be given up first.
         worth.see((thing for text in older for thing in text.all), by_agent=True)
         by_place: dict[int, set[str]] = {}
