@@ -61,10 +61,10 @@ def targets(
 def _print_requests(requests: Sequence[Requests]) -> None:
     print("Beside each request, when nothing is due (append one message, ask for the view):")
     rows: list[tuple[str, ...]] = [
-        ("messages", "append", "of it counting", "messages()", "beyond counting")
+        ("messages", "append", "of it counting", "messages()", "beyond counting", "when due")
     ]
     for found in requests:
-        times = (found.append, found.counting, found.view, found.beyond_counting)
+        times = (found.append, found.counting, found.view, found.beyond_counting, found.due)
         rows.append((f"{found.messages:,}", *map(duration, times)))
     print_table(rows, names=True)
 

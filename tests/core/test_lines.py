@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.core.lines import bare_line, names_in, pieces_of, words_in
+from ctxgc.core.lines import bare_line, pieces_of, words_in
 
 
 @given(st.text(alphabet="ab ,\n", max_size=900))
@@ -18,13 +18,6 @@ def test_the_number_of_a_viewer_is_no_part_of_a_line() -> None:
     assert [
         bare_line(line) for line in ("   12→\tdef run():", "12\tdef run():", "  def run(): ")
     ] == ["def run():"] * 3
-
-
-def test_names_are_identifiers_without_the_place_behind_them() -> None:
-    assert names_in("see src/pool.py:12 and lease_count, not the rest") == {
-        "src/pool.py",
-        "lease_count",
-    }
 
 
 def test_long_plain_words_count_in_any_spelling() -> None:

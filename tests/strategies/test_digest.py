@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ctxgc.core.text import Text
 from ctxgc.strategies.digest import (
     Entry,
     digest_of,
@@ -14,13 +15,12 @@ from ctxgc.strategies.digest import (
     without,
     write_digest,
 )
-from ctxgc.strategies.window_text import WindowText
 
 LINES = st.lists(st.text(alphabet="abc_ .", min_size=1, max_size=12), max_size=4)
 
 
 def entry(handle: str, *lines: str, names: tuple[str, ...] = ()) -> Entry:
-    made = Entry(handle, WindowText("\n".join(lines)))
+    made = Entry(handle, Text("\n".join(lines)))
     made.keep_all()
     made.passage.names = list(names)
     return made
@@ -33,18 +33,18 @@ def test_handles_without_lines_share_a_line() -> None:
 
 
 def test_a_gap_is_marked_and_is_no_line() -> None:
-    kept = Entry("s-1", WindowText("one\ntwo\nthree"))
+    kept = Entry("s-1", Text("one\ntwo\nthree"))
     kept.passage.kept = [0, 2]
     text = write_digest([kept, Entry("s-4")])
     assert text == "[ctxgc: s-1]\none\n[...]\nthree\n[ctxgc: s-4]"
-    assert [e.passage.text.pieces for e in read_digest(text)] == [["one", "three"], [""]]
+    assert [e.passage.text.lines for e in read_digest(text)] == [["one", "three"], [""]]
 
 
 @given(st.dictionaries(st.integers(1, 99).map(lambda n: f"s-{n}"), LINES, min_size=1))
 def test_what_is_written_is_read_again(entries: dict[str, list[str]]) -> None:
     text = write_digest([entry(handle, *lines) for handle, lines in entries.items()])
     found = read_digest(f"[ctxgc: 3 older messages were moved out]\n{text}")
-    again = [[piece for piece in e.passage.text.pieces if piece] for e in found]
+    again = [[piece for piece in e.passage.text.lines if piece] for e in found]
     assert dict(zip([e.handle for e in found], again, strict=True)) == entries
     assert digest_of(f"a notice\n{text}") == text
 

@@ -6,9 +6,8 @@ import json
 from typing import Any
 
 from ctxgc import GCConfig, Session
-from ctxgc.core.tombstone import is_tombstone
+from ctxgc.core.tombstone import is_tombstone, kept_of
 from ctxgc.strategies.digest import handles_in
-from ctxgc.strategies.stubs import kept_of
 from ctxgc.testing import check_history
 
 Json = dict[str, Any]

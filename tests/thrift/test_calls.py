@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from ctxgc import Session
 from ctxgc.core.message import FORMATS, Format
+from ctxgc.core.text import Text
 from ctxgc.thrift.calls import LEAST_SAVING, OLD_TEXT, without_old_text
-from ctxgc.thrift.texts import Text
 from ctxgc.wire.tools import strings_of
 from tests.session.walk import faults
 from tests.thrift.agent import LONG, Agent, Json, Step, drive, line_of, opened

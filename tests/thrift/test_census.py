@@ -7,9 +7,9 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ctxgc.core.text import Text
 from ctxgc.core.tombstone import is_tombstone
 from ctxgc.thrift.census import Census, partly, whole
-from ctxgc.thrift.texts import Text
 from ctxgc.wire.tools import strings_of
 from tests.thrift.agent import Step, drive, opened, steps, view_of
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ctxgc.core.text import Text
 from ctxgc.thrift.copies import Copies, Run
 from ctxgc.thrift.stub import without_copies
-from ctxgc.thrift.texts import Text
 from tests.thrift.agent import HOW, view_of
 
 VIEWS = st.builds(view_of, st.integers(0, 1), st.integers(0, 20), st.integers(1, 30))

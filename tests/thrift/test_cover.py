@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ctxgc.core.text import Text
 from ctxgc.thrift.census import Census, whole
 from ctxgc.thrift.cover import Cover, cover
 from ctxgc.thrift.presets import Shares
 from ctxgc.thrift.stub import stub
-from ctxgc.thrift.texts import Text
 from tests.thrift.agent import HOW, view_of
 
 TEXTS = st.builds(view_of, st.integers(0, 2), st.integers(0, 20), st.integers(1, 30)).map(Text)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from ctxgc.core.text import Text
 from ctxgc.thrift.census import Census, whole
 from ctxgc.thrift.dying import WHY, Clues, evidence
 from ctxgc.thrift.items import Item
 from ctxgc.thrift.kinds import Call, Kind, read_call
-from ctxgc.thrift.texts import Text
 from tests.thrift.agent import HOW, view_of
 
 READ = read_call("Read", '{"file_path": "src/a.py"}')
@@ -65,3 +68,22 @@ def test_a_view_most_of_which_stands_elsewhere_dies_at_once() -> None:
     assert why(item, 2, census=census) == ""
     census.enter(whole(Text(view_of(0, 0, 8))), new=True)
     assert why(result(), 2, census=census) == "elsewhere"
+
+
+HAPPENINGS = st.lists(st.sampled_from(["read", "edit", "test", "user", "nothing"]), max_size=40)
+
+
+@given(HAPPENINGS, st.integers(1, 12), st.integers(0, 8), st.integers(0, 5))
+def test_a_view_that_rests_would_not_have_died(
+    happenings: list[str], hold: int, after_check: int, bonus_from: int
+) -> None:
+    how = replace(HOW, hold=hold, after_check=after_check, bonus_from=bonus_from)
+    clues, item = Clues(), result()
+    for request, happening in enumerate(happenings, 2):
+        rests = request < item.rests_until and item.rests_since == clues.news
+        found, _ = evidence(item, clues, Census(), how, request)
+        assert not (rests and found)
+        if happening in ("read", "edit", "test"):
+            clues.call({"read": READ, "edit": EDIT, "test": TESTS}[happening], request)
+        elif happening == "user":
+            clues.user(request)

@@ -1,11 +1,10 @@
-"""What stands in a line of text: names, long plain words, and the line itself, told apart from others."""
+"""What stands in a line of text: long plain words, and the line itself, told apart from others."""
 
 from __future__ import annotations
 
 import re
 
-from ctxgc.core.evacuate import split_lines
-from ctxgc.core.identifiers import is_identifier, tokens
+from ctxgc.core.evacuate import MAX_LINE, split_lines
 
 LONG_LINE = 20
 _NUMBER = re.compile(r"\s*\d+(?:→|\t|:|\|)[ ]?")
@@ -14,9 +13,12 @@ _LONG_WORD = re.compile(r"[A-Za-z]{7,}")
 
 def pieces_of(text: str) -> tuple[list[str], list[str]]:
     """Return a text in pieces, and what follows each: a newline, or nothing inside a very long line."""
+    lines = text.split("\n")
+    if max(map(len, lines)) <= MAX_LINE:
+        return lines, ["\n"] * len(lines)
     pieces: list[str] = []
     ends: list[str] = []
-    for line in text.split("\n"):
+    for line in lines:
         found = split_lines(line)
         pieces += found
         ends += [""] * (len(found) - 1) + ["\n"]
@@ -34,14 +36,6 @@ def bare_line(line: str) -> str:
     return (line[found.end() :] if found else line).strip()
 
 
-def names_in(line: str) -> set[str]:
-    """Return the identifiers of a line; of `src/a.py:12` the path alone."""
-    found = tokens(line)
-    if ":" in line:
-        found = [piece for token in found for piece in token.split(":")]
-    return set(filter(is_identifier, found))
-
-
-def words_in(line: str) -> set[str]:
+def words_in(text: str) -> frozenset[str]:
     """Return the plain words of seven letters or more, in lower case."""
-    return set(map(str.lower, _LONG_WORD.findall(line)))
+    return frozenset(map(str.lower, _LONG_WORD.findall(text)))

@@ -6,9 +6,11 @@ brings it back.
 
 from __future__ import annotations
 
+from ctxgc.core.evacuate import GAP
 from ctxgc.core.segment import ContextSegment
 
 OPENING = "[ctxgc:"
+NAMES = "Names: "
 RECALL_CALL = 'context_recall(handle="{handle}")'
 
 
@@ -33,7 +35,7 @@ def tombstone(
     """
     parts = [f"{OPENING} {describe(segment)} moved out, {segment.tokens or 0} tokens: {why}"]
     if names:
-        parts.append(f"Names: {', '.join(names)}")
+        parts.append(NAMES + ", ".join(names))
     if handle:
         parts.append(f"To see it again: {recall.replace('{handle}', handle)}")
     head = ". ".join(parts) + "]"
@@ -56,3 +58,9 @@ def describe(segment: ContextSegment) -> str:
 def is_tombstone(text: str) -> bool:
     """Tell whether a text is one that `tombstone` made."""
     return text.startswith(OPENING)
+
+
+def kept_of(text: str) -> str:
+    """Return the verbatim lines under a tombstone, without the marks of gaps."""
+    lines = text.split("\n")[1:]
+    return "\n".join(line for line in lines if line != GAP and not line.startswith(NAMES))

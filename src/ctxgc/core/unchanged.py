@@ -9,5 +9,6 @@ from operator import is_
 def unchanged(before: Sequence[object], now: Sequence[object]) -> int:
     """Return how many items from the beginning on are the very same objects in both."""
     # The interpreter compares thousands of items in the time that we take for a hundred.
-    same = list(map(is_, before, now))
-    return same.index(False) if False in same else len(same)
+    if all(map(is_, before, now)):
+        return min(len(before), len(now))
+    return list(map(is_, before, now)).index(False)

@@ -29,6 +29,7 @@ _OFF: Mapping[str, Number] = {
     "least_work_share": 0.0,
     "tight_share": 1.0,
     "keep_whole": 1.0,
+    "least_saving": 0,
     "least_rate": 0.0,
     "used_by_agent": 0.0,
     "often": 0.0,

@@ -119,4 +119,5 @@ def form_writes(message_id: str, shown: Message | None, left: Gone | None) -> tu
     marks = {"segment_ids": list(left.segment_ids), "together": list(left.together)}
     if shown is None:
         return Put("messages", gone, marks), Drop("messages", edited)
-    return Drop("messages", gone), Put("messages", edited, {**message_to_doc(shown), **marks})
+    doc = {**message_to_doc(shown), **marks}
+    return Drop("messages", gone), Put("messages", edited, doc, flat=True)

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from ctxgc.config import mask_text
 from ctxgc.core.generations import Scope, age, in_scope
 from ctxgc.core.message import Message
+from ctxgc.core.pause import cycles_paused
 from ctxgc.core.plan import checked_target
 from ctxgc.session.events import EventKind
 from ctxgc.session.record import Applied
@@ -55,6 +56,11 @@ def collect(w: Workings, reason: GCTriggerReason, target_tokens: int | None = No
     Raises:
         StoreError: what would leave could not be made durable; nothing has changed.
     """
+    with cycles_paused():
+        return _collect(w, reason, target_tokens)
+
+
+def _collect(w: Workings, reason: GCTriggerReason, target_tokens: int | None) -> GCResult:
     outcome = propose(w, reason, target_tokens)
     result = outcome.result
     worth = result.tokens_freed >= _least_gain(w, reason)

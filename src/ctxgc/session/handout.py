@@ -28,9 +28,10 @@ class Handout:
         # The interpreter compares whole lists ten times faster than we compare their items.
         if not _equal(self._copies[:same], self._datas[:same]):
             self._renew(same)
-        self._messages = list(messages)
-        self._datas = [message.data for message in messages]
-        self._copies[same:] = render(messages[same:])
+        new = messages[same:]
+        self._messages[same:] = new
+        self._datas[same:] = [message.data for message in new]
+        self._copies[same:] = render(new)
         return list(self._copies)
 
     def _renew(self, count: int) -> None:

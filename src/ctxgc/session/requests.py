@@ -14,7 +14,7 @@ def record_request(w: Workings) -> None:
     cached = min(sent, w.sent_before) if warm else 0
     w.savings.record(sent, cached, unpruned_tokens(w), warm=warm)
     w.sent_before = sent
-    w.sent_view = list(w.view.messages)
+    w.sent_messages = len(w.view.messages)
     w.sent_at = w.clock()
 
 

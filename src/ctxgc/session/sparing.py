@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from ctxgc.core.message import Message
 from ctxgc.core.secrets import mask_secrets
-from ctxgc.core.unchanged import unchanged
 from ctxgc.economics import requests_to_pay_back
 from ctxgc.errors import MessageError
 from ctxgc.invariants.verbatim import first_difference
@@ -66,7 +65,7 @@ def _spare(w: Workings, thrift: Thrift) -> GCResult | None:
 def _request(w: Workings) -> Request:
     return Request(
         view=w.view.messages,
-        sent=unchanged(w.sent_view, w.view.messages),
+        sent=w.sent_messages,
         number=w.savings.savings.requests + 1,
         books=Books(
             bill=w.savings.savings.bill,

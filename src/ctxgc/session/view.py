@@ -190,10 +190,18 @@ def _calls_alike(before: Sequence[Message], now: Sequence[Message]) -> bool:
         return False
     start = unchanged(before, now)
     return all(
-        (old.message_id, old.calls(), old.results()) == (new.message_id, new.calls(), new.results())
+        old.message_id == new.message_id and _tools(old) == _tools(new)
         for old, new in zip(before[start:], now[start:], strict=False)
         if old is not new
     )
+
+
+def _tools(message: Message) -> list[tuple[str, str | None, bool]]:
+    return [
+        (part.kind, part.call_id, part.server_side)
+        for part in message.parts
+        if part.kind in ("tool_call", "tool_result")
+    ]
 
 
 def wrong_format(known: Format, other: Format) -> MessageError:

@@ -28,6 +28,7 @@ from ctxgc.strategies.turns import opens_turn
 from ctxgc.thrift import Thrift, custom, preset
 from ctxgc.tokens import CountingCache
 from ctxgc.wire import binds_thinking
+from ctxgc.wire.texts import Texts
 
 ROOMY_WINDOW = 100_000
 """In a smaller window what leaves is chosen by its worth, when room is needed, not by its price."""
@@ -61,6 +62,7 @@ class Workings:
         self.books = Books(context_limit, counter, lambda: clock().timestamp())
         self.segmenter = Segmenter(counter, self.heap, clock, marks_secrets=config.secrets != "off")
         self.stash = Stash(self.heap)
+        self.texts = Texts()
         self.events = Events(clock)
         self.savings = SavingsLedger(prices, context_limit)
         self.results: list[GCResult] = []
@@ -77,7 +79,8 @@ class Workings:
         self.turns_in_view = 0
         self.ingested_tokens = 0
         self.sent_before = 0
-        self.sent_view: list[Message] = []
+        self.sent_messages = 0
+        """How many messages of the view the last request carried, as they still are."""
         self.sent_at: datetime | None = None
         self.thrift: Thrift | None = None
         self.stuck_at: int | None = None
@@ -106,7 +109,13 @@ class Workings:
             return None
         chosen = plugin.thrift
         how = preset(chosen.preset) if chosen.constants is None else custom(chosen.constants)
-        return Thrift(how, self.prices, self.books.tokens, trims_calls=chosen.trim_calls)
+        return Thrift(
+            how,
+            self.prices,
+            self.books.tokens,
+            texts=self.texts,
+            trims_calls=chosen.trim_calls,
+        )
 
     # -- how messages come in -----------------------------------------------------------------------
 
@@ -120,6 +129,8 @@ class Workings:
         self.view.take(message)
         ids = self.segmenter.take(message)
         self.books.enter(message)
+        if isinstance(self.plugin, MarkSweepStrategy):
+            self.texts.read(message)
         self.ingested_tokens += self.books.tokens(message)
         self._count_turn(message)
         self.unsaved.update(dict.fromkeys(ids))

@@ -14,9 +14,9 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 
 from ctxgc.core.evacuate import GAP
+from ctxgc.core.text import Text
 from ctxgc.core.tombstone import OPENING
 from ctxgc.strategies.window_cover import Passage
-from ctxgc.strategies.window_text import WindowText
 
 _MARK = re.compile(re.escape(OPENING) + r" (s-\d+(?: s-\d+)*)\](?: .*)?")
 _FORM = re.compile(r"s-\d+")
@@ -27,13 +27,13 @@ class Entry:
 
     __slots__ = ("handle", "passage")
 
-    def __init__(self, handle: str, text: WindowText | None = None) -> None:
+    def __init__(self, handle: str, text: Text | None = None) -> None:
         self.handle = handle
-        self.passage = Passage(WindowText("") if text is None else text)
+        self.passage = Passage(Text("") if text is None else text)
 
     def keep_all(self) -> None:
         """Keep every line."""
-        self.passage.kept = [n for n, piece in enumerate(self.passage.text.pieces) if piece]
+        self.passage.kept = [n for n, piece in enumerate(self.passage.text.lines) if piece]
 
 
 def is_handle(text: str) -> bool:
@@ -46,7 +46,7 @@ def read_digest(text: str) -> list[Entry]:
     entries: list[Entry] = []
     for handles, lines in _sections(text):
         entries += [Entry(handle) for handle in handles[:-1]]
-        entries.append(Entry(handles[-1], WindowText("\n".join(lines)) if lines else None))
+        entries.append(Entry(handles[-1], Text("\n".join(lines)) if lines else None))
     return entries
 
 

@@ -20,6 +20,7 @@ class Draft:
     ) -> None:
         self.before = list(history)
         self.tokens = tokens
+        self._tokens_before = tokens
         self._count = count
         self._now: dict[str, Message | None] = {m.message_id: m for m in history}
         self._size = {m.message_id: count(m) for m in history}
@@ -33,6 +34,11 @@ class Draft:
         """Return the tokens that a message of the draft has now; none when it left."""
         message = self._now[message_id]
         return 0 if message is None else self._size[message_id]
+
+    @property
+    def freed(self) -> int:
+        """The tokens that the context holds less than before."""
+        return self._tokens_before - self.tokens
 
     def get(self, message_id: str) -> Message | None:
         """Return a message as it stands in the draft; None when it left."""

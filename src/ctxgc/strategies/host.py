@@ -12,6 +12,7 @@ from ctxgc.strategies.protection import group_ids
 from ctxgc.strategies.segmenting import Segmenter
 from ctxgc.tokens import CountingCache, TokenCounter, counter_for
 from ctxgc.tokens.messages import message_tokens
+from ctxgc.wire.texts import Texts
 
 
 class Host(Protocol):
@@ -35,6 +36,11 @@ class Host(Protocol):
     @property
     def recall_call(self) -> str | None:
         """How the model recalls a handle, with `{handle}` in it; None when it cannot."""
+        ...
+
+    @property
+    def texts(self) -> Texts:
+        """What the parts of the history say."""
         ...
 
     def message_tokens(self, message: Message) -> int:
@@ -90,6 +96,7 @@ class LooseHost:
     def __init__(self) -> None:
         self.counter: TokenCounter = CountingCache(counter_for(None))
         self.prices = price_sheet("none")
+        self.texts = Texts()
         self._summaries = 0
         self._segmenter = Segmenter(self.counter)
 

@@ -25,7 +25,6 @@ from ctxgc.strategies.truncate import drop_turns
 from ctxgc.strategies.window import Window
 from ctxgc.strategies.window_constants import WindowConstants, window_constants
 from ctxgc.strategies.window_scene import NEWEST
-from ctxgc.strategies.window_text import WindowTexts
 from ctxgc.strategies.workbench import OLD_NOTICE, Workbench
 
 
@@ -50,10 +49,6 @@ class MarkSweepStrategy(BuiltinStrategy):
     name: ClassVar[str] = "gc_mark_sweep"
     options: ClassVar[type[StrategyOptions]] = MarkSweepOptions
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._texts = WindowTexts()
-
     @property
     def thrift(self) -> MarkSweepOptions:
         """How to collect for the price alone, and by which constants for room."""
@@ -69,7 +64,7 @@ class MarkSweepStrategy(BuiltinStrategy):
         """Let one cover decide which lines of the results stay, then drop groups while that is not enough."""
         analysis = self._analyze(bench)
         how = self.thrift.window_constants or window_constants()
-        window = Window(bench, analysis, self._texts, how, digests=self._notifies(bench.config))
+        window = Window(bench, analysis, how, digests=self._notifies(bench.config))
         window.make_room()
         bench.digest_tokens = window.digest.tokens
         while (bench.is_forced or bench.above_hard_limit) and self._drop_groups(bench, analysis):

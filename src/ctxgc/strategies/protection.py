@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource
@@ -41,6 +41,11 @@ class Protection:
 
     def __contains__(self, message_id: object) -> bool:
         return message_id in self._reasons
+
+    @property
+    def ids(self) -> Collection[str]:
+        """The messages that must stay."""
+        return self._reasons.keys()
 
     def reason(self, message_id: str) -> str | None:
         """Return why a message must stay, or None."""

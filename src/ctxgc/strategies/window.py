@@ -9,11 +9,11 @@ their handles and their best lines.
 from __future__ import annotations
 
 from ctxgc.core.analysis import Analysis
+from ctxgc.core.text import Text
 from ctxgc.strategies.window_constants import WindowConstants
 from ctxgc.strategies.window_cover import Cover, Passage, Pick
 from ctxgc.strategies.window_digest import ENTRY_TOKENS, DigestDraft
 from ctxgc.strategies.window_scene import Group, Result, Scene
-from ctxgc.strategies.window_text import WindowText, WindowTexts
 from ctxgc.strategies.window_writing import leave, write_stubs
 from ctxgc.strategies.workbench import Workbench
 
@@ -27,28 +27,21 @@ class Window:
     Args:
         bench: the collection.
         analysis: what roots there are and what they reach.
-        texts: the readings of earlier collections.
         how: the constants.
         digests: whether the view may tell of messages that leave.
     """
 
     def __init__(
-        self,
-        bench: Workbench,
-        analysis: Analysis,
-        texts: WindowTexts,
-        how: WindowConstants,
-        *,
-        digests: bool,
+        self, bench: Workbench, analysis: Analysis, how: WindowConstants, *, digests: bool
     ) -> None:
         self._bench = bench
         self._how = how
-        self._scene = Scene(bench, analysis, texts, how)
+        self._scene = Scene(bench, analysis, how)
         self.digest = DigestDraft(self._scene, allowed=digests)
         self._target = self._reachable_target()
         self._results: list[Result] = []
         self._dissolved: list[Group] = []
-        self._older: list[WindowText] = []
+        self._older: list[Text] = []
 
     def make_room(self) -> None:
         """Shrink results and dissolve groups in the draft until the target is met, or nothing helps.
@@ -116,7 +109,9 @@ class Window:
 
     def _cover(self) -> None:
         room, names = self._room(), self._how.names_share
-        worth = self._scene.worth(self._older)
+        # What is not held by that which stays stands in these messages alone.
+        changing = self._gone().union(result.shown.place for result in self._results)
+        worth = self._scene.worth(self._older, changing)
         cover = Cover(self._passages(), self._held(), worth.of, worth.least_rate)
         picks = cover.choose((1 - names) * room)
         cover.list_names(names * room)
@@ -136,7 +131,7 @@ class Window:
         held = set(self.digest.held())
         for shown in self._scene.parts:
             if shown.place not in gone and (shown.place, shown.number) not in changing:
-                held |= self._scene.text(shown).all
+                held |= shown.text.things
         return held
 
     def _trim(self, picks: list[Pick]) -> None:

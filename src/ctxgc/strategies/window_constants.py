@@ -28,7 +28,8 @@ class WindowConstants(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         most_share: never beyond this share of the window.
         least_work_share: the same for a window that what must stay almost fills; but
         tight_share: never beyond this share of the window.
-        keep_whole: a stub of this share of its original is not worth the loss.
+        keep_whole: a stub of more than this share of its original is not worth the loss;
+        least_saving: nor is one that saves fewer tokens.
         least_rate: the worth per token below which no line is kept, though there were room.
         used_by_agent: what a name is worth more if the agent used it.
         often: the power of the number of messages that hold a thing; 0 counts each thing once.
@@ -49,6 +50,7 @@ class WindowConstants(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     least_work_share: Share
     tight_share: Share
     keep_whole: Share
+    least_saving: Annotated[int, Meta(ge=0)]
     least_rate: Weight
     used_by_agent: Weight
     often: Weight

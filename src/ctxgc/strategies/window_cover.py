@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from heapq import heapify, heappop, heappush
 
 import msgspec
 
+from ctxgc.core.text import Text
 from ctxgc.core.tombstone import is_tombstone
-from ctxgc.strategies.window_text import LINE, WORD, WindowText
 
 GAP_TOKENS = 1.5
 OPENING_TOKENS = 3.0
@@ -27,7 +27,7 @@ class Passage:
     __slots__ = ("is_dead", "kept", "most", "most_names", "names", "per_char", "text")
 
     def __init__(
-        self, text: WindowText, *, tokens: int = 0, most: float = 1.0, names: float = 1.0,
+        self, text: Text, *, tokens: int = 0, most: float = 1.0, names: float = 1.0,
         is_dead: bool = False,
     ) -> None:  # fmt: skip
         self.text = text
@@ -41,7 +41,7 @@ class Passage:
 
     def cost(self, piece: int) -> float:
         """Return the tokens of a piece."""
-        return (len(self.text.pieces[piece]) + 1) * self.per_char + GAP_TOKENS
+        return (len(self.text.lines[piece]) + 1) * self.per_char + GAP_TOKENS
 
     def excerpt(self) -> str:
         """Return what stays of the text."""
@@ -63,13 +63,13 @@ class Cover:
     """
 
     def __init__(
-        self, passages: Sequence[Passage], held: Collection[str], worth: Callable[[str], int],
+        self, passages: Sequence[Passage], held: set[str], worth: Callable[[str], int],
         least_rate: float,
     ) -> None:  # fmt: skip
         self._passages = passages
         self._least_rate = least_rate
         self._worth = worth
-        self._held = set(held)
+        self._held = held
         self._wanted = [self._wants(passage) for passage in passages]
         self._queue: list[tuple[float, int, int]] = []
 
@@ -101,10 +101,7 @@ class Cover:
     def list_names(self, budget: float) -> None:
         """List the names bare that no line shows, the best per token first, while they fit."""
         holders = {
-            name: passage
-            for passage in self._passages
-            for name in passage.text.all
-            if name not in self._held and not name.startswith((WORD, LINE))
+            name: passage for passage in self._passages for name in passage.text.names - self._held
         }
         for name in sorted(holders, key=lambda n: (-self._worth(n) / (len(n) + 4), n)):
             passage = holders[name]
@@ -114,16 +111,15 @@ class Cover:
                 passage.most_names -= cost
                 passage.names.append(name)
 
-    def _wants(self, passage: Passage) -> dict[int, list[str]]:
+    def _wants(self, passage: Passage) -> dict[int, frozenset[str]]:
         """Return the things of each piece that would be gone without it."""
-        found: dict[int, list[str]] = {}
-        for number, things in enumerate(passage.text.held):
-            missing = [t for t in things if t not in self._held]
-            if passage.is_dead:
-                missing = [t for t in missing if not t.startswith(LINE)]
+        found: dict[int, frozenset[str]] = {}
+        text, held = passage.text, self._held
+        missing = (text.names | text.words if passage.is_dead else text.things) - held
+        for number, things in enumerate(text.line_things) if missing else ():
             # A line that looks like one of ours would be taken for one the next time.
-            if missing and not is_tombstone(passage.text.pieces[number]):
-                found[number] = missing
+            if (wanted := things & missing) and not is_tombstone(text.lines[number]):
+                found[number] = wanted
         return found
 
     def _rate(self, number: int, piece: int) -> float:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ctxgc.core.secrets import mask_secrets
+from ctxgc.core.text import Text
 from ctxgc.strategies.digest import Entry, digest_of, handles_in, read_digest, write_digest
 from ctxgc.strategies.window_scene import Group, Scene
-from ctxgc.strategies.window_text import WindowText
 from ctxgc.strategies.workbench import OLD_NOTICE
 
 ENTRY_TOKENS = 8
@@ -39,7 +39,7 @@ class DigestDraft:
             return 0
         return self._bench.host.counter.count(text) + NOTE_TOKENS - self._old_tokens()
 
-    def unfreeze(self) -> list[WindowText]:
+    def unfreeze(self) -> list[Text]:
         """Let the lines of the old digest compete for the room, and return them."""
         self.is_frozen = False
         self.entries = self._old_entries()
@@ -53,16 +53,14 @@ class DigestDraft:
 
     def held(self) -> frozenset[str]:
         """Return what the old digest holds, while it stays as it is."""
-        texts = [WindowText(m.text()).all for m in self._notices] if self.is_frozen else []
+        texts = [Text(m.text()).things for m in self._notices] if self.is_frozen else []
         return frozenset[str]().union(*texts)
 
     def close(self) -> str:
         """Return the digest of all that left the draft; empty when the old one, or none, says it all."""
         draft, text = self._bench.draft, self._text()
-        before = sum(map(self._bench.host.message_tokens, self._bench.history))
-        now = sum(draft.size(message.message_id) for message in self._bench.history)
         stays = all(draft.get(m.message_id) is not None for m in self._notices)
-        if (stays and text == self._old_text()) or now + self.tokens >= before:
+        if (stays and text == self._old_text()) or self.tokens >= draft.freed:
             return ""
         draft.remove_all([m.message_id for m in self._notices], OLD_NOTICE)
         return text
@@ -79,6 +77,8 @@ class DigestDraft:
     def _left(self) -> list[str]:
         """The handles of all groups that left the draft."""
         bench = self._bench
+        if not bench.draft.has_removed:
+            return []
         gone = [g for g in bench.groups if bench.draft.get(bench.ids(g)[0]) is None]
         return [handle for handle in map(self._scene.handle, gone) if handle is not None]
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
-from typing import NamedTuple
+
+import msgspec
 
 from ctxgc.core.analysis import Analysis
 from ctxgc.core.message import Part
 from ctxgc.core.segment import ContextSegment
+from ctxgc.core.text import Text
 from ctxgc.core.tombstone import is_tombstone
 from ctxgc.strategies.digest import is_handle
 from ctxgc.strategies.window_constants import WindowConstants
 from ctxgc.strategies.window_cover import Passage
-from ctxgc.strategies.window_text import WindowText, WindowTexts
 from ctxgc.strategies.window_worth import Worth
 from ctxgc.strategies.workbench import Workbench
 
@@ -22,13 +23,14 @@ NEWEST = 2
 Group = tuple[int, ...]
 
 
-class Shown(NamedTuple):
-    """A part in the view: the place of its message, its number there, and its segment."""
+class Shown(msgspec.Struct, frozen=True, gc=False):
+    """A part in the view: the place of its message, its number there, its segment, and what it says."""
 
     place: int
     number: int
     part: Part
     segment: ContextSegment
+    text: Text
 
 
 class Result:
@@ -54,14 +56,11 @@ class Result:
 class Scene:
     """What one collection finds."""
 
-    def __init__(
-        self, bench: Workbench, analysis: Analysis, texts: WindowTexts, how: WindowConstants
-    ) -> None:
+    def __init__(self, bench: Workbench, analysis: Analysis, how: WindowConstants) -> None:
         self.bench = bench
         self.how = how
         self.analysis = analysis
-        self._texts = texts
-        texts.keep({shown.segment.segment_id for shown in self.parts})
+        bench.host.texts.keep([message.message_id for message in bench.history])
 
     @cached_property
     def parts(self) -> list[Shown]:
@@ -73,15 +72,21 @@ class Scene:
         """The places of the newest messages with their groups, and of whatever a root rule names."""
         bench, roots = self.bench, self.analysis.roots
         count, recent = len(bench.history), min(NEWEST, bench.config.recent_messages)
-        newest = range(max(0, count - recent), count)
-        fixed = {p for group in bench.groups if any(q in newest for q in group) for p in group}
-        fixed.update(s.place for s in self.parts if s.segment.segment_id in roots)
-        held = (p for p, m in enumerate(bench.history) if m.message_id in bench.untouchable)
-        return fixed.union(held)
+        fixed = {p for group in bench.groups if group[-1] >= count - recent for p in group}
+        fixed.update([s.place for s in self.parts if s.segment.segment_id in roots])
+        held = bench.untouchable.ids
+        return fixed.union([p for p, m in enumerate(bench.history) if m.message_id in held])
 
-    def text(self, shown: Shown) -> WindowText:
-        """Return the text of a part."""
-        return self._texts.of(shown.segment.segment_id, shown.part)
+    @cached_property
+    def _by_place(self) -> dict[int, list[Shown]]:
+        found: dict[int, list[Shown]] = {}
+        for shown in self.parts:
+            found.setdefault(shown.place, []).append(shown)
+        return found
+
+    def parts_of(self, group: Group) -> list[Shown]:
+        """Return the parts of a group."""
+        return [shown for place in group for shown in self._by_place.get(place, ())]
 
     def size(self, group: Group) -> int:
         """Return the tokens of a group."""
@@ -89,11 +94,11 @@ class Scene:
 
     def results(self) -> list[Result]:
         """Return the tool results that may shrink, oldest first."""
-        config, found = self.bench.config, []
+        config, found, fixed = self.bench.config, [], self.fixed
         for shown in self.parts:
-            if shown.place not in self.fixed and self._can_shrink(shown):
+            if shown.place not in fixed and self._can_shrink(shown):
                 passage = Passage(
-                    self.text(shown),
+                    shown.text,
                     tokens=shown.segment.tokens or 0,
                     most=config.evacuate_keep_percent / 100,
                     names=config.tombstone_names_percent / 100,
@@ -117,40 +122,39 @@ class Scene:
 
     def handle(self, group: Group) -> str | None:
         """Return what brings a group back: the id that its first part came in with."""
-        places = set(group)
-        segments = (s.segment for s in self.parts if s.place in places)
+        segments = (shown.segment for shown in self.parts_of(group))
         handles = (segment.derived_from or segment.segment_id for segment in segments)
         return next(filter(is_handle, handles), None)
 
-    def group_text(self, group: Group) -> WindowText:
+    def group_text(self, group: Group) -> Text:
         """Return all that a group says."""
-        places = set(group)
-        return WindowText.joined(self.text(s) for s in self.parts if s.place in places)
+        return Text.joined(shown.text for shown in self.parts_of(group))
 
-    def worth(self, older: list[WindowText]) -> Worth:
-        """Return what everything in the view is worth; `older` texts stand in front of it."""
-        worth = Worth(self.how)
+    def worth(self, older: list[Text], places: Collection[int]) -> Worth:
+        """Return what is worth how much that these messages hold, and `older` texts in front of all."""
+        worth = Worth(len(self.bench.history), self.how)
         for text in older:
-            worth.rate_lines(text.all, self.how.digest_line)
+            worth.rate_lines(text.line_keys, self.how.digest_line)
         # They were chosen once, and who said them left: without this the best would be given up first.
-        worth.see((thing for text in older for thing in text.all), by_agent=True)
-        by_place: dict[int, set[str]] = {}
-        for shown in self.parts:
-            things = self.text(shown).all
-            worth.rate_lines(things, self._line_worth(shown))
-            by_place.setdefault(shown.place, set()).update(things)
-        for place, held in by_place.items():
-            worth.see(held, by_agent=self.bench.history[place].role == "assistant")
+        worth.see(-1, [text.things for text in older], by_agent=True)
+        for place in sorted(places):
+            shown = self.parts_of((place,))
+            for each in shown:
+                worth.rate_lines(each.text.line_keys, self._line_worth(each))
+            by_agent = self.bench.history[place].role == "assistant"
+            worth.see(place, [each.text.things for each in shown], by_agent=by_agent)
         return worth
 
     def _parts(self) -> Iterator[Shown]:
-        bench, heap = self.bench, self.analysis.state.heap
-        for place, message in enumerate(bench.history):
+        host, heap = self.bench.host, self.analysis.state.heap
+        for place, message in enumerate(self.bench.history):
             if message.origin == "gc_notice":
                 continue
-            ids = bench.host.segment_ids(message.message_id)
+            message_id = message.message_id
+            ids = host.segment_ids(message_id)
             for number, (part, segment_id) in enumerate(zip(message.parts, ids, strict=True)):
-                yield Shown(place, number, part, heap.get(segment_id))
+                text = host.texts.of(message_id, number, part)
+                yield Shown(place, number, part, heap.get(segment_id), text)
 
     def _can_shrink(self, shown: Shown) -> bool:
         part, segment = shown.part, shown.segment

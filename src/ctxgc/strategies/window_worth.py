@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from ctxgc.core.text import is_line, is_word
 from ctxgc.strategies.window_constants import WindowConstants
-from ctxgc.strategies.window_text import LINE, WORD
 
 _HEX = re.compile(r"[0-9a-f]{8,}|[0-9A-F]{8,}")
 _UNIT = 1_000_000
@@ -18,33 +18,31 @@ class Worth:
     """Counts who holds what, message by message, and weighs it.
 
     Names count by how often they were seen and whether the agent used them, lines by who said them;
-    everything counts less the longer ago it was seen.
+    everything counts less the longer ago it was seen. `messages` is how many there are.
     """
 
-    def __init__(self, how: WindowConstants) -> None:
+    def __init__(self, messages: int, how: WindowConstants) -> None:
         self._how = how
         self._holders: Counter[str] = Counter()
         self._last: dict[str, int] = {}
         self._used: set[str] = set()
-        self._lines: dict[str, float] = {}
+        rated = {how.agent_line, how.view_line, how.digest_line}
+        self._lines: dict[float, set[str]] = {worth: set() for worth in sorted(rated, reverse=True)}
         self._known: dict[str, int] = {}
-        self._messages = 0
+        self._messages = messages
 
-    def see(self, things: Iterable[str], *, by_agent: bool = False) -> None:
-        """Take note of what the next message holds."""
-        found = set(things)
+    def see(self, place: int, held: Sequence[frozenset[str]], *, by_agent: bool = False) -> None:
+        """Take note of what the parts of a message hold; the messages come in their order."""
+        found = held[0] if len(held) == 1 else frozenset[str]().union(*held)
         self._holders.update(found)
-        self._last.update(dict.fromkeys(found, self._messages))
+        self._last.update(dict.fromkeys(found, place))
         if by_agent:
             self._used |= found
-        self._messages += 1
 
-    def rate_lines(self, things: Iterable[str], worth: float) -> None:
-        """Take note of what the lines among some things are worth; the highest counts."""
-        known = self._lines
-        for thing in things:
-            if thing.startswith(LINE) and known.get(thing, 0.0) < worth:
-                known[thing] = worth
+    def rate_lines(self, lines: Iterable[str], worth: float) -> None:
+        """Take note of what some lines are worth; the highest counts."""
+        if worth != self._how.other_line:
+            self._lines[worth].update(lines)
 
     @property
     def least_rate(self) -> float:
@@ -61,12 +59,18 @@ class Worth:
     def _weigh(self, thing: str) -> float:
         age = self._messages - self._last[thing]
         holders, how = self._holders[thing], self._how
-        if thing.startswith(WORD):
-            return float(how.word_worth / age**how.slow) if holders <= how.rare_word else 0.0
-        if thing.startswith(LINE):
-            worth = self._lines.get(thing, how.other_line)
+        if is_line(thing):
+            worth = self._line_worth(thing)
             fading = how.slow if worth == how.agent_line else how.fast
             return float(worth * holders**how.often / age**fading)
+        if is_word(thing):
+            return float(how.word_worth / age**how.slow) if holders <= how.rare_word else 0.0
         worth = how.hex_worth if _HEX.fullmatch(thing) else 1.0
         worth *= 1 + how.used_by_agent if thing in self._used else 1
         return float(worth * holders**how.often / age**how.slow)
+
+    def _line_worth(self, line: str) -> float:
+        for worth, lines in self._lines.items():
+            if line in lines:
+                return worth
+        return self._how.other_line

@@ -42,7 +42,8 @@ def _with_stub(scene: Scene, message: Message, result: Result) -> Message:
     text = stub(original, _why(original), host, names=passage.names, kept=passage.excerpt())
     if scene.bench.config.secrets == "mask":
         text = mask_secrets(text)
-    if host.counter.count(text) >= scene.how.keep_whole * result.tokens:
+    most = min(scene.how.keep_whole * result.tokens, result.tokens - scene.how.least_saving)
+    if host.counter.count(text) > most:
         return message
     try:
         return replace_text(message, result.shown.number, text, keep_media=False)

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ctxgc.core.message import Message
+from ctxgc.core.text import Text
 from ctxgc.core.tombstone import OPENING
-from ctxgc.thrift.texts import Text
 from ctxgc.wire.tools import strings_of
 
 OLD_TEXT = frozenset(

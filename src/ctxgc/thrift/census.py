@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from ctxgc.thrift.texts import Text
+from ctxgc.core.text import Text
 
 
 class Holding:
@@ -57,7 +57,7 @@ class Census:
 
 def whole(text: Text) -> Holding:
     """Return what a message holds that shows all of a text."""
-    return Holding(text.names, text.words, frozenset(text.keys) - {""})
+    return Holding(text.names, text.words, text.line_keys)
 
 
 def partly(text: Text, kept: Iterable[int], listed: Iterable[str] = ()) -> Holding:

@@ -17,6 +17,7 @@ from ctxgc.thrift.reader import Known, Reader
 from ctxgc.thrift.rounds import Edit, Recall, Round
 from ctxgc.thrift.sizes import Sizes
 from ctxgc.thrift.stub import without_copies
+from ctxgc.wire.texts import Texts
 from ctxgc.wire.tools import strings_of
 
 
@@ -39,7 +40,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 class Thrift:
     """Decides for one session; what it decides counts as done until `reset`.
 
-    `tokens` counts a message; `trims_calls` lets the agent's own calls be shortened too.
+    `tokens` counts a message; `texts` has what messages say that were read before; `trims_calls` lets
+    the agent's own calls be shortened too.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class Thrift:
         sheet: PriceSheet,
         tokens: Callable[[Message], int],
         *,
+        texts: Texts | None = None,
         trims_calls: bool = False,
     ) -> None:
         self._how = how
@@ -55,7 +58,8 @@ class Thrift:
         self._sheet = sheet
         self._tokens = tokens
         self._sizes = Sizes(tokens)
-        self._reader = Reader()
+        self._texts = Texts() if texts is None else texts
+        self._reader = Reader(self._texts)
 
     def spare_copies(self, request: Request) -> list[Edit]:
         """Return shorter texts for new results that repeat what the view shows already.
@@ -68,8 +72,10 @@ class Thrift:
         return [*calls, *self._copies(fresh, request)]
 
     def cut(self, request: Request) -> list[Edit]:
-        """Return stubs for results that were sent before and are dead by now; none when waiting is better."""
-        self._reader.follow(request.view, request.number)
+        """Return stubs for results that were sent before and are dead by now; none when waiting is better.
+
+        `spare_copies` comes first, and `settle` when it changed the view.
+        """
         self._sizes.follow(request.view)
         return Round(
             self._reader,
@@ -95,7 +101,7 @@ class Thrift:
 
     def reset(self) -> None:
         """Forget everything; the view is read again before the next request."""
-        self._reader = Reader()
+        self._reader = Reader(self._texts)
 
     def _calls(self, fresh: list[Item], request: Request) -> Iterator[Edit]:
         names = self._reader.census.names

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 import msgspec
 
+from ctxgc.core.text import Text
 from ctxgc.thrift.presets import Preset
-from ctxgc.thrift.texts import Text
 
 MARK_CHARS = 44
 _MOST_PLACES = 6

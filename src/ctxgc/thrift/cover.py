@@ -7,9 +7,9 @@ from heapq import heapify, heappop, heappush
 
 import msgspec
 
+from ctxgc.core.text import Text
 from ctxgc.thrift.census import Census
 from ctxgc.thrift.presets import Preset, Shares
-from ctxgc.thrift.texts import Text
 
 CHARS_PER_TOKEN = 4
 _LINE_OVERHEAD = 2

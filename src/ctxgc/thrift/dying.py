@@ -35,6 +35,8 @@ class Clues:
         self._edited: dict[str, int] = {}
         self._checked = _NEVER
         self._steered = _NEVER
+        self.news = 0
+        """How often something was heard that may let a view die sooner."""
 
     def call(self, call: Call, request: int) -> None:
         """Take in a tool call that the answer to a request made."""
@@ -42,6 +44,8 @@ class Clues:
         self._edited.update(dict.fromkeys(call.edited, request))
         if call.checks:
             self._checked = request
+        if call.checks or call.edited:
+            self.news += 1
 
     def touch(self, path: str, request: int) -> None:
         """A file was as good as named: a new result stands on an old view of it."""
@@ -50,6 +54,7 @@ class Clues:
     def user(self, request: int) -> None:
         """Take in a message of the user."""
         self._steered = request
+        self.news += 1
 
     def idle(self, item: Item, request: int) -> int:
         """Return for how many requests nobody named a view's file, at most since it was first sent."""
@@ -71,17 +76,28 @@ def evidence(
     item: Item, clues: Clues, census: Census, how: Preset, request: int
 ) -> tuple[str | None, int]:
     """Return why an item may leave (None while it may not) and for how long it was idle."""
-    if request - item.born < 1:
+    age = request - item.born
+    if age < 1:
         return None, 0
     if item.kind != "view":
-        return item.kind, request - item.born
+        return item.kind, age
     idle = clues.idle(item, request)
     if clues.edited_since(item):
         return ("edited" if idle >= 1 else None), 0
     if _stands_elsewhere(item, census, request):
         return "elsewhere", idle
     counted = idle + (clues.bonus(item, how) if idle >= how.bonus_from else 0)
-    return ("idle" if counted >= how.hold else None), counted
+    if counted >= how.hold:
+        return "idle", counted
+    item.rests_since = clues.news
+    item.rests_until = min(_rest(idle, counted, how) + request, item.same_at + _LOOK_AGAIN)
+    return None, counted
+
+
+def _rest(idle: int, counted: int, how: Preset) -> int:
+    """Return for how many requests nothing but news can make an idle view die."""
+    left = how.hold - counted
+    return min(left, how.bonus_from - idle) if idle < how.bonus_from else left
 
 
 def _stands_elsewhere(item: Item, census: Census, request: int) -> bool:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ctxgc.core.text import Text
 from ctxgc.thrift.census import Holding, partly, whole
-from ctxgc.thrift.cover import Cover
 from ctxgc.thrift.kinds import Call, Kind
-from ctxgc.thrift.texts import Text
 
 
 class Item:
@@ -15,13 +14,14 @@ class Item:
 
     `born` is the first request that carries it. `kept` is None while all of it is shown, else the
     lines that are, beside `extra` characters of ours. `stubbed_at` is the request before which it
-    was made a stub; from then on it stays as it is.
+    was made a stub; from then on it stays as it is. Before the request `rests_until` only news speak
+    against it, and `rests_since` counts those that were heard.
     """
 
     __slots__ = (
-        "born", "call", "chars", "extra", "kept", "kind", "listed", "message_id", "part", "plan",
-        "planned_at", "rent", "same_at", "same_elsewhere", "source", "stubbed_at", "text",
-        "why_planned",
+        "born", "call", "chars", "extra", "kept", "kind", "listed", "message_id", "part",
+        "planned_at", "rent", "rests_since", "rests_until", "same_at", "same_elsewhere", "saving",
+        "source", "stubbed_at", "text", "why_planned",
     )  # fmt: skip
 
     def __init__(
@@ -40,8 +40,10 @@ class Item:
         self.extra = 0
         self.stubbed_at: int | None = None
         self.rent = 0.0
-        self.plan: Cover | None = None
+        self.rests_until = 0
+        self.rests_since = 0
         self.planned_at = 0
+        self.saving = 0.0
         self.why_planned = ""
         self.same_at = -1
         self.same_elsewhere = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ctxgc.core.message import Message, Part
+from ctxgc.core.text import Text
 from ctxgc.core.tombstone import is_tombstone
 from ctxgc.core.unchanged import unchanged
 from ctxgc.thrift.census import Census, Holding, whole
@@ -12,8 +13,7 @@ from ctxgc.thrift.copies import Copies
 from ctxgc.thrift.dying import Clues
 from ctxgc.thrift.items import Item, source
 from ctxgc.thrift.kinds import Call, kind_of_result, read_call
-from ctxgc.thrift.texts import Text
-from ctxgc.wire.tools import strings_of
+from ctxgc.wire.texts import Texts
 
 _UNKNOWN = Call(kind="other")
 
@@ -33,13 +33,14 @@ class Known:
 class Reader:
     """Reads each message once; of a view that changed, what changed."""
 
-    def __init__(self) -> None:
+    def __init__(self, texts: Texts) -> None:
         self.census = Census()
         self.clues = Clues()
         self.copies = Copies()
         self.known: dict[str, Known] = {}
         self.open: dict[str, Item] = {}
         """The results that are no stubs yet."""
+        self._texts = texts
         self._view: list[Message] = []
         self._calls: dict[str, tuple[str, Call]] = {}
         self._called: dict[str, tuple[str, int]] = {}
@@ -57,7 +58,7 @@ class Reader:
             self.known[message.message_id].place = place
         if len(self.known) > len(view):
             self._forget({message.message_id for message in view})
-        self._view = list(view)
+        self._view[start:] = view[start:]
         return fresh
 
     def show(
@@ -97,9 +98,11 @@ class Reader:
         self._view[start:] = view[start:]
 
     def reopen(self) -> None:
-        """Look again at the results that were too small to be stubs."""
-        items = (item for known in self.known.values() for item in known.items)
+        """Look again at the results that are no stubs, those that were too small among them."""
+        items = [item for known in self.known.values() for item in known.items]
         self.open = {item.source: item for item in items if item.stubbed_at is None}
+        for item in items:
+            item.why_planned = ""
 
     def place(self, item: Item) -> int:
         """Return where the message of an item stands in the view."""
@@ -130,7 +133,7 @@ class Reader:
         return known.items if new else []
 
     def _read_part(self, known: Known, number: int, part: Part, request: int, *, new: bool) -> None:
-        text = Text(strings_of(part.text) if part.kind == "tool_call" else part.text)
+        text = self._texts.of(known.message.message_id, number, part)
         name = source(known.message.message_id, number)
         if part.kind == "tool_call":
             self._note_call(part, request, new=new)

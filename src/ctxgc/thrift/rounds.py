@@ -60,7 +60,6 @@ class Round:
         self._books = books
         self._untouchable = untouchable
         self._recall = recall
-        self._idle: dict[str, int] = {}
 
     def edits(self) -> list[Edit]:
         """Return the stubs to make, in the order of the view."""
@@ -76,34 +75,29 @@ class Round:
         )
         return [] if place is None else list(reversed(list(self._carry_out(place))))
 
-    def _open(self) -> list[tuple[int, Item]]:
+    def _open(self) -> list[tuple[int, int, Item]]:
         """Return the results that may be made stubs, in the order of the view, with their places."""
-        reader = self._reader
-        found = [(reader.place(item), item) for item in reader.open.values()]
-        for place, item in found:
-            if self._sizes[place] < self._how.least_tokens:
-                del reader.open[item.source]
+        known, untouchable, sent = self._reader.known, self._untouchable, self._sent
+        news, request = self._reader.clues.news, self._request
         return sorted(
-            (
-                (place, item)
-                for place, item in found
-                if place < self._sent
-                and item.source in reader.open
-                and item.message_id not in self._untouchable
-            ),
-            key=lambda each: (each[0], each[1].part),
+            [
+                (place, item.part, item)
+                for item in self._reader.open.values()
+                if (item.rests_until <= request or item.rests_since != news)
+                and (place := known[item.message_id].place) < sent
+                and item.message_id not in untouchable
+            ]
         )
 
     def _offers(self) -> Iterator[Offer]:
-        for place, item in self._open():
-            why, idle = self._evidence(item, place)
-            self._idle[item.source] = idle
-            if why is None:
-                continue
-            saving = self._saving(item, place, self._plan(item, why))
+        clues, census, how = self._reader.clues, self._reader.census, self._how
+        read, request = self._sheet.read, self._request
+        for place, _, item in self._open():
+            why, _ = evidence(item, clues, census, how, request)
+            saving = 0.0 if why is None else self._expected(item, place, why)
             if saving > 0:
-                item.rent += self._sheet.read * saving
-                young = self._request - item.born == 1
+                item.rent += read * saving
+                young = request - item.born == 1
                 yield Offer(place=place, saving=saving, rent=item.rent, young=young)
 
     def _evidence(self, item: Item, place: int) -> tuple[str | None, int]:
@@ -111,16 +105,22 @@ class Round:
             return None, 0
         return evidence(item, self._reader.clues, self._reader.census, self._how, self._request)
 
-    def _plan(self, item: Item, why: str) -> Cover:
-        """Return what would stay of an item; looked at again now and then, since the view changes."""
-        old = self._request - item.planned_at >= _PLAN_LIFE or item.why_planned != why
-        if item.plan is None or old:
-            item.plan, item.planned_at, item.why_planned = (
-                self._cover(item, why),
-                self._request,
-                why,
-            )
-        return item.plan
+    def _expected(self, item: Item, place: int, why: str) -> float:
+        """Return the tokens that a stub would save; looked at again now and then, since the view changes.
+
+        The longer an item waits, the less often, so that waiting costs next to nothing.
+        """
+        life = max(_PLAN_LIFE, item.planned_at - item.born)
+        if item.why_planned != why or self._request - item.planned_at >= life:
+            item.planned_at, item.why_planned = self._request, why
+            item.saving = self._planned(item, place, why)
+        return item.saving
+
+    def _planned(self, item: Item, place: int, why: str) -> float:
+        if self._sizes[place] < self._how.least_tokens:
+            del self._reader.open[item.source]
+            return 0.0
+        return self._saving(item, place, self._cover(item, why))
 
     def _cover(self, item: Item, why: str) -> Cover:
         shares = self._how.shares[why]
@@ -163,16 +163,15 @@ class Round:
         how = self._how
         if item.stubbed_at is not None:
             return None
-        why, _ = self._evidence(item, place)
+        why, idle = self._evidence(item, place)
         if why is not None:
             return why
         company = max(1.0, how.company * how.hold)
-        idle = self._idle.get(item.source, 0)
         large = self._sizes[place] >= how.least_tokens
         return "idle" if item.kind == "view" and large and idle >= company else None
 
     def _make(self, item: Item, place: int, plan: Cover, why: str) -> Edit:
-        item.stubbed_at, item.plan = self._request, None
+        item.stubbed_at = self._request
         self._reader.open.pop(item.source, None)
         self._reader.show(item, plan.kept, plan.listed, extra=HEAD_CHARS + plan.listed_chars)
         text = stub(

@@ -32,7 +32,7 @@ class Sizes:
         del self._sums[start + 1 :]
         for message in view[start:]:
             self._sums.append(self._sums[-1] + self._tokens(message))
-        self._view = list(view)
+        self._view[start:] = view[start:]
 
     def forget(self) -> None:
         """Count everything again next time."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from ctxgc.core.text import Text
 from ctxgc.core.tombstone import OPENING
 from ctxgc.thrift.copies import Run
 from ctxgc.thrift.cover import Cover
-from ctxgc.thrift.texts import Text
 
 HEAD_CHARS = 60
 GAP = "…"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc.core.identifiers import is_identifier, tokens
-from ctxgc.thrift.texts import LONG_LINE, Text, bare_line
+from ctxgc.core.lines import LONG_LINE, bare_line
+from ctxgc.core.text import Names, Text, is_line, is_word
 from tests.thrift.agent import view_of
 
 TEXTS = st.one_of(
@@ -48,6 +50,44 @@ def test_the_number_that_a_viewer_put_in_front_says_nothing() -> None:
         "x = 1"
     }
     text = Text("   7→return the_long_value_of(it)\nreturn the_long_value_of(it)\nshort")
-    assert text.keys == ["return the_long_value_of(it)", "return the_long_value_of(it)", ""]
+    assert text.keys == ["\nreturn the_long_value_of(it)", "\nreturn the_long_value_of(it)", ""]
     assert [text.is_numbered(line) for line in range(3)] == [True, False, False]
     assert LONG_LINE == 20
+
+
+@given(TEXTS)
+def test_a_text_read_at_once_holds_what_its_lines_hold(said: str) -> None:
+    at_once, by_lines = Text(said), Text(said)
+    assert at_once.things == frozenset().union(*by_lines.line_things)
+    assert by_lines.things == at_once.things
+
+
+@given(TEXTS)
+def test_a_thing_is_a_name_a_word_or_a_line(said: str) -> None:
+    text = Text(said)
+    assert {t for t in text.things if is_line(t)} == text.line_keys
+    assert {t for t in text.things if is_word(t) and not is_line(t)} == text.words
+    assert text.things - text.line_keys - text.words == text.names
+
+
+@given(st.lists(TEXTS, max_size=3))
+def test_texts_that_are_joined_hold_what_each_of_them_holds(said: list[str]) -> None:
+    texts = [Text(each) for each in said]
+    joined = Text.joined(texts)
+    assert joined.lines == [line for text in texts for line in text.lines]
+    assert joined.line_things == [things for text in texts for things in text.line_things]
+    assert joined.things == frozenset().union(*(text.things for text in texts))
+
+
+def test_an_excerpt_marks_its_gaps() -> None:
+    text = Text("one\ntwo\nthree\nfour")
+    assert text.excerpt([0, 1, 3]) == "one\ntwo\n[...]\nfour"
+    assert text.excerpt([]) == ""
+
+
+def test_the_vocabulary_stays_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ctxgc.core.text._MOST_TOKENS", 4)
+    names = Names()
+    found = [names.of(f"value_{n} value_{n + 1}") for n in range(20)]
+    assert found == [{f"value_{n}", f"value_{n + 1}"} for n in range(20)]
+    assert len(names) <= 4
