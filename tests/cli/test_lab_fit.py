@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from click.testing import Result
 
+from ctxgc.strategies.window_constants import WindowFile, window_file
 from ctxgc.thrift.presets import Coefficients, coefficients
 from tests.cli.lab_runs import write_runs
 
@@ -20,9 +21,9 @@ def data(project: Path) -> Path:
     return write_runs(project, count=3, messages=30)
 
 
-def fit(run: Run, data: Path, *arguments: str) -> Result:
+def fit(run: Run, data: Path, *arguments: str, subject: str = "default") -> Result:
     usual = ("--data", str(data), "--least-tokens", "0", "--rounds", "2", "--every", "2")
-    return run("lab", "fit", "default", *usual, *arguments)
+    return run("lab", "fit", subject, *usual, *arguments)
 
 
 def test_the_file_holds_all_presets_and_says_how_one_was_fitted(
@@ -38,8 +39,18 @@ def test_the_file_holds_all_presets_and_says_how_one_was_fitted(
     assert f"bill {said.rpartition('; bill ')[2].partition(',')[0]}" in done.output
 
 
-def test_the_same_seed_reaches_the_same(run: Run, data: Path) -> None:
-    said = {fit(run, data).output for _ in range(2)}
+def test_the_window_has_a_file_of_its_own(run: Run, data: Path, project: Path) -> None:
+    output = project / "out.json"
+    done = fit(run, data, "-o", str(output), subject="window")
+    assert done.exit_code == 0, done.output
+    made = msgspec.json.decode(output.read_bytes(), type=WindowFile)
+    assert made.provenance.keys() == {*window_file().provenance, "fit"}
+    assert made.provenance["fit"].startswith("2 runs of made.jsonl, 1 in 2, anthropic-5m; seed 1")
+    assert "non_resident_50" in made.provenance["fit"]
+
+
+def test_the_same_seed_reaches_the_same_whatever_the_jobs(run: Run, data: Path) -> None:
+    said = {fit(run, data, "--jobs", jobs).output for jobs in ("1", "2")}
     assert len(said) == 1
     assert "round    0" in said.pop()
 

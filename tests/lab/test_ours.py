@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from ctxgc.economics import price_sheet
@@ -60,3 +62,33 @@ def test_the_time_is_that_of_the_run() -> None:
 
 def test_a_window_that_nothing_fits_is_played_to_the_end_and_counted() -> None:
     assert played(task(50)).counts()["overflows"] > 0
+
+
+def rows(count: int) -> str:
+    return "\n".join(f"row {count}.{n}: nothing but plain filler words here" for n in range(count))
+
+
+def test_what_is_collected_twice_before_a_request_breaks_the_prefix_once() -> None:
+    """The last message is so large that the strategy cannot make room, and the guard must."""
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "go"}]
+    for n in range(6):
+        call = {"id": f"c{n}", "type": "function", "function": {"name": "sh", "arguments": "{}"}}
+        messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": f"c{n}", "content": rows(20)})
+    messages += [
+        {"role": "assistant", "content": rows(90)},
+        {"role": "user", "content": rows(60)},
+        {"role": "assistant", "content": "done"},
+    ]
+    run = Run(id="r", group="r", source="made", messages=messages)
+    player = SessionPlayer(
+        Task(limit=1_600, regime="window", sheet=price_sheet("anthropic-5m"), run=run), {}
+    )
+    breaks, last = 0, list[dict[str, Any]]()
+    for index, message in enumerate(messages):
+        if message["role"] == "assistant":
+            view = list(player.view(messages[:index]))
+            breaks += view[: len(last)] != last
+            last = view
+    assert player.session.collections > breaks > 0
+    assert player.counts()["collections"] == breaks

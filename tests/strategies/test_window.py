@@ -146,3 +146,20 @@ def test_the_lines_of_a_file_that_was_recalled_before_are_worth_more() -> None:
     assert session.gc_history[0].details["ghosts"] == {session.history[8].message_id: 1.0}
     assert "ghosts" not in other.gc_history[0].details
     assert check_history(session.view(), "openai") == []
+
+
+def test_what_the_digest_kept_of_the_agents_words_is_not_given_up_first() -> None:
+    """Who said it left with the first collection; the third still weighs it as the agent's."""
+    name = "lease_broker_17"
+    first = step(0, rows("a", 5), said=f"{name} is what refuses, I think.")
+    later = [
+        step(
+            n,
+            "\n".join([rows(f"x{n}", 6), *(f"seen item_{n}_{k} in src/f{n}_{k}.py" for k in range(6))]),
+            said=f"Step {n}. {'talk ' * 40}",
+        )
+        for n in range(1, 18)
+    ]  # fmt: skip
+    session = played(3_000, first, *later)
+    assert len(session.gc_history) >= 2
+    assert name in notice_of(session)

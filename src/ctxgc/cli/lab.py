@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from ctxgc.cli.lab_ablate import ablate
 from ctxgc.cli.lab_explain import explain
 from ctxgc.cli.lab_fit import fit
 from ctxgc.cli.lab_peers import peers
@@ -20,5 +21,5 @@ def lab() -> None:
     """
 
 
-for command in (run, explain, fit, policies, peers):
+for command in (run, explain, fit, ablate, policies, peers):
     lab.add_command(command)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from ctxgc.cli.lab_progress import progress
 
 if TYPE_CHECKING:
     from ctxgc.lab.experiment import Experiment
@@ -106,36 +105,12 @@ def _conducted(experiment: Experiment, jobs: int, cluster: str | None) -> Report
     from ctxgc.lab.experiment import conduct  # noqa: PLC0415
 
     experiment.order()  # a wrong name is told before anything is read
-    with _progress(experiment) as done:
+    with progress(lambda: sum(1 for _ in experiment.runs())) as done:
         if cluster is None:
             return conduct(experiment, jobs, done)
         from ctxgc.lab.fleet import conduct_on  # noqa: PLC0415 - needs an extra
 
         return conduct_on(cluster, experiment, done, jobs)
-
-
-@contextmanager
-def _progress(experiment: Experiment) -> Iterator[Callable[[], None]]:
-    """Draw a bar on stderr, where somebody watches it; yields what moves it on."""
-    if not sys.stderr.isatty():
-        yield lambda: None
-        return
-    from rich.console import Console  # noqa: PLC0415
-    from rich.progress import (  # noqa: PLC0415
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(
-        *columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True
-    ) as bar:
-        task = bar.add_task("reading", total=None)
-        bar.update(task, total=sum(1 for _ in experiment.runs()), description="runs")
-        yield lambda: bar.advance(task)
 
 
 def _write_files(found: Report, json_file: Path | None, html_file: Path | None) -> None:

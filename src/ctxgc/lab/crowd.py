@@ -9,6 +9,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from itertools import islice
 from multiprocessing import get_context
+from typing import TypeVar
 
 import msgspec
 
@@ -23,6 +24,7 @@ from ctxgc.lab.runs import Run
 
 AHEAD = 2
 Done = Callable[[], None]
+Outcome = TypeVar("Outcome")
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,7 +39,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 def play(order: Order, run: Run) -> list[RunResult]:
     """Return the results of all policies of an order on one run, which is read once for all."""
     needs = Needs(run)
-    with _hushed():
+    with hushed():
         return [
             replay(policy(name), run, order.regime, order.sheet, needs=needs, timing=order.timing)
             for name in order.policies
@@ -84,11 +86,16 @@ def _in_processes(
             if not waiting:
                 return
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-                yield waiting.pop(future), _outcome(future)
+                yield waiting.pop(future), outcome(future)
                 tell()
 
 
-def _outcome(future: Future[list[RunResult]]) -> list[RunResult]:
+def outcome(future: Future[Outcome]) -> Outcome:
+    """Return what a process found.
+
+    Raises:
+        CtxgcError: it was ended from outside.
+    """
     try:
         return future.result()
     except BrokenProcessPool:
@@ -99,7 +106,7 @@ def _outcome(future: Future[list[RunResult]]) -> list[RunResult]:
 
 
 @contextmanager
-def _hushed() -> Iterator[None]:
+def hushed() -> Iterator[None]:
     """Keep the log quiet: a replay fills windows on purpose, thousands of times."""
     log = logging.getLogger("ctxgc")
     before = log.level

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import NoReturn
 
 import msgspec
 
@@ -50,8 +51,16 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         return ", ".join(file.name for file in files)
 
     def runs(self) -> Iterator[Run]:
-        """Yield the runs, read one by one: the first, and each that is `every` behind the last."""
-        return islice(islice(self._all_runs(), 0, None, self.every), self.most_runs)
+        """Yield the runs, read one by one: one in `every`, and not more than `most_runs`."""
+        return islice(islice(self._all_runs(), None, None, self.every), self.most_runs)
+
+    def all_runs(self) -> list[Run]:
+        """Return the runs.
+
+        Raises:
+            InputError: there are none.
+        """
+        return list(self.runs()) or self._refuse()
 
     def order(self) -> Order:
         """Return what is to be done with each run.
@@ -75,11 +84,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
             InputError: there are none.
         """
         if not results:
-            raise InputError(
-                f"no run of {self.least_tokens} tokens in {self.source}",
-                hint="lower --least-tokens",
-                field="least_tokens",
-            )
+            self._refuse()
         order = self.order()
         return report(
             [policy(name) for name in order.policies],
@@ -89,6 +94,13 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
             regime=order.regime.name,
             sheet=order.sheet,
             least_tokens=self.least_tokens,
+        )
+
+    def _refuse(self) -> NoReturn:
+        raise InputError(
+            f"no run of {self.least_tokens} tokens in {self.source}",
+            hint="lower --least-tokens",
+            field="least_tokens",
         )
 
     def _all_runs(self) -> Iterator[Run]:

@@ -47,6 +47,7 @@ class SessionPlayer:
         self._times = task.run.times
         self._segments: list[list[str]] = []
         self._overflows = 0
+        self._collected = 0
         self._shown = ""
         self._listed: frozenset[str] = frozenset()
         self._view: list[dict[str, Any]] = []
@@ -66,6 +67,7 @@ class SessionPlayer:
 
     def view(self, history: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Append what is new, and return the view of the session."""
+        before = self._session.collections
         for message in history[len(self._segments) :]:
             self._segments.append(self._session.append(message, format="openai"))
         try:
@@ -75,6 +77,7 @@ class SessionPlayer:
             self._overflows += 1
             self._view = self._session.view()
         self._shown = ""
+        self._collected += self._session.collections > before
         return self._view
 
     def is_recallable(self, index: int) -> bool:
@@ -94,9 +97,12 @@ class SessionPlayer:
         return shown and self._session.answers(segment_id)
 
     def counts(self) -> dict[str, float]:
-        """Return the collections, and the bills of the session's own ledger."""
+        """Return the collections, and the bills of the session's own ledger.
+
+        Several before one request are one: only what the last of them left is sent.
+        """
         return {
-            "collections": self._session.collections,
+            "collections": self._collected,
             "overflows": self._overflows,
             **self._session.bills(),
         }

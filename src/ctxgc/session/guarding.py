@@ -35,7 +35,8 @@ class Guard:
             workings.config, on_alert=self._alert, zone=workings.zone, clock=workings.clock
         )
         self.triggers = CheckpointTriggers(workings.config, clock=workings.clock)
-        self.recovery = Recovery(RecoverableSession(workings), workings.config, self.monitor)
+        self._subject = RecoverableSession(workings)
+        self.recovery = Recovery(self._subject, workings.config, self.monitor)
         self.mentioned = Mentioned(workings)
         self._collections = workings.collections
 
@@ -52,7 +53,19 @@ class Guard:
         self.mentioned.bring_back()
         self.checkpoint_if_due()
         self._collect_stash_if_due()
-        return self.recovery.before_call()
+        return self._told(self.recovery.before_call())
+
+    def after_refusal(self, overflow: Overflow) -> RecoveryReport:
+        """Make the view strictly smaller, because the provider refused it.
+
+        Raises:
+            ContextOverflowError: it cannot get smaller, or three retries were refused.
+        """
+        return self._told(self.recovery.after_refusal(overflow))
+
+    def _told(self, report: RecoveryReport) -> RecoveryReport:
+        self._subject.tell_left(report.limit)
+        return report
 
     def checkpoint_if_due(self, **progress: Any) -> Checkpoint | None:
         """Make a checkpoint when one of S4's triggers says so."""
@@ -135,7 +148,7 @@ class SessionGuard(SessionFacts):
         Raises:
             ContextOverflowError: it cannot get smaller, or three retries were refused.
         """
-        return self._guard.recovery.after_refusal(overflow)
+        return self._guard.after_refusal(overflow)
 
     def collect_stash(
         self, *, max_age_seconds: float | None = None, max_bytes: int | None = None

@@ -31,6 +31,7 @@ class RecoverableSession:
 
     def __init__(self, workings: Workings) -> None:
         self._w = workings
+        self._left: list[str] = []
 
     @property
     def limit(self) -> int:
@@ -86,14 +87,20 @@ class RecoverableSession:
         if last is None:
             return False
         also = self._since(last)
-        left = leaving(self._w, [*messages_of(last), *also])
+        self._left += leaving(self._w, [*messages_of(last), *also])
         restore_checkpoint(self._w, last, also=also)
-        self._tell(left)
         return True
 
     def resume(self) -> None:
         """Note that work goes on from the loaded checkpoint."""
         save(self._w)
+
+    def tell_left(self, limit: int) -> None:
+        """Let the view tell of what left in need, if there is room for that below a limit."""
+        notice = notice_of(self._w, self._left)
+        self._left = []
+        if notice is not None and self.size() + self._tokens([notice]) < limit:
+            show_notice(self._w, notice)
 
     def parts(self) -> Sequence[FixedPart]:
         """Return what must stay, largest first."""
@@ -133,17 +140,10 @@ class RecoverableSession:
             new = strip_bound_thinking(new, first_difference(now, new))
         if not compare(now, new):
             return False
-        left = leaving(self._w, new)
+        self._left += leaving(self._w, new)
         impose(self._w, new, "guard")
-        self._tell(left)
         save(self._w)
         return True
-
-    def _tell(self, left: Sequence[str]) -> None:
-        """Tell of what left, if there is room for that."""
-        notice = notice_of(self._w, left)
-        if notice is not None and self.size() + self._tokens([notice]) <= self.limit:
-            show_notice(self._w, notice)
 
     def _tokens(self, messages: Sequence[Message]) -> int:
         return sum(map(self._w.books.tokens, messages))

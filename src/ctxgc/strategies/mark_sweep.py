@@ -23,6 +23,7 @@ from ctxgc.strategies.digest import handles_in
 from ctxgc.strategies.host import root_knobs
 from ctxgc.strategies.truncate import drop_turns
 from ctxgc.strategies.window import Window
+from ctxgc.strategies.window_constants import WindowConstants, window_constants
 from ctxgc.strategies.window_scene import NEWEST
 from ctxgc.strategies.workbench import OLD_NOTICE, Workbench
 
@@ -33,12 +34,14 @@ class MarkSweepOptions(StrategyOptions, frozen=True, kw_only=True):
     `preset` says how eagerly to collect for the price alone, while the window is far from full:
     `default`, `lean` (saves more), `careful` (keeps more) or `off`. `trim_calls` shortens the agent's
     own edits and dead to-do lists too; unless it is given, `lean` and `careful` do that and `default`
-    does not. `constants` takes the place of a preset's own.
+    does not. `constants` takes the place of a preset's own, and `window_constants` of those by which
+    room is made in a full window; both are for experiments.
     """
 
     preset: Literal["default", "lean", "careful", "off"] = "default"
     trim_calls: bool | None = None
     constants: dict[str, Any] | None = None
+    window_constants: WindowConstants | None = None
 
 
 class MarkSweepStrategy(BuiltinStrategy):
@@ -49,7 +52,7 @@ class MarkSweepStrategy(BuiltinStrategy):
 
     @property
     def thrift(self) -> MarkSweepOptions:
-        """How to collect for the price alone."""
+        """How to collect for the price alone, and by which constants for room."""
         options = self._options
         return options if isinstance(options, MarkSweepOptions) else MarkSweepOptions()
 
@@ -61,7 +64,8 @@ class MarkSweepStrategy(BuiltinStrategy):
     def shrink(self, bench: Workbench) -> None:
         """Let one cover decide which lines of the results stay, then drop groups while that is not enough."""
         analysis = self._analyze(bench)
-        window = Window(bench, analysis, digests=self._notifies(bench.config))
+        how = self.thrift.window_constants or window_constants()
+        window = Window(bench, analysis, how, digests=self._notifies(bench.config))
         window.make_room()
         bench.digest_tokens = window.digest.tokens
         while (bench.is_forced or bench.above_hard_limit) and self._drop_groups(bench, analysis):

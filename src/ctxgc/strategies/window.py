@@ -10,21 +10,15 @@ from __future__ import annotations
 
 from ctxgc.core.analysis import Analysis
 from ctxgc.core.text import Text
+from ctxgc.strategies.window_constants import WindowConstants
 from ctxgc.strategies.window_cover import Cover, Passage, Pick
 from ctxgc.strategies.window_digest import ENTRY_TOKENS, DigestDraft
 from ctxgc.strategies.window_scene import HEAD_TOKENS, Group, Result, Scene
 from ctxgc.strategies.window_writing import leave, write_stubs
 from ctxgc.strategies.workbench import Workbench
 
-# Chosen by hand with the lab on recorded runs of coding agents.
-FREEZE_SHARE = 0.2
-LINES_SHARE = 0.31
-NAMES_SHARE = 0.04
 HEAD_MARGIN = 14
-WORK_SHARE = 0.85
-MOST_SHARE = 0.78
-LEAST_WORK_SHARE = 0.2
-TIGHT_SHARE = 0.92
+"""By how much the first line of a stub may be longer than expected."""
 
 
 class Window:
@@ -33,12 +27,16 @@ class Window:
     Args:
         bench: the collection.
         analysis: what roots there are and what they reach.
+        how: the constants.
         digests: whether the view may tell of messages that leave.
     """
 
-    def __init__(self, bench: Workbench, analysis: Analysis, *, digests: bool) -> None:
+    def __init__(
+        self, bench: Workbench, analysis: Analysis, how: WindowConstants, *, digests: bool
+    ) -> None:
         self._bench = bench
-        self._scene = Scene(bench, analysis)
+        self._how = how
+        self._scene = Scene(bench, analysis, how)
         self.digest = DigestDraft(self._scene, allowed=digests)
         self._target = self._reachable_target()
         self._results: list[Result] = []
@@ -58,7 +56,7 @@ class Window:
         self._results = [result for result in whole if result.passage.is_dead]
         if self._room() < 0:
             self._results = whole
-            if self._room() < FREEZE_SHARE * self._target:
+            if self._room() < self._how.freeze_share * self._target:
                 self._results = found
                 self._older = self.digest.unfreeze()
             if self._room() < self._wanted_room():
@@ -75,13 +73,13 @@ class Window:
 
     def _reachable_target(self) -> int:
         """The target, or more: when what must stay is large, the rest still needs some room."""
-        bench = self._bench
+        bench, how = self._bench, self._how
         if bench.is_forced:
             return bench.target
         limit = bench.usage.get("context_limit", 0)
         must = self._scene.size(tuple(self._scene.fixed))
-        some = min(must + WORK_SHARE * bench.target, MOST_SHARE * limit)
-        little = min(must + LEAST_WORK_SHARE * bench.target, TIGHT_SHARE * limit)
+        some = min(must + how.work_share * bench.target, how.most_share * limit)
+        little = min(must + how.least_work_share * bench.target, how.tight_share * limit)
         return max(bench.target, int(some), int(little))
 
     def _room(self) -> float:
@@ -93,7 +91,7 @@ class Window:
 
     def _wanted_room(self) -> float:
         """Return the room that is worth a group; who asks for a target wants no more than that."""
-        return 0.0 if self._bench.is_forced else LINES_SHARE * self._target
+        return 0.0 if self._bench.is_forced else self._how.lines_share * self._target
 
     def _dissolve(self) -> None:
         """Let the oldest groups dissolve until there is room enough."""
@@ -118,13 +116,13 @@ class Window:
         return {place for group in self._dissolved for place in group}
 
     def _cover(self) -> None:
-        room = self._room()
+        room, names = self._room(), self._how.names_share
         # What is not held by that which stays stands in these messages alone.
         changing = self._gone().union(result.shown.place for result in self._results)
         worth = self._scene.worth(self._older, changing)
-        cover = Cover(self._passages(), self._held(), worth.of)
-        picks = cover.choose((1 - NAMES_SHARE) * room)
-        cover.list_names(NAMES_SHARE * room)
+        cover = Cover(self._passages(), self._held(), worth.of, worth.least_rate)
+        picks = cover.choose((1 - names) * room)
+        cover.list_names(names * room)
         if self._bench.is_forced:
             self._leave_whole(room)
         for group in self._dissolved:

@@ -12,8 +12,6 @@ from ctxgc.core.tombstone import is_tombstone
 
 GAP_TOKENS = 1.5
 OPENING_TOKENS = 3.0
-LEAST_RATE = 7_000
-"""The worth per token below which a line is not kept, though there were room."""
 
 _TOKENS_PER_CHAR = 0.27
 _NAME_TOKENS = 0.5
@@ -65,12 +63,17 @@ class Pick(msgspec.Struct, frozen=True):
 
 
 class Cover:
-    """Chooses lines greedily; each thing counts once, and only if nothing that stays holds it."""
+    """Chooses lines greedily; each thing counts once, and only if nothing that stays holds it.
+
+    No line is kept whose worth per token is below `least_rate`.
+    """
 
     def __init__(
-        self, passages: Sequence[Passage], held: set[str], worth: Callable[[str], int]
-    ) -> None:
+        self, passages: Sequence[Passage], held: set[str], worth: Callable[[str], int],
+        least_rate: float,
+    ) -> None:  # fmt: skip
         self._passages = passages
+        self._least_rate = least_rate
         self._worth = worth
         self._held = held
         self._wanted = [self._wants(passage) for passage in passages]
@@ -92,11 +95,11 @@ class Cover:
             rate = self._rate(number, piece)
             # A line's worth falls as others are kept, so a stale one is looked at again.
             if -rate > known and self._queue and -rate > self._queue[0][0]:
-                if rate > LEAST_RATE:
+                if rate > self._least_rate:
                     heappush(self._queue, (-rate, number, piece))
                 continue
             cost = self._cost(number, piece)
-            if rate > LEAST_RATE and cost <= budget and self._fits(number, piece):
+            if rate > self._least_rate and cost <= budget and self._fits(number, piece):
                 budget -= cost
                 picks.append(self._keep(number, piece, cost))
         return picks

@@ -13,8 +13,9 @@ from ctxgc.core.segment import ContextSegment
 from ctxgc.core.text import Text
 from ctxgc.core.tombstone import is_tombstone
 from ctxgc.strategies.digest import is_handle
+from ctxgc.strategies.window_constants import WindowConstants
 from ctxgc.strategies.window_cover import Passage
-from ctxgc.strategies.window_worth import AGENT_LINE, OTHER_LINE, VIEW_LINE, Worth
+from ctxgc.strategies.window_worth import Worth
 from ctxgc.strategies.workbench import Workbench
 
 NEWEST = 2
@@ -62,8 +63,9 @@ class Result:
 class Scene:
     """What one collection finds."""
 
-    def __init__(self, bench: Workbench, analysis: Analysis) -> None:
+    def __init__(self, bench: Workbench, analysis: Analysis, how: WindowConstants) -> None:
         self.bench = bench
+        self.how = how
         self.analysis = analysis
         bench.host.texts.keep([message.message_id for message in bench.history])
 
@@ -74,13 +76,24 @@ class Scene:
 
     @cached_property
     def fixed(self) -> set[int]:
-        """The places of the newest messages with their groups, and of whatever a root rule names."""
+        """The places of the newest messages with their groups, and of whatever a root rule names.
+
+        But not of results that must shrink, because the window would not hold what is fixed otherwise.
+        """
         bench, roots = self.bench, self.analysis.roots
-        count, recent = len(bench.history), min(NEWEST, bench.config.recent_messages)
-        fixed = {p for group in bench.groups if group[-1] >= count - recent for p in group}
+        fixed = {p for group in bench.groups if group[-1] >= self._newest for p in group}
         fixed.update([s.place for s in self.parts if s.segment.segment_id in roots])
         held = bench.untouchable.ids
-        return fixed.union([p for p, m in enumerate(bench.history) if m.message_id in held])
+        untouchable = {p for p, m in enumerate(bench.history) if m.message_id in held}
+        limit = bench.usage.get("context_limit", 0)
+        if limit and self.size((*fixed.union(untouchable),)) > self.how.tight_share * limit:
+            fixed -= {s.place for s in self.parts if self._can_shrink(s)}
+        return fixed | untouchable
+
+    @property
+    def _newest(self) -> int:
+        """The place from which on messages are the newest."""
+        return len(self.bench.history) - min(NEWEST, self.bench.config.recent_messages)
 
     @cached_property
     def _by_place(self) -> dict[int, list[Shown]]:
@@ -100,12 +113,13 @@ class Scene:
     def results(self) -> list[Result]:
         """Return the tool results that may shrink, oldest first."""
         config, found, fixed = self.bench.config, [], self.fixed
+        most = config.evacuate_keep_percent / 100
         for shown in self.parts:
             if shown.place not in fixed and self._can_shrink(shown):
                 passage = Passage(
                     shown.text,
                     tokens=shown.segment.tokens or 0,
-                    most=config.evacuate_keep_percent / 100,
+                    most=1.0 if shown.place >= self._newest else most,
                     names=config.tombstone_names_percent / 100,
                     # A file that was edited still stands in its old view, but for a few lines.
                     is_dead=shown.segment.superseded_how not in (None, "edited")
@@ -138,14 +152,15 @@ class Scene:
 
     def worth(self, older: list[Text], places: Collection[int]) -> Worth:
         """Return what is worth how much that these messages hold, and `older` texts in front of all."""
-        worth = Worth(len(self.bench.history))
+        worth = Worth(len(self.bench.history), self.how)
         for text in older:
-            worth.rate_lines(text.line_keys, VIEW_LINE)
-        worth.see(-1, [text.things for text in older])
+            worth.rate_lines(text.line_keys, self.how.digest_line)
+        # They were chosen once, and who said them left: without this the best would be given up first.
+        worth.see(-1, [text.things for text in older], by_agent=True)
         for place in sorted(places):
             shown = self.parts_of((place,))
             for each in shown:
-                worth.rate_lines(each.text.line_keys, _line_worth(each))
+                worth.rate_lines(each.text.line_keys, self._line_worth(each))
                 if ghost := self.ghost(each):
                     worth.favour(each.text.things, ghost)
             by_agent = self.bench.history[place].role == "assistant"
@@ -176,8 +191,7 @@ class Scene:
             return segment.derived_from is not None
         return (segment.tokens or 0) >= self.bench.config.evacuate_min_tokens
 
-
-def _line_worth(shown: Shown) -> float:
-    if shown.part.kind != "tool_result":
-        return AGENT_LINE
-    return VIEW_LINE if shown.segment.type == "code" else OTHER_LINE
+    def _line_worth(self, shown: Shown) -> float:
+        if shown.part.kind != "tool_result":
+            return self.how.agent_line
+        return self.how.view_line if shown.segment.type == "code" else self.how.other_line

@@ -7,17 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from ctxgc.core.text import is_line, is_word
-
-# Fitted on recorded runs; the lab's page has the ablations.
-USED_BY_AGENT = 5.0
-WORD_WORTH = 0.6
-RARE_WORD = 3
-AGENT_LINE = 5.0
-VIEW_LINE = 3.0
-OTHER_LINE = 0.2
-HEX_WORTH = 0.6
-SLOW = 0.5
-FAST = 0.8
+from ctxgc.strategies.window_constants import WindowConstants
 
 _HEX = re.compile(r"[0-9a-f]{8,}|[0-9A-F]{8,}")
 _UNIT = 1_000_000
@@ -31,11 +21,13 @@ class Worth:
     everything counts less the longer ago it was seen. `messages` is how many there are.
     """
 
-    def __init__(self, messages: int) -> None:
+    def __init__(self, messages: int, how: WindowConstants) -> None:
+        self._how = how
         self._holders: Counter[str] = Counter()
         self._last: dict[str, int] = {}
         self._used: set[str] = set()
-        self._lines: dict[float, set[str]] = {AGENT_LINE: set(), VIEW_LINE: set()}
+        rated = {how.agent_line, how.view_line, how.digest_line}
+        self._lines: dict[float, set[str]] = {worth: set() for worth in sorted(rated, reverse=True)}
         self._known: dict[str, int] = {}
         self._favour: dict[str, float] = {}
         self._messages = messages
@@ -50,13 +42,18 @@ class Worth:
 
     def rate_lines(self, lines: Iterable[str], worth: float) -> None:
         """Take note of what some lines are worth; the highest counts."""
-        if worth != OTHER_LINE:
+        if worth != self._how.other_line:
             self._lines[worth].update(lines)
 
     def favour(self, things: Iterable[str], ghost: float) -> None:
         """Let things count for more, since the like of what holds them was recalled."""
         for thing in things:
             self._favour[thing] = max(ghost, self._favour.get(thing, 0.0))
+
+    @property
+    def least_rate(self) -> float:
+        """The worth per token below which a line is not kept."""
+        return _UNIT * self._how.least_rate
 
     def of(self, thing: str) -> int:
         """Return the worth of something in the view."""
@@ -68,18 +65,19 @@ class Worth:
 
     def _weigh(self, thing: str) -> float:
         age = self._messages - self._last[thing]
-        holders = self._holders[thing]
+        holders, how = self._holders[thing], self._how
         if is_line(thing):
             worth = self._line_worth(thing)
-            return float(worth * holders**0.5 / age ** (SLOW if worth == AGENT_LINE else FAST))
+            fading = how.slow if worth == how.agent_line else how.fast
+            return float(worth * holders**how.often / age**fading)
         if is_word(thing):
-            return float(WORD_WORTH / age**SLOW) if holders <= RARE_WORD else 0.0
-        worth = HEX_WORTH if _HEX.fullmatch(thing) else 1.0
-        worth *= 1 + USED_BY_AGENT if thing in self._used else 1
-        return float(worth * holders**0.5 / age**SLOW)
+            return float(how.word_worth / age**how.slow) if holders <= how.rare_word else 0.0
+        worth = how.hex_worth if _HEX.fullmatch(thing) else 1.0
+        worth *= 1 + how.used_by_agent if thing in self._used else 1
+        return float(worth * holders**how.often / age**how.slow)
 
     def _line_worth(self, line: str) -> float:
         for worth, lines in self._lines.items():
             if line in lines:
                 return worth
-        return OTHER_LINE
+        return self._how.other_line

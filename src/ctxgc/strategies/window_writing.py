@@ -12,10 +12,6 @@ from ctxgc.strategies.stubs import stub
 from ctxgc.strategies.window_scene import Group, Result, Scene
 from ctxgc.wire import replace_text
 
-LEAST_SAVING = 24
-KEEP_WHOLE = 0.85
-"""A stub that saves fewer tokens, or has this share of its original, is not worth the loss."""
-
 
 def leave(scene: Scene, group: Group) -> None:
     """Take a group out of the draft."""
@@ -46,7 +42,8 @@ def _with_stub(scene: Scene, message: Message, result: Result) -> Message:
     text = stub(original, _why(original), host, names=passage.names, kept=passage.excerpt())
     if scene.bench.config.secrets == "mask":
         text = mask_secrets(text)
-    if host.counter.count(text) > min(KEEP_WHOLE * result.tokens, result.tokens - LEAST_SAVING):
+    most = min(scene.how.keep_whole * result.tokens, result.tokens - scene.how.least_saving)
+    if host.counter.count(text) > most:
         return message
     try:
         return replace_text(message, result.shown.number, text, keep_media=False)
