@@ -67,7 +67,7 @@ class SessionPlayer:
 
     def view(self, history: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Append what is new, and return the view of the session."""
-        before = self._session.collections
+        before, sent = self._session.collections, self._session.rewrites
         for message in history[len(self._segments) :]:
             self._segments.append(self._session.append(message, format="openai"))
         try:
@@ -77,7 +77,7 @@ class SessionPlayer:
             self._overflows += 1
             self._view = self._session.view()
         self._shown = ""
-        self._collected += self._session.collections > before
+        self._collected += self._session.collections > before and self._session.rewrites > sent
         return self._view
 
     def is_recallable(self, index: int) -> bool:
@@ -99,7 +99,8 @@ class SessionPlayer:
     def counts(self) -> dict[str, float]:
         """Return the collections, and the bills of the session's own ledger.
 
-        Several before one request are one: only what the last of them left is sent.
+        Several before one request are one: only what the last of them left is sent. One that shortened
+        nothing but what was never sent re-writes nothing, and is none.
         """
         return {
             "collections": self._collected,
@@ -125,6 +126,11 @@ class ReplayedSession(Session):
     def collections(self) -> int:
         """How many collections were applied."""
         return self._w.collections
+
+    @property
+    def rewrites(self) -> int:
+        """How often something changed that had been sent."""
+        return self._w.rewrites
 
     def handle(self, segment_id: str) -> str:
         """Return the handle that recalls a segment."""

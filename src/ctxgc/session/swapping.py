@@ -51,6 +51,7 @@ def swap(
     places = w.view.places_for(new) if change.added else {}
     _commit(w, moves, places, more)
     first = unchanged(w.view.messages, new)
+    w.rewrites += first < w.sent_messages
     w.sent_messages = min(w.sent_messages, first)
     behind = sum(map(w.books.tokens, w.view.messages[first:]))
     # What stands before the change stays cached, and so does what is sent beside the messages.

@@ -87,6 +87,8 @@ class Workings:
         self.sent_before = 0
         self.sent_messages = 0
         """How many messages of the view the last request carried, as they still are."""
+        self.rewrites = 0
+        """How often something changed that had been sent."""
         self.sent_at: datetime | None = None
         self.thrift: Thrift | None = None
         self.stuck_at: int | None = None
