@@ -18,8 +18,8 @@ from ctxgc.wire.tools import strings_of
 OLD_TEXT = frozenset(
     {"old_string", "old_str", "old_text", "old_content", "oldString", "oldText", "old_source"}
 )
-LEAST_CHARS = 120
-LEAST_SAVING = 0.2
+LEAST_CHARS = 60
+LEAST_SAVING = 0.1
 _ERROR_HEAD = 160
 
 Unique = Callable[[str], bool]
