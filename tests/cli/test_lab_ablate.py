@@ -59,7 +59,7 @@ def ablate(run: Run, data: Path, *arguments: str) -> Result:
 
 def test_markdown_names_what_was_played_each_change_and_what_moved_nothing() -> None:
     assert markdown_table(FOUND) == (
-        "default: 3 runs of made.jsonl, 1 in 2; cost, openai.\n\n"
+        "default: 3 runs of made.jsonl, one run in 2; cost, openai.\n\n"
         "| constant | set to | bill | strict | worst |\n"
         "| --- | --- | --: | --: | --: |\n"
         "| as shipped |  | 0.667 | 97.0 | 1.010 |\n"
@@ -74,7 +74,7 @@ def test_markdown_names_what_was_played_each_change_and_what_moved_nothing() -> 
 def test_the_table_has_a_row_for_each_change(run: Run, data: Path) -> None:
     done = ablate(run, data)
     assert done.exit_code == 0, done.output
-    assert "default: 2 runs of made.jsonl, 1 in 2; cost, anthropic-5m." in done.output
+    assert "default: 2 runs of made.jsonl, one run in 2; cost, anthropic-5m." in done.output
     said = done.output.split()
     assert all(word in said for word in ("shipped", "hold", "(off)", "3", "12"))
 

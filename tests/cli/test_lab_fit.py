@@ -35,7 +35,7 @@ def test_the_file_holds_all_presets_and_says_how_one_was_fitted(
     made = msgspec.json.decode(output.read_bytes(), type=Coefficients)
     assert made.presets.keys() == coefficients().presets.keys()
     said = made.provenance["default"]
-    assert said.startswith("2 runs of made.jsonl, 1 in 2, anthropic-5m; seed 5, 2 rounds, 20")
+    assert said.startswith("2 runs of made.jsonl, one run in 2, anthropic-5m; seed 5, 2 rounds, 20")
     assert f"bill {said.rpartition('; bill ')[2].partition(',')[0]}" in done.output
 
 
@@ -45,7 +45,7 @@ def test_the_window_has_a_file_of_its_own(run: Run, data: Path, project: Path) -
     assert done.exit_code == 0, done.output
     made = msgspec.json.decode(output.read_bytes(), type=WindowFile)
     assert made.provenance.keys() == {*window_file().provenance, "fit"}
-    assert made.provenance["fit"].startswith("2 runs of made.jsonl, 1 in 2, anthropic-5m; seed 1")
+    assert made.provenance["fit"].startswith("2 runs of made.jsonl, one run in 2, anthropic-5m; seed 1")
     assert "non_resident_50" in made.provenance["fit"]
 
 

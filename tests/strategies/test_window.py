@@ -163,3 +163,26 @@ def test_what_the_digest_kept_of_the_agents_words_is_not_given_up_first() -> Non
     session = played(3_000, first, *later)
     assert len(session.gc_history) >= 2
     assert name in notice_of(session)
+
+
+def test_a_newest_result_that_fills_the_window_shrinks_and_can_be_recalled() -> None:
+    """Nothing else would help: the step alone is larger than the window."""
+    needle = "error: lease_broker_17 refused by src/pool/broker.py"
+    huge = f"{rows('a', 300)}\n{needle}\n{rows('b', 300)}"
+    session = played(5_000, step(0, rows("x", 5)), step(1, huge))
+    text = tool_texts(session)[-1]
+    assert is_tombstone(text)
+    assert needle in text
+    assert session.usage().percent_used <= 100
+    assert check_history(session.view(), "openai") == []
+    assert huge in str(session.read(session._w.handle(session._w.segment_ids(_last(session))[0])))
+
+
+def _last(session: Session) -> str:
+    return next(m.message_id for m in reversed(session.history) if m.role == "tool")
+
+
+def test_a_newest_result_stays_whole_as_long_as_it_fits() -> None:
+    large = rows("a", 180)
+    session = played(5_000, step(0, rows("x", 100)), step(1, large))
+    assert tool_texts(session)[-1] == large

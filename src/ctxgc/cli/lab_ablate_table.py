@@ -44,9 +44,8 @@ def markdown_table(found: Ablation) -> str:
 
 
 def _headline(found: Ablation) -> str:
-    every = f", 1 in {found.every}" if found.every > 1 else ""
     regimes = " and ".join(found.regimes)
-    return f"{found.subject}: {found.runs} runs of {found.source}{every}; {regimes}, {found.sheet}."
+    return f"{found.subject}: {found.runs} runs of {found.source}; {regimes}, {found.sheet}."
 
 
 def _titles(found: Ablation) -> list[str]:

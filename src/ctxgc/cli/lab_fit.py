@@ -87,8 +87,7 @@ def _tell(number: int, found: Reached) -> None:
 
 
 def _of(experiment: Experiment, runs: int) -> str:
-    name = experiment.set_name or experiment.source
-    return f"{runs} runs of {name}, 1 in {experiment.every}, {experiment.sheet}"
+    return f"{runs} runs of {experiment.source}, {experiment.sheet}"
 
 
 def _write(output: Path, content: bytes) -> None:
