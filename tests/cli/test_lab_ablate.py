@@ -59,7 +59,7 @@ def ablate(run: Run, data: Path, *arguments: str) -> Result:
 
 def test_markdown_names_what_was_played_each_change_and_what_moved_nothing() -> None:
     assert markdown_table(FOUND) == (
-        "default: 3 runs of made.jsonl, one run in 2; cost, openai.\n\n"
+        "default: 3 runs of made.jsonl; cost, openai.\n\n"
         "| constant | set to | bill | strict | worst |\n"
         "| --- | --- | --: | --: | --: |\n"
         "| as shipped |  | 0.667 | 97.0 | 1.010 |\n"

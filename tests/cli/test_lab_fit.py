@@ -45,7 +45,9 @@ def test_the_window_has_a_file_of_its_own(run: Run, data: Path, project: Path) -
     assert done.exit_code == 0, done.output
     made = msgspec.json.decode(output.read_bytes(), type=WindowFile)
     assert made.provenance.keys() == {*window_file().provenance, "fit"}
-    assert made.provenance["fit"].startswith("2 runs of made.jsonl, one run in 2, anthropic-5m; seed 1")
+    assert made.provenance["fit"].startswith(
+        "2 runs of made.jsonl, one run in 2, anthropic-5m; seed 1"
+    )
     assert "non_resident_50" in made.provenance["fit"]
 
 
