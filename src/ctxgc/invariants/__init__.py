@@ -56,7 +56,7 @@ def check(messages: Sequence[Message], *, complete: bool = True) -> list[Violati
     """Return every broken promise of a history in one format, in the order of the messages."""
     if not messages:
         return []
-    paired = Paired(messages)
+    paired = messages if isinstance(messages, Paired) else Paired(messages)
     found = [
         violation
         for invariant in for_format(messages[0].format)

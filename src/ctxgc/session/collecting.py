@@ -165,7 +165,7 @@ def propose(w: Workings, reason: GCTriggerReason, target_tokens: int | None) -> 
     config = w.config.replace(pinned_turn_indices=()) if w.config.pinned_turn_indices else w.config
     return run_plugin(
         w.plugin,
-        w.view.messages,
+        w.view.paired(),
         w.usage(target_tokens),
         config,
         reason,

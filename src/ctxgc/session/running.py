@@ -13,6 +13,7 @@ from ctxgc.budget import InstructionBudget
 from ctxgc.config import GCConfig, mask_text
 from ctxgc.core.message import Format, Message
 from ctxgc.errors import CtxgcError
+from ctxgc.invariants.pairs import Paired
 from ctxgc.invariants.verbatim import first_difference
 from ctxgc.session.removals import true_items, unlawful_items
 from ctxgc.session.usage import ContextUsage
@@ -51,7 +52,7 @@ def run_plugin(
     bounds: Bounds,
 ) -> Outcome:
     """Return what a plugin proposes; a plugin that fails proposes nothing and says why."""
-    old = list(history)
+    old = history if isinstance(history, Paired) else Paired(history)
     snapshot = budget.snapshot()
     try:
         returned = run_collect(plugin, list(history), usage, config, reason, budget=budget)
@@ -76,7 +77,7 @@ def run_plugin(
 
 def _objections(
     plugin: GCPlugin,
-    old: Sequence[Message],
+    old: Paired,
     new: Sequence[Message],
     result: GCResult,
     change: Change,

@@ -19,7 +19,7 @@ from ctxgc.session.moves import Move, moves_of
 from ctxgc.session.saving import note_changes
 from ctxgc.session.verdict import Change
 from ctxgc.session.workings import Workings
-from ctxgc.stores import Drop, Write
+from ctxgc.stores import Drop, Put, Write
 from ctxgc.strategies.turns import opens_turn
 
 
@@ -96,7 +96,10 @@ def _message_writes(w: Workings, move: Move, places: Mapping[str, float]) -> Ite
     elif move.fresh and move.after is not None:
         yield arrival_write(move.after, **w.arrival(move.message_id, places.get(move.message_id)))
     else:
-        yield from form_writes(move.message_id, move.after, move.left)
+        known = move.message_id in w.view.originals
+        writes = form_writes(move.message_id, move.after, move.left)
+        # Of a message that is as it came in, nothing is stored that could be dropped.
+        yield from (write for write in writes if known or isinstance(write, Put))
 
 
 def _let_go(w: Workings, move: Move) -> None:

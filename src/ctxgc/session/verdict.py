@@ -13,7 +13,9 @@ import msgspec
 from ctxgc.core.message import Message
 from ctxgc.core.unchanged import unchanged
 from ctxgc.invariants import check
+from ctxgc.invariants.pairs import Paired
 from ctxgc.invariants.verbatim import changed_thinking
+from ctxgc.session.view import tools_of
 from ctxgc.strategies.base import GCResult
 
 
@@ -58,7 +60,7 @@ def _without_same(
 
 
 def objections(
-    old: Sequence[Message],
+    old: Paired,
     new: Sequence[Message],
     declared: GCResult | None,
     *,
@@ -83,11 +85,21 @@ def objections(
     if declared is not None:
         found += _undeclared(touched, declared)
     if not found:
-        broken = [*check(new, complete=False), *changed_thinking(old, new)]
+        history = _paired_like(old, new, change)
+        broken = [*check(history, complete=False), *changed_thinking(old, new)]
         found = [f"{v.promise}: {v.text}" for v in broken[:3]]
     if _sum_beside(new, old, tokens) > _sum_beside(old, new, tokens):
         found.append("the history grew")
     return found
+
+
+def _paired_like(old: Paired, new: Sequence[Message], change: Change) -> Paired:
+    """Return the new history; where only texts changed, its results answer the same calls as before."""
+    history = Paired(new)
+    same = all(tools_of(before) == tools_of(after) for before, after in change.edited)
+    if same and not change.gone and not change.added:
+        history.pairing = old.pairing
+    return history
 
 
 def _sum_beside(

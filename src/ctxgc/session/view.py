@@ -16,6 +16,7 @@ from ctxgc.core.message import Format, Message
 from ctxgc.core.unchanged import unchanged
 from ctxgc.errors import MessageError
 from ctxgc.invariants import check, groups
+from ctxgc.invariants.pairs import Paired
 from ctxgc.wire import message_bytes
 
 
@@ -49,7 +50,7 @@ class View:
         self._numbers: dict[str, int] = {}
         self._waiting: dict[str, list[str]] = {}
         self._tail_from = 0
-        self._grouped: tuple[list[Message], list[tuple[int, ...]]] = ([], [])
+        self._grouped: tuple[Paired, list[tuple[int, ...]]] = (Paired(), [])
 
     def get(self, message_id: str) -> Message | None:
         """Return a message of the view, or None."""
@@ -103,7 +104,7 @@ class View:
         """Show other messages from now on; new ones among them need their places."""
         self._places.update(places or {})
         before, self.messages = self.messages, list(messages)
-        self._grouped = ([], [])
+        self._grouped = (Paired(), [])
         followed = len(before)
         if not _calls_alike(before, self.messages):
             self._waiting, self._tail_from, followed = {}, 0, 0
@@ -113,8 +114,14 @@ class View:
     def groups_of(self, messages: list[Message]) -> list[tuple[int, ...]]:
         """Return the groups of a history, oldest first; a collection asks for the same ones twice."""
         if self._grouped[0] != messages:
-            self._grouped = (list(messages), sorted(groups(messages)))
+            paired = Paired(messages)
+            self._grouped = (paired, sorted(groups(paired)))
         return self._grouped[1]
+
+    def paired(self) -> Paired:
+        """Return the messages with their calls and results matched, for all who ask."""
+        self.groups_of(self.messages)
+        return self._grouped[0]
 
     def left_together(self, gone: set[str]) -> dict[str, tuple[str, ...]]:
         """Return, for each message that leaves, the group it leaves with."""
@@ -190,13 +197,14 @@ def _calls_alike(before: Sequence[Message], now: Sequence[Message]) -> bool:
         return False
     start = unchanged(before, now)
     return all(
-        old.message_id == new.message_id and _tools(old) == _tools(new)
+        old.message_id == new.message_id and tools_of(old) == tools_of(new)
         for old, new in zip(before[start:], now[start:], strict=False)
         if old is not new
     )
 
 
-def _tools(message: Message) -> list[tuple[str, str | None, bool]]:
+def tools_of(message: Message) -> list[tuple[str, str | None, bool]]:
+    """Return the calls and results of a message, in order."""
     return [
         (part.kind, part.call_id, part.server_side)
         for part in message.parts
