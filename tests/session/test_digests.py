@@ -6,6 +6,7 @@ from ctxgc import Session
 from ctxgc.session.collecting import impose
 from ctxgc.session.digests import leaving, notice_of, show_notice
 from ctxgc.strategies.digest import handles_in
+from ctxgc.wire import Overflow
 
 
 def _steps(count: int) -> Session:
@@ -53,3 +54,48 @@ def test_without_a_way_back_nothing_is_told() -> None:
     session.append({"role": "user", "content": "ask"})
     assert notice_of(session._w, ["s-1"]) is None
     assert notice_of(_steps(1)._w, []) is None
+
+
+def test_only_what_is_out_is_told_and_once() -> None:
+    session = _steps(4)
+    w, before = session._w, list(session.history)
+    left = leaving(w, before[-2:])
+    impose(w, before[-2:], "guard")
+    session.recall(left[0])
+    session.delete([left[1]], confirm=True)
+    notice = notice_of(w, [*left, *left])
+    assert notice is not None
+    assert handles_in(notice.text()) == left[2:]
+    assert notice.text().startswith(f"[ctxgc: {len(left) - 2} older steps")
+    show_notice(w, notice)
+    assert notice_of(w, left) is None
+
+
+def test_a_step_that_was_recalled_is_not_told_as_moved_out_by_the_next_recovery() -> None:
+    session = Session(10_000, store="memory:", plugin="gc_truncate")
+    for number in range(6):
+        session.append({"role": "user", "content": f"ask {number} " * 50})
+        session.append({"role": "assistant", "content": f"reply {number} " * 50})
+    session.append({"role": "user", "content": "and now?"})
+    session.messages()
+    session.recover(_refused(session, 0.5))
+    told = _told(session)
+    session.recall(told[0])
+    session.append({"role": "assistant", "content": "done"})
+    session.append({"role": "user", "content": "go on " * 300})
+    session.messages()
+    session.recover(_refused(session, 0.9))
+    here = {message.message_id for message in session.history}
+    told_now = _told(session)
+    assert told_now
+    assert [h for h in told_now if session._w.heap.get(h).message_id in here] == []
+
+
+def _refused(session: Session, share: float) -> Overflow:
+    size = session.usage().total_tokens
+    return Overflow(kind="tokens", used=size, limit=int(size * share))
+
+
+def _told(session: Session) -> list[str]:
+    notices = (m for m in session.history if m.origin == "gc_notice")
+    return [handle for notice in notices for handle in handles_in(notice.text())]

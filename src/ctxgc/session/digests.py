@@ -43,16 +43,22 @@ def leaving(w: Workings, new: Sequence[Message]) -> list[str]:
         first = w.view.messages[group[0]]
         if first.message_id not in stay and first.origin != "gc_notice":
             found += _handle_of(w, first)
-    told = {handle for m in new if m.origin == "gc_notice" for handle in handles_in(m.text())}
+    told = _told(new)
     return [handle for handle in dict.fromkeys(found) if handle not in told]
 
 
 def notice_of(w: Workings, handles: Sequence[str]) -> Message | None:
-    """Return a notice that tells of groups that left; None when there is nothing to tell, or no way back."""
-    if not handles or w.recall_call is None or not w.config.notify_on_gc or not w.view.messages:
+    """Return a notice that tells of groups that left; None when there is nothing to tell, or no way back.
+
+    A recovery has several steps: what a later one brought back, or a digest tells of, is left out.
+    """
+    if w.recall_call is None or not w.config.notify_on_gc or not w.view.messages:
         return None
-    said = f"{OPENING} {len(handles)} older steps were moved out in need]"
-    text = "\n".join([said, write_digest(map(Entry, handles))])
+    out = _still_out(w, handles)
+    if not out:
+        return None
+    said = f"{OPENING} {len(out)} older steps were moved out in need]"
+    text = "\n".join([said, write_digest(map(Entry, out))])
     name = f"gc_notice_{uuid.uuid4().hex}"
     return text_message("user", text, w.view.messages[0].format, name)
 
@@ -63,6 +69,18 @@ def show_notice(w: Workings, notice: Message) -> None:
     place = max(w.view.groups_of(view), key=max)[0]
     shown = [*view[:place], notice, *view[place:]]
     swap(w, shown, Change(gone=[], edited=[], added=[notice]), created_by="guard")
+
+
+def _still_out(w: Workings, handles: Sequence[str]) -> list[str]:
+    """Return those handles, each once, whose group is neither in the view nor told of there nor deleted."""
+    here = {message.message_id for message in w.view.messages}
+    told = _told(w.view.messages)
+    found = {handle: w.heap.peek(handle) for handle in handles if handle not in told}
+    return [h for h, segment in found.items() if segment and segment.message_id not in here]
+
+
+def _told(messages: Sequence[Message]) -> set[str]:
+    return {h for m in messages if m.origin == "gc_notice" for h in handles_in(m.text())}
 
 
 def _handle_of(w: Workings, message: Message) -> list[str]:
