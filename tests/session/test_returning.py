@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ctxgc.core.message import Format
 from ctxgc.errors import PlanError, UnknownHandleError
 from ctxgc.session import Session
 from ctxgc.session.undone import LEFT_ALONE
@@ -245,3 +246,38 @@ def test_in_a_window_that_fills_the_same_is_not_collected_again_at_once() -> Non
     session.messages()
     assert edited(session, moved)
     assert faults(session) == []
+
+
+@pytest.mark.parametrize("format_", ["openai", "anthropic", "responses"])
+def test_what_does_not_fit_the_window_is_not_brought_back(format_: Format) -> None:
+    """It would be held in the view, and no request could be sent any more."""
+    session = Session(4_000, store="memory:")
+    session.append({"role": "user", "content": "read the log"}, format=format_)
+    log = "\n".join(f"{number}: request {number * 7} took long" for number in range(1_500))
+    ids = [i for message in _reading(log, format_) for i in session.append(message, format=format_)]
+    view = session.messages()
+    with pytest.raises(PlanError, match="does not fit") as caught:
+        session.recall(ids[-1])
+    assert "read(handle)" in str(caught.value)
+    assert session.view() == view
+    assert log in str(session.read(ids[-1]))
+    session.append({"role": "user", "content": "and now?"}, format=format_)
+    assert check_history(session.messages(), format_) == []
+
+
+def _reading(log: str, format_: Format) -> list[dict[str, Any]]:
+    """Return a call and its result."""
+    if format_ == "openai":
+        call = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+        return [
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "c1", "content": log},
+        ]
+    if format_ == "responses":
+        return [
+            {"type": "function_call", "call_id": "c1", "name": "read", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c1", "output": log},
+        ]
+    use = {"type": "tool_use", "id": "c1", "name": "read", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "c1", "content": log}
+    return [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]

@@ -9,6 +9,7 @@ from ctxgc.core.segment import ContextSegment
 from ctxgc.errors import PlanError
 from ctxgc.invariants import check
 from ctxgc.invariants.verbatim import first_difference
+from ctxgc.session.essentials import whole_groups
 from ctxgc.session.faults import note_faults
 from ctxgc.session.record import Applied
 from ctxgc.session.saving import save
@@ -27,7 +28,7 @@ def recall(w: Workings, handle: str) -> ContextSegment:
 
     Raises:
         UnknownHandleError: nothing answers to the handle.
-        PlanError: the view would be invalid with it.
+        PlanError: the view would be invalid with it, or it does not fit the window.
     """
     segment = w.stash.find(handle)
     left = w.view.originals.get(segment.message_id or "")
@@ -36,7 +37,9 @@ def recall(w: Workings, handle: str) -> ContextSegment:
         return segment
     # A part of the group may be back already, with a checkpoint.
     ids = [i for i in left.together or (left.message.message_id,) if i in w.view.originals]
-    _show(w, w.view.with_messages(w.view.originals[i].message for i in ids))
+    new = w.view.with_messages(w.view.originals[i].message for i in ids)
+    _check_room(w, new, ids)
+    _show(w, new)
     for message_id in ids:
         w.held_until[message_id] = w.collections + w.config.recall_hold_collections
     note_faults(w, [segment], ids)
@@ -44,6 +47,20 @@ def recall(w: Workings, handle: str) -> ContextSegment:
     save(w)
     w.events.emit("recalled", handle=handle, segment_id=segment.segment_id)
     return w.heap.get(segment.segment_id)
+
+
+def _check_room(w: Workings, new: Sequence[Message], ids: Sequence[str]) -> None:
+    """What comes back is held: if it did not fit beside all else that is, nothing could be sent any more."""
+    budget = w.books.budget
+    beside = budget.total_tokens() - sum(map(w.books.tokens, w.view.messages))
+    held = whole_groups(new, {*w.kept_messages(), *ids})
+    size = beside + sum(map(w.books.tokens, held))
+    if size > budget.context_limit:
+        raise PlanError(
+            f"what must stay would have {size} tokens with it: that does not fit a window of "
+            f"{budget.context_limit}",
+            hint="read(handle) shows the text without changing the view",
+        )
 
 
 def undo(w: Workings) -> None:

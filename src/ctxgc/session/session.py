@@ -175,6 +175,7 @@ class Session(SessionIntake, SessionGuard):
 
         Raises:
             UnknownHandleError: nothing answers to the handle.
+            PlanError: the view would be invalid with it, or it does not fit the window; see `read`.
         """
         return recall(self._w, handle)
 
