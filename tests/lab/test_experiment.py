@@ -67,3 +67,11 @@ def test_a_wrong_name_is_refused_with_the_nearest(wrong: dict[str, object]) -> N
 def test_no_run_that_is_long_enough_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no run of 8000 tokens"):
         conduct(Experiment(policies=("never",), data=folder(tmp_path, "one")))
+
+
+def test_short_runs_of_the_corpus_are_passed_over_too() -> None:
+    every = Experiment(policies=(), least_tokens=0).all_runs()
+    long = Experiment(policies=(), least_tokens=20_000).all_runs()
+    assert 0 < len(long) < len(every)
+    with pytest.raises(InputError, match="no run of 100000000 tokens"):
+        Experiment(policies=(), least_tokens=100_000_000).all_runs()

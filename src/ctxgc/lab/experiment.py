@@ -108,7 +108,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
             return read_runs(self.data, self.least_tokens, self.set_name)
         from ctxgc.lab.corpus import demo_runs  # noqa: PLC0415 - a megabyte that few need
 
-        return iter(demo_runs())
+        return iter(demo_runs(self.least_tokens))
 
 
 def conduct(

@@ -13,6 +13,6 @@ from ctxgc.lab.runs import Run, read_runs
 FILE = Path(__file__).parent / "runs.jsonl.gz"
 
 
-def demo_runs() -> list[Run]:
-    """Return the runs that ship with ctxgc."""
-    return list(read_runs(FILE))
+def demo_runs(least_tokens: int = 0) -> list[Run]:
+    """Return the runs of at least so many tokens that ship with ctxgc."""
+    return list(read_runs(FILE, least_tokens))
