@@ -157,3 +157,17 @@ def test_every_error_of_the_system_names_the_path_and_the_error() -> None:
         raise OSError(errno.EIO, "Input/output error")
     assert error.value.message == "cannot read p: Input/output error"
     assert error.value.details == {"path": "p", "errno": "EIO"}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("is_linked", [False, True])
+def test_what_is_no_file_is_not_replaced_by_one(tmp_path: Path, *, is_linked: bool) -> None:
+    """`/dev/null` of a user who may do everything would be a file from then on."""
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    with pytest.raises(StoreError, match="not a regular file"):
+        write_atomic(link if is_linked else pipe, b"text")
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert link.is_symlink()
+    assert sorted(tmp_path.iterdir()) == [link, pipe]

@@ -63,8 +63,16 @@ def ensure_directory(path: Path) -> None:
 
 
 def write_atomic(path: Path, data: bytes) -> None:
-    """Replace a file by another in one step: after a crash it is the old one or the new one."""
+    """Replace a file by another in one step: after a crash it is the old one or the new one.
+
+    Raises:
+        StoreError: it could not be written, or a device or a pipe stands there.
+    """
     ensure_directory(path.parent)
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise StoreError(
+            f"cannot write {path}: it is not a regular file", hint="name a file", path=str(path)
+        )
     temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
     with os_errors(path, "write"):
         try:
