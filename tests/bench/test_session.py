@@ -16,7 +16,7 @@ from tools.requirement_scan import ROOT
 
 
 def requests(messages: int, view: float) -> Requests:
-    return Requests(messages=messages, append=0.0005, view=view, counting=0.0001)
+    return Requests(messages=messages, append=0.0005, view=view, due=view, counting=0.0001)
 
 
 def test_the_quick_benchmark_prints_every_table() -> None:

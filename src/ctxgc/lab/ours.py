@@ -77,7 +77,9 @@ class SessionPlayer:
             self._overflows += 1
             self._view = self._session.view()
         self._shown = ""
-        self._collected += self._session.collections > before and self._session.rewrites > sent
+        # What was refused by the session counts as sent here, so that it may be re-written too.
+        rewritten = self._session.rewrites > sent or self._overflows > 0
+        self._collected += self._session.collections > before and rewritten
         return self._view
 
     def is_recallable(self, index: int) -> bool:

@@ -51,7 +51,9 @@ def collect_if_due(w: Workings) -> GCResult | None:
 def _make_room(w: Workings, usage: ContextUsage, reason: GCTriggerReason) -> GCResult:
     """Collect to the usual target; deeper, when collections would follow each other otherwise."""
     depth = w.thrashing.take_depth()
-    result = collect(w, reason, None if depth == 1 else int(depth * usage.target_tokens))
+    usual = usage.target_tokens
+    deeper = None if depth == 1 else int(depth * usual)
+    result = collect(w, reason, deeper, promised=usual)
     if result.tokens_freed:
         won = result.tokens_freed / usage.context_limit
         tell(w, w.thrashing.note_room(w.requests, won))
@@ -67,19 +69,31 @@ def _is_stuck(w: Workings) -> bool:
     return budget.total_tokens() < w.stuck_at + STUCK_SHARE * budget.context_limit
 
 
-def collect(w: Workings, reason: GCTriggerReason, target_tokens: int | None = None) -> GCResult:
+def collect(
+    w: Workings,
+    reason: GCTriggerReason,
+    target_tokens: int | None = None,
+    *,
+    promised: int | None = None,
+) -> GCResult:
     """Run the strategy and apply what it proposes.
+
+    A shortfall is told by the target, or by what was `promised` where the target lies deeper.
 
     Raises:
         StoreError: what would leave could not be made durable; nothing has changed.
     """
     with cycles_paused():
-        return _collect(w, reason, target_tokens)
+        return _collect(w, reason, target_tokens, promised)
 
 
-def _collect(w: Workings, reason: GCTriggerReason, target_tokens: int | None) -> GCResult:
+def _collect(
+    w: Workings, reason: GCTriggerReason, target_tokens: int | None, promised: int | None
+) -> GCResult:
     outcome = propose(w, reason, target_tokens)
     result = outcome.result
+    if promised is not None:
+        result.shortfall = max(0, result.tokens_after - promised)
     if reason is GCTriggerReason.MANUAL:
         w.undone.clear()
     worth = result.tokens_freed >= _least_gain(w, reason)
