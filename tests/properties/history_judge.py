@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from ctxgc import Session
 from ctxgc.core.message import Format, Message
+from ctxgc.errors import PlanError
 from ctxgc.strategies.base import GCResult
 from ctxgc.testing import check_history
 from ctxgc.tokens.messages import message_tokens
@@ -192,12 +193,25 @@ class Judge:
     def recalled(self, segment_id: str, hold: int) -> None:
         """Recall a segment and judge that its message is back, byte for byte."""
         message_id, text = self.texts[segment_id]
-        _claim(self._session.recall(segment_id).text == text, f"recall changed {text!r}")
+        before = Snapshot(self._session)
+        try:
+            back = self._session.recall(segment_id)
+        except PlanError:
+            self._refused_to_recall(segment_id, text, before)
+            return
+        _claim(back.text == text, f"recall changed {text!r}")
         row = Snapshot(self._session).rows.get(message_id)
         _claim(row == self.came_in[message_id], f"a recall brought back {row}")
         self.held[message_id] = Snapshot(self._session).collections + hold
         self.seen["recalls"] += 1
         self.sound()
+
+    def _refused_to_recall(self, segment_id: str, text: str, before: Snapshot) -> None:
+        """Judge that what does not fit the window is only read, and the view as it was."""
+        after = Snapshot(self._session)
+        _claim(after.rows == before.rows, "a recall that was refused changed the view")
+        _claim(self._session.read(segment_id) == text, f"nothing reads {segment_id}")
+        self.seen["recalls refused"] += 1
 
     def undone(self, before: Snapshot) -> None:
         """Undo the last collection and judge that the view is what it was."""
