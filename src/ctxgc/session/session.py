@@ -44,6 +44,7 @@ from ctxgc.session.setup import Setup, set_up
 from ctxgc.session.sparing import spare
 from ctxgc.session.stash import RECALL_CALL, Hit
 from ctxgc.session.syncing import is_plain
+from ctxgc.session.view import wrong_format
 from ctxgc.session.workings import Workings
 from ctxgc.stores import SearchFilters, Store
 from ctxgc.strategies.base import GCPlugin, GCResult, GCTriggerReason
@@ -244,8 +245,4 @@ class Session(SessionIntake, SessionGuard):
             )
         known = self._w.format
         if asked is not None and known is not None and asked != known:
-            raise MessageError(
-                f"this session speaks '{known}', not '{asked}'",
-                hint="ask for the format that was appended",
-                field="format",
-            )
+            raise wrong_format(known, asked)
