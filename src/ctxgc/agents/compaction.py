@@ -37,7 +37,8 @@ def pre_compact(settings: HookSettings, said: Json) -> None:
     newest = max(folder.glob("*.jsonl"), default=None)
     if newest is not None and newest.read_bytes() == data:
         return  # the agent may announce one compaction several times
-    moment = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{time.time_ns() % 10**9:09d}"
+    seconds, rest = divmod(time.time_ns(), 10**9)
+    moment = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(seconds))}-{rest:09d}"
     write_atomic(folder / f"{moment}-{_plain(said.get('trigger'))}.jsonl", data)
     for old in sorted(folder.glob("*.jsonl"))[:-KEPT]:
         with suppress(OSError):
