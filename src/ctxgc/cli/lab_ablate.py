@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ctxgc.cli.lab_options import run_options
+from ctxgc.cli.lab_options import Runs, run_options, subject_argument
 from ctxgc.cli.lab_progress import progress
 
 _EPILOG = """\b
@@ -24,7 +24,7 @@ Exit codes: 0 done, 1 no such data, 2 a wrong call.
     context_settings={"show_default": True},
     epilog=_EPILOG,
 )
-@click.argument("subject", type=click.Choice(["default", "lean", "careful", "window"]))
+@subject_argument
 @run_options(required=False)
 @click.option(
     "--only",
@@ -43,12 +43,7 @@ Exit codes: 0 done, 1 no such data, 2 a wrong call.
 def ablate(
     *,
     subject: str,
-    data: Path | None,
-    set_name: str,
-    least_tokens: int,
-    every: int,
-    limit_runs: int | None,
-    sheet: str,
+    runs: Runs,
     jobs: int,
     only: tuple[str, ...],
     json_file: Path | None,
@@ -73,13 +68,10 @@ def ablate(
 
     chosen = subject_called(subject)
     tried = changes(chosen, only)
-    experiment = Experiment(
-        policies=(), data=data, set_name=set_name, least_tokens=least_tokens, every=every,
-        most_runs=limit_runs, sheet=sheet,
-    )  # fmt: skip
-    prices, runs = price_sheet(sheet), experiment.all_runs()
-    total = len(runs) * len(chosen.regimes) * (1 + len(tried))
-    with progress(lambda: total) as done, Trials(runs, prices, jobs, done) as trials:
+    experiment = Experiment(policies=(), **runs)
+    prices, played = price_sheet(experiment.sheet), experiment.all_runs()
+    total = len(played) * len(chosen.regimes) * (1 + len(tried))
+    with progress(lambda: total) as done, Trials(played, prices, jobs, done) as trials:
         found = ablated(chosen, experiment, trials, tried)
     if json_file is not None:
         _write(json_file, found)
@@ -90,8 +82,7 @@ def ablate(
 
 
 def _write(file: Path, found: object) -> None:
-    import msgspec  # noqa: PLC0415
-
+    from ctxgc.core.readable import readable_json  # noqa: PLC0415
     from ctxgc.stores.files import write_atomic  # noqa: PLC0415
 
-    write_atomic(file, msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
+    write_atomic(file, readable_json(found))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ctxgc.cli.lab_options import run_options
+from ctxgc.cli.lab_options import Runs, run_options, subject_argument
 
 if TYPE_CHECKING:
     from ctxgc.lab.experiment import Experiment
@@ -27,7 +27,7 @@ Examples:
     context_settings={"show_default": True},
     epilog=_EPILOG,
 )
-@click.argument("subject", type=click.Choice(["default", "lean", "careful", "window"]))
+@subject_argument
 @run_options(required=True)
 @click.option("--rounds", type=click.IntRange(min=0), default=60, help="How many changes to try.")
 @click.option("--seed", type=int, default=1, help="Chooses the changes.")
@@ -40,12 +40,7 @@ Examples:
 def fit(
     *,
     subject: str,
-    data: Path,
-    set_name: str,
-    least_tokens: int,
-    every: int,
-    limit_runs: int | None,
-    sheet: str,
+    runs: Runs,
     jobs: int,
     rounds: int,
     seed: int,
@@ -68,11 +63,8 @@ def fit(
     from ctxgc.lab.trials import Trials  # noqa: PLC0415
 
     chosen = subject_called(subject)
-    experiment = Experiment(
-        policies=(), data=data, set_name=set_name, least_tokens=least_tokens, every=every,
-        most_runs=limit_runs, sheet=sheet,
-    )  # fmt: skip
-    with Trials(experiment.all_runs(), price_sheet(sheet), jobs) as trials:
+    experiment = Experiment(policies=(), **runs)
+    with Trials(experiment.all_runs(), price_sheet(experiment.sheet), jobs) as trials:
         best, found = fitting.fit(
             chosen, partial(trials.judge, chosen), rounds=rounds, seed=seed, tell=_tell
         )

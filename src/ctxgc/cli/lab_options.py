@@ -1,25 +1,35 @@
-"""What the commands that study constants share: which runs, at what price, on how many cores."""
+"""What the commands of the lab share: which runs, at what price, on how many cores."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-F = TypeVar("F", bound=Callable[..., Any])
+Runs = dict[str, Any]
+"""What chooses the runs of an `Experiment`, by its fields."""
+
+_RUNS = "A file of runs, a transcript, or a folder of them"
+
+subject_argument = click.argument(
+    "subject", type=click.Choice(["default", "lean", "careful", "window"])
+)
 
 
-def run_options(*, required: bool) -> Callable[[F], F]:
-    """Give a command the options that choose runs; without data, if it may be, our corpus is played."""
-    data_help = "A file of runs, a transcript, or a folder of them"
+def run_options(*, required: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options that choose runs, as `runs`, and `jobs`.
+
+    Without data, if it may be, our corpus is played.
+    """
     options = (
         click.option(
             "--data",
             type=click.Path(exists=True, path_type=Path),
             required=required,
-            help=f"{data_help}." if required else f"{data_help}; else the corpus of ctxgc.",
+            help=f"{_RUNS}." if required else f"{_RUNS}; else the corpus of ctxgc.",
         ),
         click.option(
             "--set", "set_name", default="", help="Of a folder, only the file of this name."
@@ -40,9 +50,20 @@ def run_options(*, required: bool) -> Callable[[F], F]:
         ),
     )
 
-    def give(command: F) -> F:
+    def give(command: Callable[..., None]) -> Callable[..., None]:
+        given = _with_runs(command)
         for option in reversed(options):
-            command = option(command)
-        return command
+            given = option(given)
+        return given
 
     return give
+
+
+def _with_runs(command: Callable[..., None]) -> Callable[..., None]:
+    @wraps(command)
+    def call(*, limit_runs: int | None, **given: Any) -> None:
+        fields = ("data", "set_name", "least_tokens", "every", "sheet")
+        runs: Runs = {field: given.pop(field) for field in fields}
+        command(runs={**runs, "most_runs": limit_runs}, **given)
+
+    return call

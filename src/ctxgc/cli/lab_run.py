@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ctxgc.cli.lab_options import Runs, run_options
 from ctxgc.cli.lab_progress import progress
 
 if TYPE_CHECKING:
@@ -23,12 +24,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     epilog="Example: ctxgc lab run --data DIR --set claude_code --policy never --policy ctxgc --jobs 4",
 )
 @click.option("--demo", is_flag=True, help="Play the corpus that ships with ctxgc (the default).")
-@click.option(
-    "--data",
-    type=click.Path(exists=True, path_type=Path),
-    help="A file of runs, a transcript, or a folder of them.",
-)
-@click.option("--set", "set_name", default="", help="Of a folder, only the file of this name.")
+@run_options(required=False)
 @click.option(
     "--policy",
     "policies",
@@ -36,11 +32,6 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     help="A policy, a kind of them, or all; again, or with commas, for more.",
 )
 @click.option("--regime", default="cost", help="cost, window:50% or window:40000.")
-@click.option("--sheet", default="anthropic-5m", help="The price sheet.")
-@click.option("--least-tokens", type=click.IntRange(min=0), default=8_000)
-@click.option("--every", type=click.IntRange(min=1), default=1, help="Play one run in so many.")
-@click.option("--limit-runs", type=click.IntRange(min=1), help="Only the first runs.")
-@click.option("--jobs", "-j", type=click.IntRange(min=1), default=1, help="Processes to use.")
 @click.option("--cluster", help="Play on a Dask cluster: its address, or `local`.")
 @click.option("--json", "json_file", type=_FILE, help="Write the whole report as JSON.")
 @click.option("--html", "html_file", type=_FILE, help="Write the report as one page.")
@@ -55,14 +46,9 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 def run(
     *,
     demo: bool,
-    data: Path | None,
-    set_name: str,
+    runs: Runs,
     policies: tuple[str, ...],
     regime: str,
-    sheet: str,
-    least_tokens: int,
-    every: int,
-    limit_runs: int | None,
     jobs: int,
     cluster: str | None,
     json_file: Path | None,
@@ -78,18 +64,13 @@ def run(
     from ctxgc.lab.experiment import Experiment  # noqa: PLC0415 - help must be there at once
     from ctxgc.lab.policies import chosen  # noqa: PLC0415
 
-    if demo and data is not None:
+    if demo and runs["data"] is not None:
         raise click.UsageError("--demo and --data exclude each other")
     experiment = Experiment(
         policies=tuple(chosen(word for each in policies or DEFAULTS for word in each.split(","))),
-        data=data,
-        set_name=set_name,
         regime=regime,
-        sheet=sheet,
-        least_tokens=least_tokens,
-        every=every,
-        most_runs=limit_runs,
         timing=timing,
+        **runs,
     )
     found = _conducted(experiment, jobs, cluster)
     _write_files(found, json_file, html_file)
@@ -114,13 +95,11 @@ def _conducted(experiment: Experiment, jobs: int, cluster: str | None) -> Report
 
 
 def _write_files(found: Report, json_file: Path | None, html_file: Path | None) -> None:
-    import msgspec  # noqa: PLC0415
-
+    from ctxgc.core.readable import readable_json  # noqa: PLC0415
     from ctxgc.stores.files import write_atomic  # noqa: PLC0415
 
     if json_file is not None:
-        text = msgspec.json.format(msgspec.json.encode(found), indent=1)
-        write_atomic(json_file, text + b"\n")
+        write_atomic(json_file, readable_json(found))
     if html_file is not None:
         from ctxgc.lab.html import page  # noqa: PLC0415
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import msgspec
 
+from ctxgc.core.readable import readable_json
 from ctxgc.lab.result import RunResult
 from ctxgc.lab.subject import Constants, Number, Reached, share
-from ctxgc.thrift.presets import Coefficients, Preset, Shares, coefficients, preset, written
+from ctxgc.thrift.presets import Coefficients, Preset, Shares, coefficients, preset
 
 _PARTS = Shares.__struct_fields__
 _NEVER = 1_000_000
@@ -127,7 +128,7 @@ class PresetSubject(msgspec.Struct, frozen=True):
     def file(self, constants: Constants, made: str) -> bytes:
         """Return the file of all presets with these constants in it."""
         known = coefficients()
-        return written(
+        return readable_json(
             Coefficients(
                 provenance={**known.provenance, self.name: made},
                 presets={**known.presets, self.name: _preset(constants)},

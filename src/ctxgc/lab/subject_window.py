@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from ctxgc.core.readable import readable_json
 from ctxgc.lab.result import RunResult
 from ctxgc.lab.subject import WINDOW, Constants, Number, Reached, share
 from ctxgc.strategies.window_constants import (
@@ -14,7 +15,6 @@ from ctxgc.strategies.window_constants import (
     WindowFile,
     window_constants,
     window_file,
-    written,
 )
 
 SPARE_BILL = 0.02
@@ -113,4 +113,4 @@ class WindowSubject(msgspec.Struct, frozen=True):
     def file(self, constants: Constants, made: str) -> bytes:
         """Return the file of the window with these constants in it."""
         provenance = {**window_file().provenance, "fit": made}
-        return written(WindowFile(provenance, msgspec.convert(constants, WindowConstants)))
+        return readable_json(WindowFile(provenance, msgspec.convert(constants, WindowConstants)))

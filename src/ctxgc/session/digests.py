@@ -10,7 +10,7 @@ from ctxgc.core.tombstone import OPENING
 from ctxgc.session.swapping import swap
 from ctxgc.session.verdict import Change
 from ctxgc.session.workings import Workings
-from ctxgc.strategies.digest import Entry, handles_in, is_handle, without, write_digest
+from ctxgc.strategies.digest import Entry, handle_of, handles_in, without, write_digest
 from ctxgc.wire import text_message
 
 
@@ -42,7 +42,8 @@ def leaving(w: Workings, new: Sequence[Message]) -> list[str]:
     for group in w.view.groups_of(w.view.messages):
         first = w.view.messages[group[0]]
         if first.message_id not in stay and first.origin != "gc_notice":
-            found += _handle_of(w, first)
+            handle = handle_of(map(w.heap.get, w.segment_ids(first.message_id)))
+            found += [] if handle is None else [handle]
     told = _told(new)
     return [handle for handle in dict.fromkeys(found) if handle not in told]
 
@@ -81,12 +82,6 @@ def _still_out(w: Workings, handles: Sequence[str]) -> list[str]:
 
 def _told(messages: Sequence[Message]) -> set[str]:
     return {h for m in messages if m.origin == "gc_notice" for h in handles_in(m.text())}
-
-
-def _handle_of(w: Workings, message: Message) -> list[str]:
-    segments = map(w.heap.get, w.segment_ids(message.message_id))
-    handles = (segment.derived_from or segment.segment_id for segment in segments)
-    return list(filter(is_handle, handles))[:1]
 
 
 def told_before(w: Workings, handles: set[str]) -> frozenset[str]:

@@ -14,6 +14,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 
 from ctxgc.core.evacuate import GAP
+from ctxgc.core.segment import ContextSegment
 from ctxgc.core.text import Text
 from ctxgc.core.tombstone import OPENING
 from ctxgc.strategies.window_cover import Passage
@@ -39,6 +40,12 @@ class Entry:
 def is_handle(text: str) -> bool:
     """Tell whether a digest can name this."""
     return _FORM.fullmatch(text) is not None
+
+
+def handle_of(segments: Iterable[ContextSegment]) -> str | None:
+    """Return what brings a group back: the id that its first part came in with; None without one."""
+    handles = (segment.derived_from or segment.segment_id for segment in segments)
+    return next(filter(is_handle, handles), None)
 
 
 def read_digest(text: str) -> list[Entry]:

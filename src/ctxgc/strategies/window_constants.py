@@ -81,8 +81,3 @@ def window_file() -> WindowFile:
 def window_constants() -> WindowConstants:
     """Return the constants that ship with the package."""
     return window_file().constants
-
-
-def written(found: WindowFile) -> bytes:
-    """Return the file of constants as it is kept: readable, and the same for the same constants."""
-    return msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n"

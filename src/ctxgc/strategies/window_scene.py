@@ -12,7 +12,7 @@ from ctxgc.core.message import Part
 from ctxgc.core.segment import ContextSegment
 from ctxgc.core.text import Text
 from ctxgc.core.tombstone import is_tombstone
-from ctxgc.strategies.digest import is_handle
+from ctxgc.strategies.digest import handle_of
 from ctxgc.strategies.window_constants import WindowConstants
 from ctxgc.strategies.window_cover import Passage
 from ctxgc.strategies.window_worth import Worth
@@ -141,10 +141,8 @@ class Scene:
         return sorted(loose, key=lambda g: (any(i in bench.protected for i in bench.ids(g)), g))
 
     def handle(self, group: Group) -> str | None:
-        """Return what brings a group back: the id that its first part came in with."""
-        segments = (shown.segment for shown in self.parts_of(group))
-        handles = (segment.derived_from or segment.segment_id for segment in segments)
-        return next(filter(is_handle, handles), None)
+        """Return what brings a group back."""
+        return handle_of(shown.segment for shown in self.parts_of(group))
 
     def group_text(self, group: Group) -> Text:
         """Return all that a group says."""

@@ -70,11 +70,6 @@ def coefficients() -> Coefficients:
 PRESETS = ("default", "lean", "careful")
 
 
-def written(found: Coefficients) -> bytes:
-    """Return the file of constants as it is kept: readable, and the same for the same constants."""
-    return msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n"
-
-
 def preset(name: str) -> Preset:
     """Return a preset by its name.
 
