@@ -43,6 +43,8 @@ def test_a_recall_haunts_its_kin_and_fades() -> None:
     assert ghosts.weight(view(), 3 + HALF_LIFE) == 0.5
     assert ghosts.weight(view(), 3 + 9 * HALF_LIFE) == 0.0
     assert ghosts.weight(view("src/b.py"), 3) == 0.0
+    assert ghosts.are_about(3 + 3 * HALF_LIFE)
+    assert not ghosts.are_about(3 + 4 * HALF_LIFE)
 
 
 def test_what_has_no_kin_leaves_no_ghost() -> None:

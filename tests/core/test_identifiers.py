@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ctxgc.core.identifiers import (
+    _ORDINARY,
+    _TOKEN,
     MAX_LENGTH,
     MAX_PER_TEXT,
     SCAN_LIMIT,
@@ -70,3 +74,9 @@ def test_hostile_text_neither_stalls_nor_raises(text: str) -> None:
 )
 def test_a_path_has_a_slash_or_an_extension(token: str, expected: bool) -> None:
     assert looks_like_path(token) is expected
+
+
+@given(st.from_regex(_TOKEN, fullmatch=True) | st.text(alphabet="aZ1-._é", max_size=12))
+def test_the_short_ways_to_tell_find_what_the_pattern_does(token: str) -> None:
+    ordinary = _ORDINARY.fullmatch(token) is not None
+    assert is_identifier(token) == (3 <= len(token) <= MAX_LENGTH and not ordinary)

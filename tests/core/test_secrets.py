@@ -6,8 +6,10 @@ import random
 import string
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from ctxgc.core.secret_rules import SECRET_RULES
+from ctxgc.core.secret_rules import LONG_ASSIGNED, SECRET_RULES, SecretRule
 from ctxgc.core.secrets import Secret, entropy, find_secrets, mask_secrets
 
 _LETTERS = string.ascii_letters + string.digits
@@ -84,7 +86,7 @@ def test_every_rule_has_a_sample() -> None:
     assert {rule.name for rule in SECRET_RULES} == _samples(random.Random(0)).keys()
 
 
-@pytest.mark.parametrize("name", [rule.name for rule in SECRET_RULES])
+@pytest.mark.parametrize("name", sorted({rule.name for rule in SECRET_RULES}))
 def test_fifty_keys_of_each_shape_are_found_and_masked(name: str) -> None:
     rng = random.Random(name)
     for _ in range(50):
@@ -138,3 +140,18 @@ def test_the_word_before_an_assigned_secret_may_be_in_any_case() -> None:
     value = _draw(random.Random(3), _LETTERS, 38) + "42"
     for word in ("api_key", "API_KEY", "Secret", "\u017fecret", "to\u212aen"):
         assert [secret.rule for secret in find_secrets(f"{word} = {value}")] == ["assigned"]
+
+
+@pytest.mark.parametrize("prefix", ["ghp_", "gho_", "ghu_", "ghs_", "ghr_"])
+def test_every_kind_of_github_token_is_found_once(prefix: str) -> None:
+    key = prefix + "a1B2" * 9
+    assert find_secrets(f"token {key}.") == [Secret("github-token", 6, 46)]
+
+
+@pytest.mark.parametrize("rule", [rule for rule in SECRET_RULES if rule.assigned])
+def test_no_assigned_value_is_passed_over(rule: SecretRule) -> None:
+    @given(st.from_regex(rule.pattern))
+    def judge(text: str) -> None:
+        assert LONG_ASSIGNED.search(text) is not None
+
+    judge()

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ctxgc.core.message import Message
 from ctxgc.session.handout import Handout
+from ctxgc.session.view import View
 from ctxgc.wire import parse
 
 MESSAGES = [
     parse({"role": "user", "content": f"text {n}", "meta": [n]}, "openai") for n in range(8)
 ]
+
+
+def view_of(messages: Sequence[Message]) -> View:
+    """Return a view of messages that came in."""
+    view = View()
+    for message in messages:
+        view.take(message)
+    return view
 
 
 class Incomparable:
@@ -28,9 +39,10 @@ class Incomparable:
 def test_each_view_is_right_whatever_was_done_to_the_last(
     views: list[tuple[list[Any], int]],
 ) -> None:
-    handout = Handout()
+    handout, view = Handout(), View()
     for messages, place in views:
-        given_out = handout.render(messages)
+        view.show(messages)
+        given_out = handout.render(view)
         assert given_out == [message.data for message in messages]
         if messages:
             given_out[place % len(messages)]["meta"].append("changed")
@@ -38,9 +50,10 @@ def test_each_view_is_right_whatever_was_done_to_the_last(
 
 
 def test_what_was_left_alone_is_given_out_again() -> None:
-    handout = Handout()
-    first = handout.render(MESSAGES[:3])
-    second = handout.render(MESSAGES[:4])
+    handout, view = Handout(), view_of(MESSAGES[:3])
+    first = handout.render(view)
+    view.take(MESSAGES[3])
+    second = handout.render(view)
     assert [one is other for one, other in zip(first, second, strict=False)] == [True] * 3
     assert [copy is message.data for copy, message in zip(second, MESSAGES, strict=False)] == [
         False
@@ -48,15 +61,15 @@ def test_what_was_left_alone_is_given_out_again() -> None:
 
 
 def test_a_changed_message_alone_is_copied_anew() -> None:
-    handout = Handout()
-    first = handout.render(MESSAGES[:3])
+    handout, view = Handout(), view_of(MESSAGES[:3])
+    first = handout.render(view)
     first[1]["cache_control"] = {"type": "ephemeral"}
-    second = handout.render(MESSAGES[:3])
+    second = handout.render(view)
     assert [one is other for one, other in zip(first, second, strict=True)] == [True, False, True]
     assert second[1] == MESSAGES[1].data
 
 
 def test_what_cannot_be_compared_is_copied_anew() -> None:
-    handout = Handout()
-    handout.render(MESSAGES[:2])[0]["meta"] = Incomparable()
-    assert handout.render(MESSAGES[:2])[0] == MESSAGES[0].data
+    handout, view = Handout(), view_of(MESSAGES[:2])
+    handout.render(view)[0]["meta"] = Incomparable()
+    assert handout.render(view)[0] == MESSAGES[0].data

@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ctxgc.core.message import Message
 from ctxgc.session.view import View
 from ctxgc.wire import parse
 
@@ -23,6 +24,10 @@ def _view() -> View:
     for number, message in enumerate(HISTORY):
         view.take(parse(message, "openai", f"m{number}"))
     return view
+
+
+def _said(number: int) -> Message:
+    return parse({"role": "user", "content": f"text {number}"}, "openai", f"m{number}")
 
 
 def test_the_groups_of_a_history_follow_what_it_holds() -> None:
@@ -60,3 +65,17 @@ def test_another_history_waits_for_the_same_results_however_it_came_to_be_shown(
     for each in (view, fresh):
         each.show(shown, places)
     assert (view.waiting, view._tail_from) == (fresh.waiting, fresh._tail_from)
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6), st.booleans()), max_size=8))
+def test_a_reader_has_seen_what_stayed_as_it_was(changes: list[tuple[int, int, bool]]) -> None:
+    view, read = View(), list[Message]()
+    for keep, more, reads in changes:
+        view.show([*view.messages[:keep], *(_said(n) for n in range(more))])
+        view.take(_said(9))
+        pairs = enumerate(zip(read, view.messages, strict=False))
+        differs = (n for n, (old, new) in pairs if old is not new)
+        assert view.seen_by("x") == next(differs, min(len(read), len(view.messages)))
+        if reads:
+            view.note_seen("x")
+        read = list(view.messages if reads else view.messages[: view.seen_by("x")])

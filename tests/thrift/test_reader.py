@@ -59,7 +59,7 @@ def test_a_settled_message_is_not_read_again() -> None:
     reader.show(item, [3], ["load_0_7"])
     assert reader.census.listed == {"load_0_7": 1}
     view[2] = replace_text(view[2], 0, item.text.lines[3])
-    reader.settle(view)
+    reader.settle(view[2:3])
     reader.follow(view, 2)
     assert reader.items_of("m2") == [item]
     assert (item.kept, item.chars) == ((3,), len(item.text.lines[3]) + 1)

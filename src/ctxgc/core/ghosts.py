@@ -48,9 +48,11 @@ class Ghosts:
         """Return how strong the ghost of a segment's kin is: 1 for a recall just now, 0 without one."""
         if not self._seen:
             return 0.0
-        weight, since = self._seen.get(kin_of(segment), (0.0, 0))
-        faded = weight * 0.5 ** (max(0, request - since) / HALF_LIFE)
-        return faded if faded >= _FADED else 0.0
+        return _faded(*self._seen.get(kin_of(segment), (0.0, 0)), request)
+
+    def are_about(self, request: int) -> bool:
+        """Tell whether there is a ghost that has not faded yet."""
+        return any(_faded(weight, since, request) for weight, since in self._seen.values())
 
     def to_doc(self) -> dict[str, list[float]]:
         """Return the ghosts as JSON values, oldest first."""
@@ -59,6 +61,11 @@ class Ghosts:
     def restate(self, doc: Mapping[str, Sequence[float]]) -> None:
         """Be what a document says."""
         self._seen = {kin: (float(weight), int(since)) for kin, (weight, since) in doc.items()}
+
+
+def _faded(weight: float, since: int, request: int) -> float:
+    left = weight * 0.5 ** (max(0, request - since) / HALF_LIFE)
+    return left if left >= _FADED else 0.0
 
 
 def kin_of(segment: ContextSegment) -> str:

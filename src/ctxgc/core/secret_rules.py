@@ -1,7 +1,8 @@
 """What keys look like: one rule for each shape, all of them linear to match.
 
 A rule has a word that must be in the text before its pattern is tried, so that ordinary text costs
-one search for each word. Shapes without a telling prefix also need enough entropy.
+one search for each word. Values that are assigned to something are looked for only where anything long
+is assigned. Shapes without a telling prefix also need enough entropy.
 """
 
 from __future__ import annotations
@@ -17,13 +18,17 @@ class SecretRule(NamedTuple):
     word: str
     pattern: re.Pattern[str]
     entropy: float = 0.0
-
-
-def _rule(name: str, word: str, pattern: str, entropy: float = 0.0) -> SecretRule:
-    return SecretRule(name, word, re.compile(pattern), entropy)
+    assigned: bool = False
 
 
 _ASSIGNED = r"""["']?\s{0,4}(?::|=|=>|:=)\s{0,4}["']?"""
+LONG_ASSIGNED = re.compile(r"""[:=]>?\s{0,4}["']?[A-Za-z0-9_~+/=-]{20}""")
+"""Matches in every text in which one of the rules for assigned values does."""
+
+
+def _rule(name: str, word: str, pattern: str, entropy: float = 0.0) -> SecretRule:
+    return SecretRule(name, word, re.compile(pattern), entropy, _ASSIGNED in pattern)
+
 
 SECRET_RULES: tuple[SecretRule, ...] = (
     _rule("anthropic", "sk-ant-", r"\b(sk-ant-[A-Za-z0-9_-]{20,200})"),
@@ -34,7 +39,11 @@ SECRET_RULES: tuple[SecretRule, ...] = (
     _rule("aws-access-key", "IA", r"\b(A[BKS]IA[A-Z2-7]{16})\b"),
     _rule("aws-access-key", "ACCA", r"\b(ACCA[A-Z2-7]{16})\b"),
     _rule("aws-secret-key", "ws", r"(?i:aws.{0,20}secret.{0,20})" + _ASSIGNED + r"([A-Za-z0-9/+=]{40})", 4.0),
-    _rule("github-token", "gh", r"\b(gh[pousr]_[A-Za-z0-9]{36,255})\b"),
+    _rule("github-token", "ghp_", r"\b(ghp_[A-Za-z0-9]{36,255})\b"),
+    _rule("github-token", "gho_", r"\b(gho_[A-Za-z0-9]{36,255})\b"),
+    _rule("github-token", "ghu_", r"\b(ghu_[A-Za-z0-9]{36,255})\b"),
+    _rule("github-token", "ghs_", r"\b(ghs_[A-Za-z0-9]{36,255})\b"),
+    _rule("github-token", "ghr_", r"\b(ghr_[A-Za-z0-9]{36,255})\b"),
     _rule("github-fine", "github_pat_", r"\b(github_pat_[A-Za-z0-9_]{60,255})\b"),
     _rule("gitlab-token", "glpat-", r"\b(glpat-[A-Za-z0-9_-]{20,64})"),
     _rule("gitlab-runner", "glrt-", r"\b(glrt-[A-Za-z0-9_-]{20,64})"),

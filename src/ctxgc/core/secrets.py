@@ -8,7 +8,7 @@ from collections import Counter
 
 import msgspec
 
-from ctxgc.core.secret_rules import SECRET_RULES, SecretRule
+from ctxgc.core.secret_rules import LONG_ASSIGNED, SECRET_RULES, SecretRule
 
 _WORDED = tuple((rule.word, rule) for rule in SECRET_RULES if rule.word)
 _WORDLESS = tuple(rule for rule in SECRET_RULES if not rule.word)
@@ -52,7 +52,11 @@ def _likely(text: str) -> list[SecretRule]:
     """Return the rules whose word stands in a text; most texts are spared most patterns."""
     rules = [rule for word, rule in _WORDED if word in text]
     folded = text.casefold()
-    return [*rules, *_WORDLESS] if any(word in folded for word in _WORDS) else rules
+    if any(word in folded for word in _WORDS):
+        rules += _WORDLESS
+    if any(rule.assigned for rule in rules) and LONG_ASSIGNED.search(text) is None:
+        rules = [rule for rule in rules if not rule.assigned]
+    return rules
 
 
 def _matches(rule: SecretRule, text: str) -> list[Secret]:

@@ -53,9 +53,8 @@ def notice_of(w: Workings, handles: Sequence[str]) -> Message | None:
 
     A recovery has several steps: what a later one brought back, or a digest tells of, is left out.
     """
-    if w.recall_call is None or not w.config.notify_on_gc or not w.view.messages:
-        return None
-    out = _still_out(w, handles)
+    told = w.recall_call is not None and w.config.notify_on_gc and w.view.messages
+    out = _still_out(w, handles) if told and handles else []
     if not out:
         return None
     said = f"{OPENING} {len(out)} older steps were moved out in need]"

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from ctxgc.core.message import Message
-from ctxgc.core.unchanged import unchanged
+from ctxgc.session.view import HANDOUT, View
 from ctxgc.wire import render
 
 
@@ -18,27 +16,27 @@ class Handout:
     """
 
     def __init__(self) -> None:
-        self._messages: list[Message] = []
         self._datas: list[dict[str, Any]] = []
         self._copies: list[dict[str, Any]] = []
 
-    def render(self, messages: Sequence[Message]) -> list[dict[str, Any]]:
+    def render(self, view: View) -> list[dict[str, Any]]:
         """Return the provider's messages, equal to what came in."""
-        same = unchanged(self._messages, messages)
+        same = view.seen_by(HANDOUT)
+        del self._datas[same:], self._copies[same:]
         # The interpreter compares whole lists ten times faster than we compare their items.
-        if not _equal(self._copies[:same], self._datas[:same]):
-            self._renew(same)
-        new = messages[same:]
-        self._messages[same:] = new
-        self._datas[same:] = [message.data for message in new]
-        self._copies[same:] = render(new)
-        return list(self._copies)
+        if not _equal(self._copies, self._datas):
+            self._renew(view)
+        new = view.messages[same:]
+        self._datas += [message.data for message in new]
+        self._copies += render(new)
+        view.note_seen(HANDOUT)
+        return self._copies.copy()
 
-    def _renew(self, count: int) -> None:
-        """Copy those of the first messages anew that were changed outside."""
-        for place in range(count):
-            if not _equal(self._copies[place], self._datas[place]):
-                self._copies[place] = render((self._messages[place],))[0]
+    def _renew(self, view: View) -> None:
+        """Copy those messages anew that were changed outside."""
+        for place, data in enumerate(self._datas):
+            if not _equal(self._copies[place], data):
+                self._copies[place] = render((view.messages[place],))[0]
 
 
 def _equal(one: object, other: object) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ctxgc.session.saving import save
+from ctxgc.session.view import PROVIDER
 from ctxgc.session.workings import Workings
 
 
@@ -14,7 +15,7 @@ def record_request(w: Workings) -> None:
     cached = min(sent, w.sent_before) if warm else 0
     w.savings.record(sent, cached, unpruned_tokens(w), warm=warm)
     w.sent_before = sent
-    w.sent_messages = len(w.view.messages)
+    w.view.note_seen(PROVIDER)
     w.sent_at = w.clock()
     w.requests += 1
 

@@ -116,7 +116,7 @@ class Session(SessionIntake, SessionGuard):
             collect_if_due(self._w)
             self._guard.before_request()
         record_request(self._w)
-        return self._handout.render(self._w.view.messages)
+        return self._handout.render(self._w.view)
 
     def messages_json(self) -> bytes:
         """Return the view as a JSON array in which messages that came as bytes stand byte for byte."""

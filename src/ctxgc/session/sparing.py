@@ -15,6 +15,7 @@ from ctxgc.session.collecting import impose
 from ctxgc.session.requests import beside_tokens, is_cold, unpruned_tokens
 from ctxgc.session.swapping import swap
 from ctxgc.session.verdict import compare
+from ctxgc.session.view import PROVIDER, THRIFT
 from ctxgc.session.workings import Workings
 from ctxgc.strategies.base import GCResult, GCTriggerReason
 from ctxgc.thrift import Books, Edit, Request, Thrift
@@ -39,10 +40,11 @@ def spare(w: Workings) -> GCResult | None:
 def _spare(w: Workings, thrift: Thrift) -> GCResult | None:
     request = _request(w)
     arrivals = thrift.spare_copies(request)
+    w.view.note_seen(THRIFT)
     view = request.view
     if arrivals:
         view = _edited(w, view, arrivals)
-        thrift.settle(view)
+        thrift.settle(view[request.same :])
     paused = w.thrashing.is_paused(w.requests)
     cut = [] if paused else thrift.cut(replace(request, view=view))
     if not arrivals and not cut:
@@ -59,14 +61,15 @@ def _spare(w: Workings, thrift: Thrift) -> GCResult | None:
     else:
         swap(w, new, compare(w.view.messages, new))
         w.events.emit("deduplicated", message_ids=[edit.message_id for edit in arrivals])
-    thrift.settle(w.view.messages)
+    thrift.settle(w.view.messages[w.view.seen_by(THRIFT) :])
     return result
 
 
 def _request(w: Workings) -> Request:
     return Request(
         view=w.view.messages,
-        sent=w.sent_messages,
+        sent=w.view.seen_by(PROVIDER),
+        same=w.view.seen_by(THRIFT),
         number=w.savings.savings.requests + 1,
         books=Books(
             bill=w.savings.savings.bill,
@@ -76,7 +79,9 @@ def _request(w: Workings) -> Request:
         ),
         untouchable=w.kept_messages() | w.undone.left_alone(w.requests),
         recall=lambda message_id, part: _recall_call(w, message_id, part),
-        ghost=(lambda message_id, part: _ghost(w, message_id, part)) if w.ghosts else None,
+        ghost=(lambda message_id, part: _ghost(w, message_id, part))
+        if w.ghosts.are_about(w.requests)
+        else None,
     )
 
 

@@ -18,6 +18,7 @@ from ctxgc.session.archive import arrival_write, form_writes, segment_write
 from ctxgc.session.moves import Move, moves_of
 from ctxgc.session.saving import note_changes
 from ctxgc.session.verdict import Change
+from ctxgc.session.view import PROVIDER
 from ctxgc.session.workings import Workings
 from ctxgc.stores import Drop, Put, Write
 from ctxgc.strategies.turns import opens_turn
@@ -51,8 +52,7 @@ def swap(
     places = w.view.places_for(new) if change.added else {}
     _commit(w, moves, places, more)
     first = unchanged(w.view.messages, new)
-    w.rewrites += first < w.sent_messages
-    w.sent_messages = min(w.sent_messages, first)
+    w.rewrites += first < w.view.seen_by(PROVIDER)
     behind = sum(map(w.books.tokens, w.view.messages[first:]))
     # What stands before the change stays cached, and so does what is sent beside the messages.
     w.sent_before = min(w.sent_before, w.books.budget.total_tokens() - behind)

@@ -19,6 +19,11 @@ from ctxgc.invariants import check, groups
 from ctxgc.invariants.pairs import Paired
 from ctxgc.wire import message_bytes
 
+PROVIDER = "provider"
+THRIFT = "thrift"
+HANDOUT = "hand-out"
+"""Who reads the view, and need not read again what stayed as it was."""
+
 
 class Gone(msgspec.Struct, frozen=True, kw_only=True):
     """A message as it came in, its segments, and the messages that left together with it.
@@ -50,6 +55,7 @@ class View:
         self._numbers: dict[str, int] = {}
         self._waiting: dict[str, list[str]] = {}
         self._tail_from = 0
+        self._seen: dict[str, int] = {}
         self._grouped: tuple[Paired, list[tuple[int, ...]]] = (Paired(), [])
 
     def get(self, message_id: str) -> Message | None:
@@ -100,13 +106,23 @@ class View:
         self.arrivals = list(arrivals)
         self._numbers = {known.message_id: n for n, known in enumerate(self.arrivals, 1)}
 
+    def seen_by(self, reader: str) -> int:
+        """Return how many messages, from the first on, a reader saw that are still as they were."""
+        return self._seen.get(reader, 0)
+
+    def note_seen(self, reader: str) -> None:
+        """Take note that a reader has seen all messages."""
+        self._seen[reader] = len(self.messages)
+
     def show(self, messages: Iterable[Message], places: Mapping[str, float] | None = None) -> None:
         """Show other messages from now on; new ones among them need their places."""
         self._places.update(places or {})
         before, self.messages = self.messages, list(messages)
         self._grouped = (Paired(), [])
+        same = unchanged(before, self.messages)
+        self._seen = {reader: min(seen, same) for reader, seen in self._seen.items()}
         followed = len(before)
-        if not _calls_alike(before, self.messages):
+        if not _calls_alike(before, self.messages, same):
             self._waiting, self._tail_from, followed = {}, 0, 0
         for place in range(followed, len(self.messages)):
             self._follow_calls(self.messages[place], place)
@@ -191,11 +207,13 @@ class View:
                 self._waiting.pop(call, None)
 
 
-def _calls_alike(before: Sequence[Message], now: Sequence[Message]) -> bool:
-    """Tell whether a history begins with the calls and results of another one, in the same places."""
+def _calls_alike(before: Sequence[Message], now: Sequence[Message], start: int) -> bool:
+    """Tell whether a history begins with the calls and results of another one, in the same places.
+
+    Before `start` they are the same.
+    """
     if len(now) < len(before):
         return False
-    start = unchanged(before, now)
     return all(
         old.message_id == new.message_id and tools_of(old) == tools_of(new)
         for old, new in zip(before[start:], now[start:], strict=False)

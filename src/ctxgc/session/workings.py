@@ -85,8 +85,6 @@ class Workings:
         self.turns_in_view = 0
         self.ingested_tokens = 0
         self.sent_before = 0
-        self.sent_messages = 0
-        """How many messages of the view the last request carried, as they still are."""
         self.rewrites = 0
         """How often something changed that had been sent."""
         self.sent_at: datetime | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -25,8 +25,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """What a decision is about: the view before a request.
 
     `number` counts requests from 1; the last one carried the first `sent` messages of the view,
-    unchanged. No message in `untouchable` may change. `recall` gives the exact call that recalls a
-    part of a message, `ghost` how strong the ghost of its kin is; None while nothing was recalled.
+    unchanged, and the last decision saw the first `same`. No message in `untouchable` may change.
+    `recall` gives the exact call that recalls a part of a message, `ghost` how strong the ghost of its
+    kin is; None while nothing was recalled.
     """
 
     view: Sequence[Message]
@@ -36,6 +37,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     untouchable: Collection[str]
     recall: Recall
     ghost: Ghost | None = None
+    same: int = 0
 
 
 class Thrift:
@@ -70,7 +72,8 @@ class Thrift:
         They were never sent, so nothing that the provider has cached changes. The same goes for the
         calls of edits that were made since.
         """
-        fresh = self._reader.follow(request.view, request.number)
+        self._sizes.drop(request.same)
+        fresh = self._reader.follow(request.view, request.number, request.same)
         calls = list(self._calls(fresh, request)) if self._trims_calls else []
         return [*calls, *self._copies(fresh, request)]
 
@@ -96,17 +99,18 @@ class Thrift:
         edits, self.held = decision.edits(), decision.held
         return edits
 
-    def settle(self, view: Sequence[Message]) -> None:
-        """Take the messages of the view for those that the last decision asked for."""
-        self._reader.settle(view)
+    def settle(self, changed: Iterable[Message]) -> None:
+        """Take messages for those that the last decision asked for."""
+        self._reader.settle(changed)
 
     def recount(self) -> None:
         """Messages have other sizes than before."""
-        self._sizes.forget()
+        self._sizes.drop(0)
         self._reader.reopen()
 
     def reset(self) -> None:
         """Forget everything; the view is read again before the next request."""
+        self._sizes.drop(0)
         self._reader = Reader(self._texts, reads_lists=self._trims_calls)
 
     def _calls(self, fresh: list[Item], request: Request) -> Iterator[Edit]:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from ctxgc.core.message import Message, Part
 from ctxgc.core.text import Text
 from ctxgc.core.tombstone import is_tombstone
-from ctxgc.core.unchanged import unchanged
 from ctxgc.thrift.calls import was_made
 from ctxgc.thrift.census import Census, Holding, whole
 from ctxgc.thrift.copies import Copies
@@ -47,16 +46,20 @@ class Reader:
         self.open: dict[str, Item] = {}
         """The items that are no stubs yet."""
         self._texts = texts
-        self._view: list[Message] = []
+        self.read = 0
+        """How many messages of the view were read."""
         self._calls: dict[str, tuple[str, Call]] = {}
         self._called: dict[str, tuple[str, int]] = {}
         self._names: dict[str, str] = {}
         self._ever: set[str] = set()
 
-    def follow(self, view: Sequence[Message], request: int) -> list[Item]:
-        """Read what is new in the view before a request; return the tool results that came in."""
+    def follow(self, view: Sequence[Message], request: int, same: int = 0) -> list[Item]:
+        """Read what is new in the view before a request; return the tool results that came in.
+
+        Its first `same` messages are known to be those of the last time.
+        """
         fresh: list[Item] = []
-        start = unchanged(self._view, view)
+        start = min(same, self.read)
         for place, message in enumerate(view[start:], start):
             known = self.known.get(message.message_id)
             if known is None or known.message is not message:
@@ -64,7 +67,7 @@ class Reader:
             self.known[message.message_id].place = place
         if len(self.known) > len(view):
             self._forget({message.message_id for message in view})
-        self._view[start:] = view[start:]
+        self.read = len(view)
         return fresh
 
     def show(
@@ -94,14 +97,12 @@ class Reader:
         self.copies.forget(name)
         self.copies.note(name, read)
 
-    def settle(self, view: Sequence[Message]) -> None:
-        """Take the messages of a view for what is known about them."""
-        start = unchanged(self._view, view)
-        for message in view[start:]:
+    def settle(self, changed: Iterable[Message]) -> None:
+        """Take messages for what is known about them."""
+        for message in changed:
             known = self.known.get(message.message_id)
             if known is not None:
                 known.message = message
-        self._view[start:] = view[start:]
 
     def reopen(self) -> None:
         """Look again at the results that are no stubs, those that were too small among them."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ctxgc.core.message import Message
-from ctxgc.core.unchanged import unchanged
 
 
 class Sizes:
@@ -13,11 +12,10 @@ class Sizes:
 
     def __init__(self, tokens: Callable[[Message], int]) -> None:
         self._tokens = tokens
-        self._view: list[Message] = []
         self._sums = [0]
 
     def __len__(self) -> int:
-        return len(self._view)
+        return len(self._sums) - 1
 
     def __getitem__(self, place: int) -> int:
         return self._sums[place + 1] - self._sums[place]
@@ -27,13 +25,10 @@ class Sizes:
         return self._sums[last] - self._sums[first]
 
     def follow(self, view: Sequence[Message]) -> None:
-        """Count what is new in a view."""
-        start = unchanged(self._view, view)
-        del self._sums[start + 1 :]
-        for message in view[start:]:
+        """Count the messages of a view that are not counted yet."""
+        for message in view[len(self) :]:
             self._sums.append(self._sums[-1] + self._tokens(message))
-        self._view[start:] = view[start:]
 
-    def forget(self) -> None:
-        """Count everything again next time."""
-        self._view, self._sums = [], [0]
+    def drop(self, place: int) -> None:
+        """Count everything from a place on again next time."""
+        del self._sums[place + 1 :]

@@ -10,6 +10,7 @@ from ctxgc.core.tombstone import is_tombstone, kept_of
 from ctxgc.wire.tools import strings_of
 
 _LONG = 200
+_VERY_LONG = 8_000
 
 
 class Texts:
@@ -20,10 +21,13 @@ class Texts:
         self._known: dict[str, dict[int, tuple[str, Text]]] = {}
 
     def read(self, message: Message) -> None:
-        """Read a message as it comes in, so that a collection finds it read."""
+        """Read a message as it comes in, so that a collection finds it read.
+
+        The lines of very long ones wait for that: they would hold up a request, and are few.
+        """
         for number, part in enumerate(message.parts):
             text = self.of(message.message_id, number, part)
-            if part.kind == "tool_result" and text.size >= _LONG:
+            if part.kind == "tool_result" and _LONG <= text.size < _VERY_LONG:
                 _ = text.line_things
             _ = text.things
 
