@@ -18,7 +18,7 @@ from ctxgc.thrift.kinds import Call, kind_of_result, read_call
         ("Edit", {"file_path": "src/a.py", "old_string": "x"},
          Call(kind="edit", path="a.py", named=frozenset({"a.py"}), edited=frozenset({"a.py"}))),
         ("Bash", {"command": "cat src/a.py"},
-         Call(kind="view", path="a.py", named=frozenset({"a.py"}))),
+         Call(kind="shell_view", path="a.py", named=frozenset({"a.py"}))),
         ("Bash", {"command": "cat src/a.py | wc -l"},
          Call(kind="shell_view", named=frozenset({"a.py"}))),
         ("Bash", {"command": "sed -i s/a/b/ src/a.py"},

@@ -80,11 +80,8 @@ def _shell_call(command: str, path: str, own: frozenset[str], arguments: str) ->
     named = own | frozenset(map(base_name, _PATH.findall(command)))
     edits = named if _SHELL_EDIT.search(command) else frozenset[str]()
     checks = bool(_CHECK.search(command)) and not _LOOK.match(command)
-    kind: Kind = "shell"
-    if path:
-        kind = "view"
-    elif _SHELL_VIEW.search(command):
-        kind = "shell_view"
+    # Agents that look at files through a shell look often and quote little of what they saw.
+    kind: Kind = "shell_view" if path or _SHELL_VIEW.search(command) else "shell"
     return Call(kind=kind, path=path, named=named, edited=edits, checks=checks)
 
 
