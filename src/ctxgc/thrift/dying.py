@@ -105,8 +105,7 @@ def evidence(
     counted = idle + (clues.bonus(item, how) if idle >= how.bonus_from else 0)
     if counted >= how.hold:
         return "idle", counted
-    item.rests_since = clues.news
-    item.rests_until = min(_rest(idle, counted, how) + request, item.same_at + _LOOK_AGAIN)
+    item.rest(min(_rest(idle, counted, how) + request, item.same_at + _LOOK_AGAIN), clues.news)
     return None, counted
 
 

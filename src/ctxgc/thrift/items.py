@@ -9,6 +9,9 @@ from ctxgc.thrift.census import Holding, partly, whole
 from ctxgc.thrift.kinds import Call, Kind
 
 
+_PLAN_LIFE = 8
+
+
 class Item:
     """One tool result, or the call that wrote a to-do list.
 
@@ -53,10 +56,19 @@ class Item:
         """The lines that are shown now."""
         return range(len(self.text.lines)) if self.kept is None else self.kept
 
+    @property
+    def plan_until(self) -> int:
+        """The request before which what it would save is looked at again."""
+        return self.planned_at + max(_PLAN_LIFE, self.planned_at - self.born)
+
     def show(self, kept: Iterable[int], listed: Iterable[str], extra: int) -> None:
         """Show only some lines from now on, beside some bare names."""
         self.kept, self.listed, self.extra = tuple(kept), tuple(listed), extra
         self.chars = sum(map(self.text.cost, self.kept))
+
+    def rest(self, until: int, since: int) -> None:
+        """Let nothing but news speak against the item before a request."""
+        self.rests_until, self.rests_since = until, since
 
     def holding(self) -> Holding:
         """Return what the item holds now."""

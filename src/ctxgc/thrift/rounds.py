@@ -18,8 +18,6 @@ from ctxgc.thrift.sizes import Sizes
 from ctxgc.thrift.stub import HEAD_CHARS, stub
 from ctxgc.thrift.todos import SHARES, without_entries
 
-_PLAN_LIFE = 8
-
 Recall = Callable[[str, int], str]
 """The exact call that recalls a part of a message; empty when there is no way."""
 Ghost = Callable[[str, int], float]
@@ -129,10 +127,11 @@ class Round:
 
         The longer an item waits, the less often, so that waiting costs next to nothing.
         """
-        life = max(_PLAN_LIFE, item.planned_at - item.born)
-        if item.why_planned != why or self._request - item.planned_at >= life:
+        if item.why_planned != why or self._request >= item.plan_until:
             item.planned_at, item.why_planned = self._request, why
             item.saving = self._planned(item, place, why)
+        if not item.saving and item.kind not in ("view", "todo"):
+            item.rest(item.plan_until, self._reader.clues.news)
         return item.saving
 
     def _planned(self, item: Item, place: int, why: str) -> float:
