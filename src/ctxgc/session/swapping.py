@@ -63,7 +63,7 @@ def swap(
     for move in moves:
         _carry_out(w, move)
     rest = [final.get(m.message_id) or m for m in new[first:]]
-    w.view.show([*new[:first], *rest], places)
+    w.view.show([*new[:first], *rest], places, same=first)
     w.turns_in_view += sum(_turns(move.after) - _turns(move.before) for move in moves)
     w.watch()
 

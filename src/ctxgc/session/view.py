@@ -114,12 +114,21 @@ class View:
         """Take note that a reader has seen all messages."""
         self._seen[reader] = len(self.messages)
 
-    def show(self, messages: Iterable[Message], places: Mapping[str, float] | None = None) -> None:
-        """Show other messages from now on; new ones among them need their places."""
+    def show(
+        self,
+        messages: Iterable[Message],
+        places: Mapping[str, float] | None = None,
+        *,
+        same: int | None = None,
+    ) -> None:
+        """Show other messages from now on; new ones among them need their places.
+
+        The first `same` are those of before, if that is known.
+        """
         self._places.update(places or {})
         before, self.messages = self.messages, list(messages)
         self._grouped = (Paired(), [])
-        same = unchanged(before, self.messages)
+        same = unchanged(before, self.messages) if same is None else same
         self._seen = {reader: min(seen, same) for reader, seen in self._seen.items()}
         followed = len(before)
         if not _calls_alike(before, self.messages, same):

@@ -45,40 +45,50 @@ def cover(
         how: the constants.
         size: the characters that the shares are shares of.
     """
-    shown = list(lines)
-    weights = _weights(text, shown, census, how)
-    kept, chars, held = _greedy(text, shown, weights, shares.lines * size, how.floor)
+    wanted, weights = _wanted(text, lines, census, how)
+    kept, chars, held = _greedy(text, wanted, weights, shares.lines * size, how.floor)
     missing = [n for n in weights if weights[n] >= _NAME and n not in held and not census.listed[n]]
     listed = _fitting(missing, census, max(how.least_names, shares.names * size))
     return Cover(kept=tuple(sorted(kept)), listed=listed, chars=chars + _listed_chars(listed))
 
 
-def _weights(text: Text, lines: list[int], census: Census, how: Preset) -> dict[str, int]:
-    """What only this text holds: names, and rare plain words, which count little."""
-    found: dict[str, int] = {}
+def _wanted(
+    text: Text, lines: Iterable[int], census: Census, how: Preset
+) -> tuple[dict[int, set[str]], dict[str, int]]:
+    """Return what only this text holds, line by line: names, and rare plain words, which count little."""
+    wanted: dict[int, set[str]] = {}
+    weights: dict[str, int] = {}
     names, words, seen = census.names, census.words, census.seen
+    word_weight = round(_NAME * how.word_weight)
     for line in lines:
-        for name in text.line_names[line]:
-            if names[name] <= 1:
-                found[name] = _PATH if "/" in name else _NAME
-        for word in text.line_words[line] if how.word_weight else ():
-            if words[word] <= 1 and seen[word] <= _RARE_WORD:
-                found.setdefault(word, round(_NAME * how.word_weight))
-    return found
+        own = {name for name in text.line_names[line] if names[name] <= 1}
+        weights.update({name: _PATH if "/" in name else _NAME for name in own})
+        if how.word_weight:
+            rare = {w for w in text.line_words[line] if words[w] <= 1 and seen[w] <= _RARE_WORD}
+            weights.update(dict.fromkeys(rare, word_weight))
+            own |= rare
+        if own:
+            wanted[line] = own
+    return wanted, weights
 
 
 def _greedy(
-    text: Text, lines: list[int], weights: Mapping[str, int], budget: float, floor: float
+    text: Text,
+    wanted: Mapping[int, set[str]],
+    weights: Mapping[str, int],
+    budget: float,
+    floor: float,
 ) -> tuple[list[int], int, set[str]]:
-    wanted = {n: (text.line_names[n] | text.line_words[n]) & weights.keys() for n in lines}
-    queue = [(-_rate(text, n, wanted[n], weights), n) for n in lines if wanted[n]]
+    costs = {line: text.cost(line) + _LINE_OVERHEAD for line in wanted}
+    weigh = weights.__getitem__
+    queue = [(-sum(map(weigh, own)) / costs[line], line) for line, own in wanted.items()]
     heapify(queue)
     kept: list[int] = []
     held: set[str] = set()
     used = 0
     while queue:
         rate, line = heappop(queue)
-        now = _rate(text, line, wanted[line] - held, weights)
+        now = sum(map(weigh, wanted[line] - held)) / costs[line]
         # A line is worth less and less as others are kept, so a stale worth is looked at again.
         if queue and -now > queue[0][0] and -now > rate:
             if now > 0:
@@ -86,16 +96,11 @@ def _greedy(
             continue
         if now * CHARS_PER_TOKEN < floor * _NAME or now <= 0:
             break
-        cost = text.cost(line) + _LINE_OVERHEAD
-        if used + cost <= budget:
+        if used + costs[line] <= budget:
             kept.append(line)
             held |= wanted[line]
-            used += cost
+            used += costs[line]
     return kept, used, held
-
-
-def _rate(text: Text, line: int, names: Iterable[str], weights: Mapping[str, int]) -> float:
-    return sum(weights[name] for name in names) / (text.cost(line) + _LINE_OVERHEAD)
 
 
 def _fitting(names: list[str], census: Census, budget: float) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ from ctxgc.core.text import Text
 from ctxgc.thrift.census import Holding, partly, whole
 from ctxgc.thrift.kinds import Call, Kind
 
-
 _PLAN_LIFE = 8
 
 
