@@ -118,6 +118,7 @@ def _reopen_history(w: Workings, came_in: dict[str, Message]) -> None:
 
 def _reopen_books(w: Workings, docs: Docs, state: dict[str, Any]) -> None:
     w.books.restore_beside(state.get("beside", ()))
+    w.bound.restate(docs)
     w.books.born = {key: doc["born"] for key, doc in docs.items() if "born" in doc}
     w.books.makers = {k: doc["created_by"] for k, doc in docs.items() if "created_by" in doc}
     by_message: dict[str, list[ContextSegment]] = {}
