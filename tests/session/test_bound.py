@@ -10,12 +10,17 @@ from hypothesis import strategies as st
 
 from ctxgc.errors import ContextOverflowError, InputError, PlanError
 from ctxgc.session import Session
+from ctxgc.session.recovering import RecoverableSession
 from ctxgc.testing import SignatureBook, check_history
+from ctxgc.wire import Overflow
 from tests.session.build import make
 
 Json = dict[str, Any]
 
-ACTIONS = ("ask", "ask", "work", "work", "collect", "recall", "undo", "undo", "restart")
+ACTIONS = (
+    "ask", "ask", "work", "work", "collect", "recall", "undo", "undo", "delete", "restart",
+    "checkpoint", "restore", "recover",
+)  # fmt: skip
 
 
 class Thinker:
@@ -66,6 +71,19 @@ class Thinker:
         if segments:
             with suppress(InputError):
                 self.session.delete([segments[number % len(segments)].segment_id], confirm=True)
+
+    def checkpoint(self, _: int) -> None:
+        self.session.checkpoint()
+
+    def restore(self, number: int) -> None:
+        known = self.session.checkpoints()
+        if known:
+            self.session.restore(known[number % len(known)].checkpoint_id)
+
+    def recover(self, number: int) -> None:
+        size = self.session.usage().total_tokens
+        with suppress(ContextOverflowError, InputError):
+            self.session.recover(Overflow(kind="tokens", used=size, limit=size * number // 50))
 
     def restart(self, _: int) -> None:
         self.session.flush()
@@ -139,4 +157,14 @@ def test_undo_shows_no_thinking_behind_what_was_recalled_since() -> None:
     thinker.undo(0)
     assert thinker.refused() == []
     thinker.undo(0)
+    assert (thinker.refused(), thinker.thoughts()) == ([], 12)
+
+
+def test_what_stays_behind_a_loaded_checkpoint_shows_no_thinking() -> None:
+    thinker = worked(plugin="gc_truncate")
+    thinker.checkpoint(0)
+    thinker.collect(0)
+    thinker.ask(0)
+    thinker.session.pin(thinker.session.history[-1].message_id)
+    assert RecoverableSession(thinker.session._w).load_last_checkpoint()
     assert (thinker.refused(), thinker.thoughts()) == ([], 12)

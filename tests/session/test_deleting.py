@@ -128,3 +128,22 @@ def test_a_call_cannot_be_deleted_from_under_its_result() -> None:
     with pytest.raises(InputError, match="tool_call that its message needs"):
         session.delete([segment.segment_id], confirm=True)
     assert state_of(session) == state
+
+
+def test_a_message_stays_when_a_part_that_it_shows_no_longer_is_deleted(tmp_path: Path) -> None:
+    store: dict[str, Any] = {"store": f"json:{tmp_path / 'stash.json'}", "session_id": "s"}
+    session = make(model="claude-opus-5-5", preserve_recent_turns=1, **store)
+    for number in range(8):
+        thinking = {"type": "thinking", "thinking": f"thought {number}", "signature": "c2ln"}
+        answer = [thinking, {"type": "text", "text": "word " * 60 + "done"}]
+        session.append({"role": "user", "content": f"request {number}"}, format="anthropic")
+        session.append({"role": "assistant", "content": answer}, format="anthropic")
+    session.collect(200)
+    view = session.view()
+    (last,) = [s for s in session.segments() if s.text == "thought 7"]
+    session.delete([last.segment_id], confirm=True)
+    assert session.view() == view
+    session.close()
+    with make(**store) as again:
+        assert again.view() == view
+        assert faults(again) == []

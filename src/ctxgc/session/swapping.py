@@ -17,10 +17,21 @@ from ctxgc.core.unchanged import unchanged
 from ctxgc.session.archive import arrival_write, form_writes, segment_write
 from ctxgc.session.moves import Move, moves_of
 from ctxgc.session.saving import note_changes
-from ctxgc.session.verdict import Change
+from ctxgc.session.verdict import Change, compare
 from ctxgc.session.workings import Workings
 from ctxgc.stores import Drop, Put, Write
 from ctxgc.strategies.turns import opens_turn
+
+
+def show(w: Workings, new: list[Message], *, created_by: str | None = None) -> None:
+    """Show another history from now on, without the thinking that the model would refuse in it.
+
+    Raises:
+        StoreError: the change could not be made durable; nothing has changed.
+    """
+    if w.binds_thinking:
+        new = w.bound.strip(w.view.messages, new)
+    swap(w, new, compare(w.view.messages, new), created_by=created_by)
 
 
 def swap(
