@@ -25,7 +25,7 @@ def unknown_key(key: str, known: Iterable[str], what: str = "configuration key")
     names = sorted(known)
     guess = nearest(key, names)
     hint = f'did you mean "{guess}"?' if guess else f"known: {', '.join(names)}"
-    return ConfigError(f'unknown {what} "{key}"', hint=hint, key=key, nearest=guess)
+    return ConfigError(f'unknown {what} "{key}"', hint=hint, key=key, nearest=guess, known=names)
 
 
 def reject_unknown(keys: Iterable[str], known: Iterable[str]) -> None:
