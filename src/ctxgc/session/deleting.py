@@ -12,8 +12,8 @@ from ctxgc.core.segment import ContextSegment
 from ctxgc.errors import InputError
 from ctxgc.session.archive import arrival_write, form_writes, segment_write
 from ctxgc.session.digests import tell_no_more, told_before
-from ctxgc.session.saving import save
-from ctxgc.session.swapping import swap
+from ctxgc.session.saving import note_state, save
+from ctxgc.session.swapping import rewriting, swap
 from ctxgc.session.verdict import compare
 from ctxgc.session.workings import Workings
 from ctxgc.stores import Drop, Put, Write
@@ -123,13 +123,15 @@ def _handles(w: Workings, erasure: _Erasure) -> set[str]:
 
 
 def _erase(w: Workings, erasure: _Erasure) -> None:
-    w.archive.commit(*_writes(w, erasure))
+    new = w.view.with_messages([erasure.stays] if erasure.stays else [])
+    with rewriting(w, new):
+        note_state(w)
+        w.archive.commit(*_writes(w, erasure))
     if erasure.stays is not None and erasure.shown is not None and erasure.exchange is not None:
         w.segmenter.carry_out(erasure.stays.message_id, erasure.exchange)
         w.books.leave(erasure.shown)
         w.books.enter(erasure.stays)
-        w.view.show(w.view.with_messages([erasure.stays]))
-        w.sent_before = 0
+        w.view.show(new)
     for segment_id in erasure.ends:
         w.heap.remove(segment_id)
         w.archive.drop_segment(segment_id)

@@ -6,7 +6,8 @@ nothing has changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 
 from msgspec.structs import force_setattr
@@ -60,13 +61,8 @@ def swap(
     if created_by is not None:
         w.books.makers.update((move.message_id, created_by) for move in moves if move.fresh)
     places = w.view.places_for(new) if change.added else {}
-    _commit(w, moves, places, more)
-    first = unchanged(w.view.messages, new)
-    w.rewrites += first < w.sent_messages
-    w.sent_messages = min(w.sent_messages, first)
-    behind = sum(map(w.books.tokens, w.view.messages[first:]))
-    # What stands before the change stays cached, and so does what is sent beside the messages.
-    w.sent_before = min(w.sent_before, w.books.budget.total_tokens() - behind)
+    with rewriting(w, new) as first:
+        _commit(w, moves, places, more)
     final = {move.message_id: move.after for move in moves}
     # All that leaves leaves first: the heap takes many out at once faster than one by one.
     for move in moves:
@@ -77,6 +73,26 @@ def swap(
     w.view.show([*new[:first], *rest], places)
     w.turns_in_view += sum(_turns(move.after) - _turns(move.before) for move in moves)
     w.watch()
+
+
+@contextmanager
+def rewriting(w: Workings, new: Sequence[Message]) -> Iterator[int]:
+    """Give the place where the view changes once this is shown; what stands behind it counts as unsent.
+
+    What is made durable inside says so already. When that fails, all counts as before.
+    """
+    first = unchanged(w.view.messages, new)
+    before = w.rewrites, w.sent_messages, w.sent_before
+    w.rewrites += first < w.sent_messages
+    w.sent_messages = min(w.sent_messages, first)
+    behind = sum(map(w.books.tokens, w.view.messages[first:]))
+    # What stands before the change stays cached, and so does what is sent beside the messages.
+    w.sent_before = min(w.sent_before, w.books.budget.total_tokens() - behind)
+    try:
+        yield first
+    except BaseException:
+        w.rewrites, w.sent_messages, w.sent_before = before
+        raise
 
 
 def _commit(
