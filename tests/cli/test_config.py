@@ -7,11 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
 from ctxgc.cli import main
 from ctxgc.config import config_schema
+from ctxgc.thrift import preset
+
+CONSTANTS = msgspec.to_builtins(preset("default"))
 
 Run = Callable[..., Result]
 Write = Callable[[str, Any], Path]
@@ -57,6 +61,24 @@ def test_a_sound_file_is_explained_key_by_key(
         ({"plugin": "gc_budget", "threshold_percent": 5}, "at the wrong level"),
         ({"type": "truncate", "plugin_config": {"summariser": 1}}, 'did you mean "summarizer"?'),
         ("{", "holds no JSON object"),
+        (
+            {"plugin_config": {"preset": "leen"}},
+            "Invalid enum value 'leen' - at `$.preset` (use one of default, lean, careful, off)",
+        ),
+        ({"score_profile": "s2"}, "(use one of default, s0, s1, points)"),
+        (
+            {"plugin_config": {"constants": {"hold": 1}}},
+            "constants of gc_mark_sweep: Object missing required field `trims_calls`",
+        ),
+        ({"plugin_config": {"constants": {**CONSTANTS, "hold": -1}}}, "`int` >= 0 - at `$.hold`"),
+        (
+            {"plugin_config": {"preset": "off", "constants": {**CONSTANTS, "holdd": 1}}},
+            "unknown field `holdd` (the constants are trims_calls, hold, after_check, ",
+        ),
+        (
+            {"plugin_config": {"constants": {**CONSTANTS, "shares": {"idle": [0.2, 0.1]}}}},
+            "`shares` has nothing for edit, edited, elsewhere, other, paths, search",
+        ),
     ],
 )
 def test_a_mistake_is_named_and_the_exit_code_is_1(

@@ -93,8 +93,14 @@ def test_the_file_is_the_same_bytes_whatever_the_jobs(run: Run, data: Path, proj
 
 def test_an_unknown_constant_or_no_run_is_one_line(run: Run, data: Path) -> None:
     done = ablate(run, data, "--only", "holt")
-    assert (done.exit_code, done.output.count("\n")) == (1, 1)
-    assert 'did you mean "hold"?' in done.output
+    assert (done.exit_code, done.output.count("\n")) == (2, 1)
+    assert 'did you mean "hold"? known: after_check, after_user, ' in done.output
+    done = ablate(run, data, "--sheet", "free")
+    assert (done.exit_code, done.output.count("\n")) == (2, 1)
+    assert "known: anthropic-1h, anthropic-5m, " in done.output
+    done = ablate(run, data, "--json", "missing/out.json")
+    assert done.exit_code == 2
+    assert "there is no folder 'missing'" in done.output
     done = ablate(run, data, "--least-tokens", "10000000")
     assert (done.exit_code, done.output.count("\n")) == (1, 1)
     assert "no run of 10000000 tokens in made.jsonl" in done.output

@@ -111,7 +111,14 @@ def test_quiet_says_nothing() -> None:
         (["nobody", "1"], 1, "no run is called 'nobody'"),
         (["demo-01", "9999"], 1, "demo-01 has no request 9999"),
         (["demo-01", "1", "--policy", "never"], 1, "only our own policies can be explained"),
-        (["demo-01", "1", "--policy", "ctxcg"], 1, "ctxgc"),
+        (
+            ["demo-01", "1", "--policy", "ctxcg"],
+            2,
+            'did you mean "ctxgc"? known: agent-framework, ',
+        ),
+        (["demo-01", "1", "--policy", "ctxcg", "--json"], 2, '"code": "invalid_config"'),
+        (["demo-01", "1", "--sheet", "free"], 2, "known: anthropic-1h, anthropic-5m, "),
+        (["demo-01", "1", "--regime", "half"], 2, "cost, window:50% or window:40000"),
         (["demo-01", "0"], 2, "STEP"),
     ],
 )

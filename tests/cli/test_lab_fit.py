@@ -57,6 +57,21 @@ def test_the_same_seed_reaches_the_same_whatever_the_jobs(run: Run, data: Path) 
     assert "round    0" in said.pop()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--sheet", "free"), "known: anthropic-1h, anthropic-5m, "),
+        (("-o", "missing/out.json"), "there is no folder 'missing'"),
+    ],
+)
+def test_a_wrong_call_is_told_before_anything_is_played(
+    run: Run, data: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    done = fit(run, data, *arguments)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert said in done.stderr
+
+
 def test_data_that_holds_no_runs_is_named(run: Run, project: Path) -> None:
     empty = project / "empty"
     empty.mkdir()

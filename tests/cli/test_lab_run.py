@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -75,22 +76,56 @@ def test_one_run_in_so_many_is_played_and_the_report_says_so(run: Run, project: 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "code", "said"),
     [
-        (("--policy", "ctxcg"), 'did you mean "ctxgc"?'),
-        (("--regime", "half"), "window:50%"),
-        (("--sheet", "anthropic-5"), 'did you mean "anthropic-5m"?'),
-        (("--set", "other", "--data", "."), "no runs called 'other'"),
-        (("--least-tokens", "1000000"), "lower --least-tokens"),
+        (("--policy", "ctxcg"), 2, 'did you mean "ctxgc"? known: agent-framework, all, '),
+        (("--regime", "half"), 2, "window:50%"),
+        (("--sheet", "anthropic-5"), 2, 'did you mean "anthropic-5m"? known: anthropic-1h, '),
+        (("--set", "other", "--data", "."), 1, "no runs called 'other'"),
+        (("--least-tokens", "1000000"), 1, "lower --least-tokens"),
     ],
 )
 def test_a_wrong_word_is_one_line_with_the_next_step(
-    run: Run, data: Path, arguments: tuple[str, ...], said: str
+    run: Run, data: Path, arguments: tuple[str, ...], code: int, said: str
 ) -> None:
     done = lab(run, data, *arguments)
-    assert (done.exit_code, done.stdout) == (1, "")
+    assert (done.exit_code, done.stdout) == (code, "")
     assert said in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["run", "ablate default", "explain demo-01 2"])
+def test_a_set_of_no_folder_is_a_wrong_call(run: Run, command: str) -> None:
+    done = run("lab", *command.split(), "--set", "claude_code")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "--set chooses a file of the folder that --data names" in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--json", "--html", "--markdown"])
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("missing/deep/out", "there is no folder 'missing/deep'"),
+        ("made.jsonl/out", "there is no folder 'made.jsonl'"),
+        (".", "is a directory"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_told_before_the_run(
+    run: Run, data: Path, project: Path, option: str, file: str, said: str
+) -> None:
+    done = run("lab", "run", "--data", str(data), "--policy", "nobody", option, file)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert list(project.iterdir()) == [data]
+
+
+def test_a_folder_that_may_not_be_written_to_is_told_before_the_run(
+    run: Run, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.access", lambda _, mode, **__: not mode & os.W_OK)
+    done = lab(run, data, "--json", "out.json")
+    assert done.exit_code == 2
+    assert "the folder '.' may not be written to" in done.stderr
 
 
 def test_the_corpus_and_other_data_exclude_each_other(run: Run, data: Path) -> None:

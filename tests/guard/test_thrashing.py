@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -117,3 +119,27 @@ def test_it_agrees_with_a_naive_count(moves: list[tuple[str, int, int]]) -> None
             until = request + found.pause
         if is_found:
             log, back = [], set()
+
+
+@given(st.lists(st.tuples(st.sampled_from(["left", "back", "room"]), st.integers(0, 9))))
+def test_a_breaker_made_from_its_document_goes_on_like_the_first(
+    work: list[tuple[str, int]],
+) -> None:
+    first, second = ThrashBreaker(), ThrashBreaker()
+    for request, (action, number) in enumerate(work):
+        found = [_work(each, request, action, number) for each in (first, second)]
+        assert found[0] == found[1]
+        doc = json.loads(json.dumps(second.to_doc()))
+        second = ThrashBreaker()
+        second.restate(doc)
+        assert second.to_doc() == first.to_doc()
+    assert first.take_depth() == second.take_depth()
+
+
+def _work(breaker: ThrashBreaker, request: int, action: str, number: int) -> object:
+    if action == "left":
+        return breaker.note_left([f"m{n}" for n in range(number)], request)
+    if action == "back":
+        found = breaker.note_back([f"m{n}" for n in range(number)], request)
+        return found, breaker.is_paused(request)
+    return breaker.note_room(request, number / 50)

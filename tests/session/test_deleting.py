@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from ctxgc.errors import InputError, UnknownHandleError
+from ctxgc.errors import InputError, StoreError, UnknownHandleError
 from ctxgc.session import Session
+from ctxgc.stores import Write
+from ctxgc.stores.memory import MemoryStore
 from ctxgc.strategies.digest import handles_in
 from ctxgc.testing import check_history
 from tests.session.build import events_of, filled, make, state_of
@@ -50,6 +52,39 @@ def test_in_the_view_a_marker_takes_the_place_of_the_text() -> None:
     assert [event.kind for event in seen][-1] == "deleted"
     with pytest.raises(UnknownHandleError):
         session.read(segment_id)
+
+
+def test_what_stands_behind_a_deletion_no_longer_counts_as_sent() -> None:
+    store = MemoryStore()
+    session, segment_id = with_secret(store=store, session_id="s")
+    session.messages()
+    session.delete([segment_id], confirm=True)
+    in_front = sum(map(session._w.books.tokens, session.history[:4]))
+    resumed = make(4_000, store=store, session_id="s")
+    for each in (session, resumed):
+        assert (each._w.sent_messages, each._w.sent_before) == (4, in_front)
+    resumed.messages()
+    assert resumed._w.sent_messages == len(resumed.history)
+
+
+def test_a_deletion_that_failed_changes_nothing_that_was_sent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session, segment_id = with_secret()
+    session.messages()
+    sent = (session._w.sent_messages, session._w.sent_before, session._w.rewrites)
+    commit = session._w.archive.commit
+
+    def fail(*writes: Write) -> None:
+        if writes:
+            raise StoreError("the disk is full")
+        commit()
+
+    monkeypatch.setattr(session._w.archive, "commit", fail)
+    with pytest.raises(StoreError):
+        session.delete([segment_id], confirm=True)
+    assert SECRET in str(session.view())
+    assert (session._w.sent_messages, session._w.sent_before, session._w.rewrites) == sent
 
 
 def test_what_left_the_view_is_deleted_with_its_way_back() -> None:
@@ -128,3 +163,22 @@ def test_a_call_cannot_be_deleted_from_under_its_result() -> None:
     with pytest.raises(InputError, match="tool_call that its message needs"):
         session.delete([segment.segment_id], confirm=True)
     assert state_of(session) == state
+
+
+def test_a_message_stays_when_a_part_that_it_shows_no_longer_is_deleted(tmp_path: Path) -> None:
+    store: dict[str, Any] = {"store": f"json:{tmp_path / 'stash.json'}", "session_id": "s"}
+    session = make(model="claude-opus-5-5", preserve_recent_turns=1, **store)
+    for number in range(8):
+        thinking = {"type": "thinking", "thinking": f"thought {number}", "signature": "c2ln"}
+        answer = [thinking, {"type": "text", "text": "word " * 60 + "done"}]
+        session.append({"role": "user", "content": f"request {number}"}, format="anthropic")
+        session.append({"role": "assistant", "content": answer}, format="anthropic")
+    session.collect(200)
+    view = session.view()
+    (last,) = [s for s in session.segments() if s.text == "thought 7"]
+    session.delete([last.segment_id], confirm=True)
+    assert session.view() == view
+    session.close()
+    with make(**store) as again:
+        assert again.view() == view
+        assert faults(again) == []

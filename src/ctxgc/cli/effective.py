@@ -20,6 +20,7 @@ from ctxgc.config import (
 from ctxgc.config.environment import variables_in_use
 from ctxgc.errors import CtxgcError
 from ctxgc.plugins import gc_from_spec
+from ctxgc.session.roomy import preset_of
 from ctxgc.session.setup import DEFAULT_PRICES, DEFAULT_STORE
 
 _MEANINGS = {
@@ -64,7 +65,8 @@ def plugin_problem(path: Path, found: Explanation) -> list[str]:
     if not found.ok:
         return []
     try:
-        gc_from_spec(read_gc_file(path))
+        plugin, _ = gc_from_spec(read_gc_file(path))
+        preset_of(plugin)
     except CtxgcError as error:
         return [str(error)]
     return []

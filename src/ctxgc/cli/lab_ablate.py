@@ -8,6 +8,8 @@ import click
 
 from ctxgc.cli.lab_options import Runs, run_options, subject_argument
 from ctxgc.cli.lab_progress import progress
+from ctxgc.cli.output_file import OutputFile
+from ctxgc.cli.report import words_of_call
 
 _EPILOG = """\b
 Examples:
@@ -35,7 +37,7 @@ Exit codes: 0 done, 1 no such data, 2 a wrong call.
 @click.option(
     "--json",
     "json_file",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OutputFile(),
     help="Write everything as JSON.",
 )
 @click.option("--markdown", is_flag=True, help="Print the table as Markdown.")
@@ -67,9 +69,10 @@ def ablate(
     from ctxgc.lab.trials import Trials  # noqa: PLC0415
 
     chosen = subject_called(subject)
-    tried = changes(chosen, only)
     experiment = Experiment(policies=(), **runs)
-    prices, played = price_sheet(experiment.sheet), experiment.all_runs()
+    with words_of_call():
+        tried, prices = changes(chosen, only), price_sheet(experiment.sheet)
+    played = experiment.all_runs()
     total = len(played) * len(chosen.regimes) * (1 + len(tried))
     with progress(lambda: total) as done, Trials(played, prices, jobs, done) as trials:
         found = ablated(chosen, experiment, trials, tried)

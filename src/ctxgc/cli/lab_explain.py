@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from ctxgc.cli.report import output_options, write_json
+from ctxgc.cli.lab_options import check_set
+from ctxgc.cli.report import output_options, words_of_call, write_json
 
 _EPILOG = """\b
 Examples:
@@ -68,7 +69,10 @@ def explain(
 
     # The alarms of a replayed session are not about anything that happens now.
     logging.getLogger("ctxgc").addHandler(logging.NullHandler())
-    chosen, regime, sheet = policy(policy_name), parse_regime(regime_name), price_sheet(sheet_name)
+    check_set(data, set_name)
+    with words_of_call():
+        chosen, regime = policy(policy_name), parse_regime(regime_name)
+        sheet = price_sheet(sheet_name)
     runs = Experiment(policies=(), data=data, set_name=set_name, least_tokens=0).runs()
     found = explained(chosen, run_called(run, runs), step, regime, sheet)
     if as_json:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from ctxgc.cli.lab_options import Runs, run_options, subject_argument
+from ctxgc.cli.output_file import OutputFile
+from ctxgc.cli.report import words_of_call
 
 if TYPE_CHECKING:
     from ctxgc.lab.experiment import Experiment
@@ -34,7 +36,7 @@ Examples:
 @click.option(
     "--output",
     "-o",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=OutputFile(),
     help="Write the file of constants with the new ones in it.",
 )
 def fit(
@@ -64,7 +66,9 @@ def fit(
 
     chosen = subject_called(subject)
     experiment = Experiment(policies=(), **runs)
-    with Trials(experiment.all_runs(), price_sheet(experiment.sheet), jobs) as trials:
+    with words_of_call():
+        prices = price_sheet(experiment.sheet)
+    with Trials(experiment.all_runs(), prices, jobs) as trials:
         best, found = fitting.fit(
             chosen, partial(trials.judge, chosen), rounds=rounds, seed=seed, tell=_tell
         )

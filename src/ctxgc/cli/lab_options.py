@@ -59,9 +59,20 @@ def run_options(*, required: bool) -> Callable[[Callable[..., None]], Callable[.
     return give
 
 
+def check_set(data: Path | None, set_name: str) -> None:
+    """Make sure that a set is one of some data.
+
+    Raises:
+        UsageError: there is a set, and no data.
+    """
+    if set_name and data is None:
+        raise click.UsageError("--set chooses a file of the folder that --data names")
+
+
 def _with_runs(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def call(*, limit_runs: int | None, **given: Any) -> None:
+        check_set(given["data"], given["set_name"])
         fields = ("data", "set_name", "least_tokens", "every", "sheet")
         runs: Runs = {field: given.pop(field) for field in fields}
         command(runs={**runs, "most_runs": limit_runs}, **given)

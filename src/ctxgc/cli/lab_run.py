@@ -9,6 +9,8 @@ import click
 
 from ctxgc.cli.lab_options import Runs, run_options
 from ctxgc.cli.lab_progress import progress
+from ctxgc.cli.output_file import OutputFile
+from ctxgc.cli.report import words_of_call
 
 if TYPE_CHECKING:
     from ctxgc.lab.experiment import Experiment
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 DEFAULTS = ("never", "ctxgc", "ctxgc-lean", "ctxgc-careful")
 STDOUT = Path("-")
-_FILE = click.Path(dir_okay=False, path_type=Path)
+_FILE = OutputFile()
 
 
 @click.command(
@@ -38,7 +40,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--markdown",
     "markdown_file",
-    type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
+    type=OutputFile(allow_dash=True),
     help="Write its tables as Markdown; `-` prints them in place of the terminal's.",
 )
 @click.option("--timing", is_flag=True, help="Report decision times, which differ at each run.")
@@ -66,12 +68,11 @@ def run(
 
     if demo and runs["data"] is not None:
         raise click.UsageError("--demo and --data exclude each other")
-    experiment = Experiment(
-        policies=tuple(chosen(word for each in policies or DEFAULTS for word in each.split(","))),
-        regime=regime,
-        timing=timing,
-        **runs,
-    )
+    words = [word for each in policies or DEFAULTS for word in each.split(",")]
+    with words_of_call():
+        names = tuple(chosen(words))
+        experiment = Experiment(policies=names, regime=regime, timing=timing, **runs)
+        experiment.order()
     found = _conducted(experiment, jobs, cluster)
     _write_files(found, json_file, html_file)
     if markdown_file is not None:
@@ -85,7 +86,6 @@ def run(
 def _conducted(experiment: Experiment, jobs: int, cluster: str | None) -> Report:
     from ctxgc.lab.experiment import conduct  # noqa: PLC0415
 
-    experiment.order()  # a wrong name is told before anything is read
     with progress(lambda: sum(1 for _ in experiment.runs())) as done:
         if cluster is None:
             return conduct(experiment, jobs, done)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import IO, Any, TypeVar
 
 import click
 
-from ctxgc.errors import CtxgcError
+from ctxgc.errors import ConfigError, CtxgcError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -46,6 +47,29 @@ class CliError(click.ClickException):
         following = f" (next: {self._error.hint})" if self._error.hint else ""
         line = " ".join(f"{self.message}{following}".split())
         click.echo(f"{paint('error:', 'red')} {line}", file=file, err=file is None)
+
+
+class WrongCallError(CliError):
+    """An error about a word of the call, with all words that are known."""
+
+    exit_code = BAD_USAGE
+
+    def __init__(self, error: CtxgcError, *, as_json: bool) -> None:
+        known = error.details.get("known", ())
+        listed = f"known: {', '.join(known)}" if known else ""
+        if listed not in error.hint:
+            error.hint = f"{error.hint} {listed}"
+        super().__init__(error, as_json=as_json)
+
+
+@contextmanager
+def words_of_call() -> Iterator[None]:
+    """Look up words of the call: one that is unknown makes it a wrong call."""
+    try:
+        yield
+    except ConfigError as error:
+        is_json = bool(click.get_current_context().meta.get("ctxgc.json"))
+        raise WrongCallError(error, as_json=is_json) from error
 
 
 def output_options(command: F) -> F:

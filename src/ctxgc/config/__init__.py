@@ -11,7 +11,7 @@ from ctxgc.config.files import (
 )
 from ctxgc.config.frozen import FrozenDict
 from ctxgc.config.gc_config import DEFAULTS, GCConfig
-from ctxgc.config.keys import unknown_key
+from ctxgc.config.keys import choices, unknown_key
 from ctxgc.config.notice import NOTICE_FIELDS, check_template, render_notice
 from ctxgc.config.profiles import Profile, list_profiles, load_profile, parse_inline
 from ctxgc.config.secrets import mask_text, shown
@@ -29,6 +29,7 @@ __all__ = [
     "Profile",
     "SessionSettings",
     "check_template",
+    "choices",
     "config_schema",
     "explain_file",
     "find_gc_file",

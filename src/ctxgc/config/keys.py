@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -25,7 +25,7 @@ def unknown_key(key: str, known: Iterable[str], what: str = "configuration key")
     names = sorted(known)
     guess = nearest(key, names)
     hint = f'did you mean "{guess}"?' if guess else f"known: {', '.join(names)}"
-    return ConfigError(f'unknown {what} "{key}"', hint=hint, key=key, nearest=guess)
+    return ConfigError(f'unknown {what} "{key}"', hint=hint, key=key, nearest=guess, known=names)
 
 
 def reject_unknown(keys: Iterable[str], known: Iterable[str]) -> None:
@@ -42,16 +42,28 @@ def build(kind: type[T], values: Mapping[str, Any]) -> T:
     try:
         return msgspec.convert(dict(values), kind)
     except msgspec.ValidationError as error:
-        raise wrong_value(str(error), values) from None
+        raise wrong_value(str(error), values, kind) from None
 
 
-def wrong_value(complaint: str, values: Mapping[str, Any]) -> ConfigError:
+def wrong_value(
+    complaint: str, values: Mapping[str, Any], kind: type[msgspec.Struct]
+) -> ConfigError:
     """Return the error for msgspec's complaint, naming the key and a value that may be shown."""
-    said, _, place = complaint.partition(" - at ")
-    key = place[place.find("$") :].strip("`").removeprefix("$.").split("[")[0].split(".")[0]
+    said, key = complaint.partition(" - at ")[0], _key_of(complaint)
     value = values.get(key)
     is_plain = value is None or isinstance(value, (bool, int, float, str))
     got = f" (it is {shown(value, key)!r})" if is_plain else ""
-    return ConfigError(
-        f"{key}: {said[:1].lower()}{said[1:]}{got}", hint=f'correct "{key}"', key=key
-    )
+    hint = choices(complaint, kind) or f'correct "{key}"'
+    return ConfigError(f"{key}: {said[:1].lower()}{said[1:]}{got}", hint=hint, key=key)
+
+
+def choices(complaint: str, kind: type[msgspec.Struct]) -> str:
+    """Return a hint that lists what the key of msgspec's complaint may be; empty if it may be much."""
+    declared = get_type_hints(kind).get(_key_of(complaint))
+    words = get_args(declared) if get_origin(declared) is Literal else ()
+    return f"use one of {', '.join(map(str, words))}" if words else ""
+
+
+def _key_of(complaint: str) -> str:
+    place = complaint.partition(" - at ")[2]
+    return place[place.find("$") :].strip("`").removeprefix("$.").split("[")[0].split(".")[0]

@@ -19,6 +19,9 @@ from ctxgc.core.score import KeepScore, ScoreContext
 from ctxgc.core.segment import ContextSegment
 from ctxgc.core.sweep import choose, order_of_leaving
 
+HAUNTED = 0.5
+"""How strong the ghost of a segment's kin must be for a step to spare it."""
+
 
 def step_plan(state: GCState, options: EngineOptions, scorer: KeepScore) -> PruningPlan | None:
     """Return the plan of one step; None below the soft limit or when nothing can go."""
@@ -62,6 +65,8 @@ def _is_working(heap: Heap, segment_id: str) -> bool:
 
 
 def _is_free(state: GCState, segment: ContextSegment, options: EngineOptions) -> bool:
+    if state.ghost(segment) >= HAUNTED:
+        return False
     bond = bond_of(segment)
     if bond is not None and len(state.heap.bonds.groups[bond]) > options.batch:
         return False

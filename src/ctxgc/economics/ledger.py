@@ -117,6 +117,16 @@ class SavingsLedger:
             raise InputError(f"savings ledger: {error}", hint="pass what to_dict() gave") from None
         return ledger
 
+    def sums(self) -> dict[str, Any]:
+        """Return what was booked, without prices and window, as JSON-ready data."""
+        booked = msgspec.to_builtins(self.savings)
+        return {"unpruned_before": self._unpruned_before, "savings": booked}
+
+    def restate(self, sums: Mapping[str, Any]) -> None:
+        """Go on from what was booked before, as `sums` gave it; empty when nothing was."""
+        self.savings = msgspec.convert(sums.get("savings", {}), Savings)
+        self._unpruned_before = sums.get("unpruned_before", 0)
+
     def _cap(self, tokens: int) -> int:
         return tokens if self._limit is None else min(tokens, self._limit)
 

@@ -6,7 +6,8 @@ time before; where room must be made, the next collection goes deeper, so that t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import msgspec
 
@@ -105,3 +106,27 @@ class ThrashBreaker:
         depth = DEEPER if self._deeper else 1.0
         self._deeper = False
         return depth
+
+    def to_doc(self) -> dict[str, Any]:
+        """Return all that is known as JSON values."""
+        return {
+            "left": [list(each) for each in self._left.items()],
+            "back": sorted(self._back),
+            "pause": self._pause,
+            "paused_until": self._paused_until,
+            "calm": self._calm,
+            "row": self._row,
+            "made_room": self._made_room,
+            "deeper": self._deeper,
+        }
+
+    def restate(self, doc: Mapping[str, Any]) -> None:
+        """Be what a document says; what it does not say stays as it is."""
+        self._left = dict(doc.get("left", self._left))
+        self._back = set(doc.get("back", self._back))
+        self._pause = doc.get("pause", self._pause)
+        self._paused_until = doc.get("paused_until", self._paused_until)
+        self._calm = doc.get("calm", self._calm)
+        self._row = doc.get("row", self._row)
+        self._made_room = doc.get("made_room", self._made_room)
+        self._deeper = doc.get("deeper", self._deeper)

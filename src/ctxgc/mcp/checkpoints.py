@@ -22,7 +22,9 @@ from ctxgc.mcp.context import Context, saved_from_doc
 from ctxgc.mcp.roots import AllowedRoots
 
 MOST_FILES = 20
-_OWN = ("secret", "version", "step", "updates", "deleted", "collections", "imports")
+_OWN = (
+    "secret", "version", "step", "updates", "deleted", "collections", "imports", "ghosts", "thrashing",
+)  # fmt: skip
 """What goes on as it is when a checkpoint is restored."""
 
 

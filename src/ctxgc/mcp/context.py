@@ -10,6 +10,7 @@ import msgspec
 
 from ctxgc.config import GCConfig
 from ctxgc.core.engine import GCEngine
+from ctxgc.core.ghosts import Ghosts
 from ctxgc.core.heap import Heap
 from ctxgc.core.ledger import Amount
 from ctxgc.core.options import EngineOptions
@@ -29,7 +30,7 @@ class Saved(msgspec.Struct, kw_only=True):
     """All that a context is beside its segments; one document of the store.
 
     `settings` are the keys that the agent configured, `latest` the newest arrivals, `imports` how far
-    each transcript was read.
+    each transcript was read, `ghosts` and `thrashing` what came of recalls.
     """
 
     format: int = FORMAT_VERSION
@@ -55,6 +56,8 @@ class Saved(msgspec.Struct, kw_only=True):
     zone: str = Zone.SAFE.value
     collections: int = 0
     imports: dict[str, dict[str, Any]] = {}
+    ghosts: dict[str, list[float]] = {}
+    thrashing: dict[str, Any] = {}
 
 
 class Context:
@@ -99,7 +102,8 @@ class Context:
 
     def state(self) -> GCState:
         """Return what the engine has to know beside the heap."""
-        saved, config = self.saved, self.config
+        saved, config, ghosts = self.saved, self.config, Ghosts()
+        ghosts.restate(saved.ghosts)
         return GCState(
             heap=self.heap,
             now=self.clock(),
@@ -109,6 +113,8 @@ class Context:
             active_range=saved.active_range,
             held=self.held(),
             knobs=root_knobs(config),
+            ghosts=ghosts,
+            request=self.heap.updates,
         )
 
     def held(self) -> dict[str, str]:

@@ -124,21 +124,6 @@ def record(context: Context, done: Collection, trigger: str) -> int:
     return number
 
 
-def collect_if_due(context: Context) -> Collection | None:
-    """Do the bounded bit of collecting that follows each arrival; all of it at the hard limit."""
-    if not context.config.auto_trigger:
-        return None
-    engine, state = context.engine, context.state()
-    if engine.is_due(context.heap):
-        done: Collection | None = engine.collect(state)
-    else:
-        done = engine.step(state)
-    if done is None or not (done.stashed or done.deleted):
-        return None
-    context.stash.learn(list(done.replaced.values()))
-    return done
-
-
 def _together(context: Context, segment: ContextSegment) -> list[ContextSegment]:
     """A segment with what goes when it goes: its bond, or the stub that would recall nothing."""
     heap = context.heap

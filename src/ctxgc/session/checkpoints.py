@@ -87,6 +87,8 @@ def restore_checkpoint(
     w.view.remember_places(checkpoint.context_snapshot["places"])
     wanted = sorted([*messages_of(checkpoint), *also], key=lambda m: w.view.place_of(m.message_id))
     new = [_same_or(here.get(message.message_id), message) for message in wanted]
+    if also and w.binds_thinking:
+        new = w.bound.strip(w.view.messages, new)
     change = compare(w.view.messages, new)
     w.books.forget({message.message_id for message in change.gone})
     swap(w, new, change)

@@ -209,7 +209,6 @@ def _apply(
         number=len(w.results) + 1,
         before=(*change.gone, *(before for before, _ in change.edited)),
         added=tuple(m.message_id for m in change.added),
-        until=w.view.next_place,
         places={
             m.message_id: w.view.place_of(m.message_id)
             for m in change.gone

@@ -12,11 +12,13 @@ from ctxgc.core.segment import ContextSegment
 from ctxgc.errors import InputError
 from ctxgc.session.archive import arrival_write, form_writes, segment_write
 from ctxgc.session.digests import tell_no_more, told_before
-from ctxgc.session.saving import save
+from ctxgc.session.saving import note_state, save
+from ctxgc.session.swapping import rewriting, swap
+from ctxgc.session.verdict import compare
 from ctxgc.session.workings import Workings
 from ctxgc.stores import Drop, Put, Write
 from ctxgc.strategies.segmenting import Exchange
-from ctxgc.wire import replace_text
+from ctxgc.wire import replace_text, strip_bound_thinking
 
 DELETED = "[ctxgc: deleted on request]"
 
@@ -24,13 +26,13 @@ DELETED = "[ctxgc: deleted on request]"
 class _Erasure(msgspec.Struct, frozen=True, kw_only=True):
     """What the deletion of one segment means.
 
-    `marked` is its message with a marker in the place of the text, if the view shows it. `forgotten`
-    are the messages that cannot come back into the view without it.
+    `stays` is what the view shows of its message afterwards: with a marker in the place of the text,
+    if it was `shown` with that. `forgotten` are the messages that cannot come back without it.
     """
 
     segment: ContextSegment
     shown: Message | None = None
-    marked: Message | None = None
+    stays: Message | None = None
     exchange: Exchange | None = None
     ends: tuple[str, ...] = ()
     forgotten: frozenset[str] = frozenset()
@@ -48,6 +50,7 @@ def delete(w: Workings, names: Sequence[str]) -> list[str]:
         _check(w, segment)
     save(w)
     for segment in segments:
+        _unbind(w, segment)
         erasure = _erasure(w, segment)
         tell_no_more(w, _handles(w, erasure))
         _erase(w, erasure)
@@ -70,6 +73,15 @@ def _check(w: Workings, segment: ContextSegment) -> None:
         )
 
 
+def _unbind(w: Workings, segment: ContextSegment) -> None:
+    """Take the thinking out of the view that the model would refuse behind the marker."""
+    message, _ = _where(w, segment)
+    if message is not None and w.binds_thinking:
+        view = w.view.messages
+        new = strip_bound_thinking(view, view.index(message))
+        swap(w, new, compare(view, new))
+
+
 def _where(w: Workings, segment: ContextSegment) -> tuple[Message | None, int]:
     """Where a segment, or what stands in for it, is in the view."""
     message = w.view.get(segment.message_id or "")
@@ -86,13 +98,14 @@ def _erasure(w: Workings, segment: ContextSegment) -> _Erasure:
     ids |= told_before(w, {segment.segment_id, *_own_segments(w, ids)})
     message, place = _where(w, segment)
     if message is None:
-        return _Erasure(segment=segment, ends=(segment.segment_id,), forgotten=ids)
+        rest = w.view.get(segment.message_id or "")
+        return _Erasure(segment=segment, stays=rest, ends=(segment.segment_id,), forgotten=ids)
     marked = replace_text(message, place, DELETED, keep_media=False)
     shown = w.segment_ids(message.message_id)
     return _Erasure(
         segment=segment,
         shown=message,
-        marked=marked,
+        stays=marked,
         exchange=w.segmenter.exchange(message, marked, shown),
         ends=tuple({segment.segment_id: None, shown[place]: None}),
         forgotten=ids,
@@ -110,13 +123,15 @@ def _handles(w: Workings, erasure: _Erasure) -> set[str]:
 
 
 def _erase(w: Workings, erasure: _Erasure) -> None:
-    w.archive.commit(*_writes(w, erasure))
-    if erasure.marked is not None and erasure.shown is not None and erasure.exchange is not None:
-        w.segmenter.carry_out(erasure.marked.message_id, erasure.exchange)
+    new = w.view.with_messages([erasure.stays] if erasure.stays else [])
+    with rewriting(w, new):
+        note_state(w)
+        w.archive.commit(*_writes(w, erasure))
+    if erasure.stays is not None and erasure.shown is not None and erasure.exchange is not None:
+        w.segmenter.carry_out(erasure.stays.message_id, erasure.exchange)
         w.books.leave(erasure.shown)
-        w.books.enter(erasure.marked)
-        w.view.show(w.view.with_messages([erasure.marked]))
-        w.sent_before = 0
+        w.books.enter(erasure.stays)
+        w.view.show(new)
     for segment_id in erasure.ends:
         w.heap.remove(segment_id)
         w.archive.drop_segment(segment_id)
@@ -130,11 +145,10 @@ def _writes(w: Workings, erasure: _Erasure) -> Iterator[Write]:
     for message_id in erasure.forgotten:
         yield from form_writes(message_id, None, None)
         yield from _emptied(w, message_id)
-    if erasure.marked is not None and erasure.exchange is not None:
-        marked = erasure.marked
-        yield arrival_write(marked, **w.arrival(marked.message_id))
-        made = erasure.exchange.made
-        yield from (segment_write(s, w.handle(s.segment_id)) for s in made)
+    if erasure.stays is not None:
+        yield arrival_write(erasure.stays, **w.arrival(erasure.stays.message_id))
+    made = erasure.exchange.made if erasure.exchange else ()
+    yield from (segment_write(s, w.handle(s.segment_id)) for s in made)
     yield from _scrubbed_records(w, erasure.forgotten)
     yield from _dropped_checkpoints(w, erasure.forgotten)
 

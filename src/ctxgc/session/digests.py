@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from ctxgc.core.message import Message
 from ctxgc.core.tombstone import OPENING
-from ctxgc.session.swapping import swap
-from ctxgc.session.verdict import Change
+from ctxgc.session.swapping import show
 from ctxgc.session.workings import Workings
 from ctxgc.strategies.digest import Entry, handle_of, handles_in, without, write_digest
 from ctxgc.wire import text_message
@@ -27,8 +26,7 @@ def tell_no_more(w: Workings, handles: set[str]) -> None:
         new = [text_message("user", text, message.format, name)] if text else []
         view = w.view.messages
         place = view.index(message)
-        shown = [*view[:place], *new, *view[place + 1 :]]
-        swap(w, shown, Change(gone=[message], edited=[], added=new), created_by="delete")
+        show(w, [*view[:place], *new, *view[place + 1 :]], created_by="delete")
 
 
 def leaving(w: Workings, new: Sequence[Message]) -> list[str]:
@@ -67,8 +65,7 @@ def show_notice(w: Workings, notice: Message) -> None:
     """Put a notice in front of the last step of the view."""
     view = w.view.messages
     place = max(w.view.groups_of(view), key=max)[0]
-    shown = [*view[:place], notice, *view[place:]]
-    swap(w, shown, Change(gone=[], edited=[], added=[notice]), created_by="guard")
+    show(w, [*view[:place], notice, *view[place:]], created_by="guard")
 
 
 def _still_out(w: Workings, handles: Sequence[str]) -> list[str]:

@@ -14,14 +14,12 @@ from ctxgc.session.messages import message_from_doc, message_to_doc
 class Applied(msgspec.Struct, frozen=True, kw_only=True):
     """What one collection did to the view: messages as they were, and the ids that it added.
 
-    `until` is the place behind the last message that was in the view then; `places` has those of
-    the notices that left, which are kept nowhere else.
+    `places` has those of the notices that left, which are kept nowhere else.
     """
 
     number: int
     before: tuple[Message, ...]
     added: tuple[str, ...]
-    until: float
     places: dict[str, float]
 
     def without(self, message_ids: Collection[str]) -> Applied:
@@ -42,7 +40,7 @@ class Applied(msgspec.Struct, frozen=True, kw_only=True):
             for m in self.before
         ]
         added, places = list(self.added), dict(self.places)
-        return {"before": before, "added": added, "until": self.until, "places": places}
+        return {"before": before, "added": added, "places": places}
 
     @classmethod
     def from_doc(
@@ -57,6 +55,5 @@ class Applied(msgspec.Struct, frozen=True, kw_only=True):
             number=number,
             before=tuple(message for message in before if message is not None),
             added=tuple(doc["added"]),
-            until=doc["until"],
             places=doc["places"],
         )

@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 from ctxgc.session.saving import save
-from ctxgc.session.view import PROVIDER
 from ctxgc.session.workings import Workings
+
+_BOOKED = ("savings", "sent_before", "sent_messages", "sent_at", "requests")
 
 
 def record_request(w: Workings) -> None:
-    """Book the view that is sent now: what is new in it, and what it would be without collecting."""
-    save(w)
+    """Book the view that is sent now: what is new in it, and what it would be without collecting.
+
+    Raises:
+        StoreError: it could not be made durable; then it is not sent, and nothing was booked.
+    """
+    before = {name: copy(getattr(w, name)) for name in _BOOKED}
+    _book(w)
+    try:
+        save(w)
+    except BaseException:
+        for name, value in before.items():
+            setattr(w, name, value)
+        raise
+
+
+def _book(w: Workings) -> None:
     sent = w.books.budget.total_tokens()
     warm = not is_cold(w)
     cached = min(sent, w.sent_before) if warm else 0
     w.savings.record(sent, cached, unpruned_tokens(w), warm=warm)
     w.sent_before = sent
-    w.view.note_seen(PROVIDER)
+    w.sent_messages = len(w.view.messages)
     w.sent_at = w.clock()
     w.requests += 1
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from msgspec.structs import replace
@@ -30,7 +31,6 @@ def reopen(w: Workings) -> None:
     w.pinned_messages = set(state.get("pinned_messages", ()))
     w.held_until = dict(state.get("held_until", {}))
     w.undone.restate(state.get("undone", {}))
-    w.requests = state.get("requests", 0)
     w.ghosts.restate(state.get("ghosts", {}))
     w.zone = Zone(state.get("zone", Zone.SAFE))
     w.task_id = state.get("task_id")
@@ -41,12 +41,26 @@ def reopen(w: Workings) -> None:
     if "secret" in state:
         w.stash.secret = bytes.fromhex(state["secret"])
     w.books.policies = {k: GCPolicy(v) for k, v in state.get("policies", {}).items()}
+    _reopen_requests(w, state)
     _reopen_heap(w, state)
     docs: Docs = dict(w.archive.store.load(w.archive.session_id, "messages"))
     came_in = {key: message_from_doc(doc) for key, doc in docs.items() if _is_arrival(key, doc)}
     _reopen_view(w, docs, came_in)
     _reopen_history(w, came_in)
     _reopen_books(w, docs, state)
+
+
+def _reopen_requests(w: Workings, state: dict[str, Any]) -> None:
+    """Know what was sent and what came of it: the next decisions rest on that."""
+    w.requests = state.get("requests", 0)
+    w.sent_messages = state.get("sent_messages", 0)
+    w.sent_before = state.get("sent_before", 0)
+    sent_at = state.get("sent_at")
+    w.sent_at = datetime.fromisoformat(sent_at) if sent_at else None
+    w.stuck_at = state.get("stuck_at")
+    w.thrash = dict(state.get("thrash", {}))
+    w.thrashing.restate(state.get("thrashing", {}))
+    w.savings.restate(state.get("savings", {}))
 
 
 def _reopen_heap(w: Workings, state: dict[str, Any]) -> None:
@@ -118,6 +132,7 @@ def _reopen_history(w: Workings, came_in: dict[str, Message]) -> None:
 
 def _reopen_books(w: Workings, docs: Docs, state: dict[str, Any]) -> None:
     w.books.restore_beside(state.get("beside", ()))
+    w.bound.restate(docs)
     w.books.born = {key: doc["born"] for key, doc in docs.items() if "born" in doc}
     w.books.makers = {k: doc["created_by"] for k, doc in docs.items() if "created_by" in doc}
     by_message: dict[str, list[ContextSegment]] = {}

@@ -8,7 +8,6 @@ from ctxgc.core.message import Message
 from ctxgc.core.segment import ContextSegment
 from ctxgc.errors import PlanError
 from ctxgc.invariants import check
-from ctxgc.invariants.verbatim import first_difference
 from ctxgc.session.essentials import whole_groups
 from ctxgc.session.faults import note_faults
 from ctxgc.session.record import Applied
@@ -18,7 +17,6 @@ from ctxgc.session.verdict import compare
 from ctxgc.session.view import View
 from ctxgc.session.workings import Workings
 from ctxgc.stores import Put
-from ctxgc.wire import strip_bound_thinking
 
 
 def recall(w: Workings, handle: str) -> ContextSegment:
@@ -79,7 +77,7 @@ def undo(w: Workings) -> None:
     kept = {name: value for name, value in doc.items() if name == "result"}
     back = w.view.with_messages(_to_bring_back(w, record))
     new = [m for m in back if m.message_id not in record.added]
-    _show(w, new, bound_from=record.until, more=[Put("collections", key, kept)])
+    _show(w, new, more=[Put("collections", key, kept)])
     w.applied.pop()
     w.collections -= 1
     w.undone.note((m.message_id for m in record.before), w.requests)
@@ -99,28 +97,10 @@ def _to_bring_back(w: Workings, record: Applied) -> list[Message]:
     ]
 
 
-def _show(
-    w: Workings,
-    new: list[Message],
-    *,
-    bound_from: float | None = None,
-    more: Sequence[Put] = (),
-) -> None:
-    """Show a history that was put together from earlier ones.
-
-    Args:
-        w: the session's workings.
-        new: the history.
-        bound_from: thinking from this place on was made with another history in front of it; None:
-            from the first difference on.
-        more: writes that belong to the change.
-    """
+def _show(w: Workings, new: list[Message], *, more: Sequence[Put] = ()) -> None:
+    """Show a history that was put together from earlier ones; `more` writes belong to the change."""
     if w.binds_thinking:
-        places = [w.view.place_of(m.message_id) for m in new]
-        first = first_difference(w.view.messages, new)
-        if bound_from is not None:
-            first = sum(place < bound_from for place in places)
-        new = strip_bound_thinking(new, first)
+        new = w.bound.strip(w.view.messages, new)
     broken = [each.text for each in check(new, complete=False)] or _open_calls(w, new)
     if broken:
         raise PlanError(

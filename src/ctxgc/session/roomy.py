@@ -8,7 +8,7 @@ from ctxgc.core.message import Message
 from ctxgc.economics import PriceSheet
 from ctxgc.strategies.base import GCPlugin
 from ctxgc.strategies.mark_sweep import MarkSweepStrategy
-from ctxgc.thrift import Thrift, custom, preset
+from ctxgc.thrift import Preset, Thrift, custom, preset
 from ctxgc.wire.texts import Texts
 
 ROOMY_WINDOW = 100_000
@@ -23,11 +23,24 @@ def thrift_for(
     texts: Texts,
 ) -> Thrift | None:
     """Return what collects for the price alone, if the strategy asks for it and the window is roomy."""
-    if not isinstance(plugin, MarkSweepStrategy) or context_limit < ROOMY_WINDOW:
+    how = preset_of(plugin)
+    if not isinstance(plugin, MarkSweepStrategy) or how is None or context_limit < ROOMY_WINDOW:
         return None
     chosen = plugin.thrift
-    if chosen.preset == "off":
-        return None
-    how = preset(chosen.preset) if chosen.constants is None else custom(chosen.constants)
     trims = how.trims_calls if chosen.trim_calls is None else chosen.trim_calls
     return Thrift(how, prices, tokens, texts=texts, trims_calls=trims)
+
+
+def preset_of(plugin: GCPlugin) -> Preset | None:
+    """Return by which constants a strategy wants to collect for the price; None if it does not.
+
+    Raises:
+        ConfigError: its constants are wrong.
+    """
+    if not isinstance(plugin, MarkSweepStrategy):
+        return None
+    chosen = plugin.thrift
+    own = None if chosen.constants is None else custom(chosen.constants)
+    if chosen.preset == "off":
+        return None
+    return own or preset(chosen.preset)

@@ -15,7 +15,7 @@ from ctxgc.session.collecting import impose
 from ctxgc.session.requests import beside_tokens, is_cold, unpruned_tokens
 from ctxgc.session.swapping import swap
 from ctxgc.session.verdict import compare
-from ctxgc.session.view import PROVIDER, THRIFT
+from ctxgc.session.view import THRIFT
 from ctxgc.session.workings import Workings
 from ctxgc.strategies.base import GCResult, GCTriggerReason
 from ctxgc.thrift import Books, Edit, Request, Thrift
@@ -68,7 +68,7 @@ def _spare(w: Workings, thrift: Thrift) -> GCResult | None:
 def _request(w: Workings) -> Request:
     return Request(
         view=w.view.messages,
-        sent=w.view.seen_by(PROVIDER),
+        sent=w.sent_messages,
         same=w.view.seen_by(THRIFT),
         number=w.savings.savings.requests + 1,
         books=Books(

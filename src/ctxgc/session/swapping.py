@@ -6,7 +6,8 @@ nothing has changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 
 from msgspec.structs import force_setattr
@@ -17,11 +18,21 @@ from ctxgc.core.unchanged import unchanged
 from ctxgc.session.archive import arrival_write, form_writes, segment_write
 from ctxgc.session.moves import Move, moves_of
 from ctxgc.session.saving import note_changes
-from ctxgc.session.verdict import Change
-from ctxgc.session.view import PROVIDER
+from ctxgc.session.verdict import Change, compare
 from ctxgc.session.workings import Workings
 from ctxgc.stores import Drop, Put, Write
 from ctxgc.strategies.turns import opens_turn
+
+
+def show(w: Workings, new: list[Message], *, created_by: str | None = None) -> None:
+    """Show another history from now on, without the thinking that the model would refuse in it.
+
+    Raises:
+        StoreError: the change could not be made durable; nothing has changed.
+    """
+    if w.binds_thinking:
+        new = w.bound.strip(w.view.messages, new)
+    swap(w, new, compare(w.view.messages, new), created_by=created_by)
 
 
 def swap(
@@ -50,12 +61,8 @@ def swap(
     if created_by is not None:
         w.books.makers.update((move.message_id, created_by) for move in moves if move.fresh)
     places = w.view.places_for(new) if change.added else {}
-    _commit(w, moves, places, more)
-    first = unchanged(w.view.messages, new)
-    w.rewrites += first < w.view.seen_by(PROVIDER)
-    behind = sum(map(w.books.tokens, w.view.messages[first:]))
-    # What stands before the change stays cached, and so does what is sent beside the messages.
-    w.sent_before = min(w.sent_before, w.books.budget.total_tokens() - behind)
+    with rewriting(w, new) as first:
+        _commit(w, moves, places, more)
     final = {move.message_id: move.after for move in moves}
     # All that leaves leaves first: the heap takes many out at once faster than one by one.
     for move in moves:
@@ -66,6 +73,26 @@ def swap(
     w.view.show([*new[:first], *rest], places, same=first)
     w.turns_in_view += sum(_turns(move.after) - _turns(move.before) for move in moves)
     w.watch()
+
+
+@contextmanager
+def rewriting(w: Workings, new: Sequence[Message]) -> Iterator[int]:
+    """Give the place where the view changes once this is shown; what stands behind it counts as unsent.
+
+    What is made durable inside says so already. When that fails, all counts as before.
+    """
+    first = unchanged(w.view.messages, new)
+    before = w.rewrites, w.sent_messages, w.sent_before
+    w.rewrites += first < w.sent_messages
+    w.sent_messages = min(w.sent_messages, first)
+    behind = sum(map(w.books.tokens, w.view.messages[first:]))
+    # What stands before the change stays cached, and so does what is sent beside the messages.
+    w.sent_before = min(w.sent_before, w.books.budget.total_tokens() - behind)
+    try:
+        yield first
+    except BaseException:
+        w.rewrites, w.sent_messages, w.sent_before = before
+        raise
 
 
 def _commit(

@@ -15,7 +15,7 @@ from ctxgc.core.unchanged import unchanged
 from ctxgc.invariants import check
 from ctxgc.invariants.pairs import Paired
 from ctxgc.invariants.verbatim import changed_thinking
-from ctxgc.session.view import tools_of
+from ctxgc.session.alike import tools_of
 from ctxgc.strategies.base import GCResult
 
 

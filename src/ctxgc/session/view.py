@@ -17,9 +17,9 @@ from ctxgc.core.unchanged import unchanged
 from ctxgc.errors import MessageError
 from ctxgc.invariants import check, groups
 from ctxgc.invariants.pairs import Paired
+from ctxgc.session.alike import calls_alike
 from ctxgc.wire import message_bytes
 
-PROVIDER = "provider"
 THRIFT = "thrift"
 HANDOUT = "hand-out"
 """Who reads the view, and need not read again what stayed as it was."""
@@ -131,7 +131,7 @@ class View:
         same = unchanged(before, self.messages) if same is None else same
         self._seen = {reader: min(seen, same) for reader, seen in self._seen.items()}
         followed = len(before)
-        if not _calls_alike(before, self.messages, same):
+        if not calls_alike(before, self.messages, same):
             self._waiting, self._tail_from, followed = {}, 0, 0
         for place in range(followed, len(self.messages)):
             self._follow_calls(self.messages[place], place)
@@ -214,29 +214,6 @@ class View:
             self._waiting.get(call, [""]).pop()
             if not self._waiting.get(call):
                 self._waiting.pop(call, None)
-
-
-def _calls_alike(before: Sequence[Message], now: Sequence[Message], start: int) -> bool:
-    """Tell whether a history begins with the calls and results of another one, in the same places.
-
-    Before `start` they are the same.
-    """
-    if len(now) < len(before):
-        return False
-    return all(
-        old.message_id == new.message_id and tools_of(old) == tools_of(new)
-        for old, new in zip(before[start:], now[start:], strict=False)
-        if old is not new
-    )
-
-
-def tools_of(message: Message) -> list[tuple[str, str | None, bool]]:
-    """Return the calls and results of a message, in order."""
-    return [
-        (part.kind, part.call_id, part.server_side)
-        for part in message.parts
-        if part.kind in ("tool_call", "tool_result")
-    ]
 
 
 def wrong_format(known: Format, other: Format) -> MessageError:

@@ -16,6 +16,7 @@ from ctxgc.guard.thrashing import ThrashBreaker
 from ctxgc.guard.zones import Zone, next_zone, zone_of
 from ctxgc.session.archive import Archive, arrival_write
 from ctxgc.session.books import Books
+from ctxgc.session.bound import BoundThinking
 from ctxgc.session.events import Events
 from ctxgc.session.record import Applied
 from ctxgc.session.roomy import thrift_for
@@ -76,6 +77,7 @@ class Workings:
         self.pinned_messages: set[str] = set()
         self.held_until: dict[str, int] = {}
         self.undone = Undone()
+        self.bound = BoundThinking()
         self.task_id: str | None = None
         self.task_dependencies: frozenset[str] = frozenset()
         self.active_file: str | None = None
@@ -85,6 +87,8 @@ class Workings:
         self.turns_in_view = 0
         self.ingested_tokens = 0
         self.sent_before = 0
+        self.sent_messages = 0
+        """How many messages of the view the last request carried, as they still are."""
         self.rewrites = 0
         """How often something changed that had been sent."""
         self.sent_at: datetime | None = None
@@ -117,6 +121,8 @@ class Workings:
 
     def take(self, message: Message) -> list[str]:
         """Take in a message that may come next, and return its segments."""
+        if self.binds_thinking:
+            self.bound.note(message, self.view.messages)
         self.view.take(message)
         ids = self.segmenter.take(message)
         self.books.enter(message)
@@ -139,6 +145,7 @@ class Workings:
         """Return what is stored beside a message: its place, its age, and how it came in."""
         known = self.view.place_of(message_id) if place is None else place
         found: dict[str, Any] = {"place": known, "born": self.books.birth(message_id)}
+        found |= self.bound.to_doc(message_id)
         if message_id in self.books.makers:
             found["created_by"] = self.books.makers[message_id]
         number = self.view.number_of(message_id)

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from ctxgc.budget import InstructionBudget
-from ctxgc.config import GCConfig, check_template, render_notice, unknown_key
+from ctxgc.config import GCConfig, check_template, choices, render_notice, unknown_key
 from ctxgc.core.message import Message
 from ctxgc.errors import ConfigError
 from ctxgc.strategies.base import Constraints, GCResult, GCTriggerReason
@@ -57,7 +57,11 @@ class BuiltinStrategy(ABC):
         try:
             self._options = msgspec.convert(given, self.options)
         except msgspec.ValidationError as error:
-            raise ConfigError(f"options of {self.name}: {error}", field="plugin_config") from None
+            raise ConfigError(
+                f"options of {self.name}: {error}",
+                hint=choices(str(error), self.options),
+                field="plugin_config",
+            ) from None
         if self._options.notification_template is not None:
             check_template(self._options.notification_template)
 

@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from ctxgc.errors import ConfigError
 
 COEFFICIENTS = "coefficients.json"
 
+Count = Annotated[int, Meta(ge=0)]
+Amount = Annotated[float, Meta(ge=0)]
+
 
 class Shares(msgspec.Struct, frozen=True, array_like=True):
     """How much of a result may stay as verbatim lines, and how much may be spent on bare names."""
 
-    lines: float
-    names: float
+    lines: Amount
+    names: Amount
 
 
 class Preset(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -33,22 +37,22 @@ class Preset(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """
 
     trims_calls: bool
-    hold: int
-    after_check: int
-    after_user: int
-    bonus_from: int
-    patience: float
-    horizon: int
-    guard: float
-    least_tokens: int
-    least_saving: float
-    least_names: int
-    word_weight: float
-    floor: float
-    company: float
-    copy_lines: int
-    copy_chars: int
-    copy_saving: float
+    hold: Count
+    after_check: Count
+    after_user: Count
+    bonus_from: Count
+    patience: Amount
+    horizon: Count
+    guard: Amount
+    least_tokens: Count
+    least_saving: Amount
+    least_names: Count
+    word_weight: Amount
+    floor: Amount
+    company: Amount
+    copy_lines: Count
+    copy_chars: Count
+    copy_saving: Amount
     shares: dict[str, Shares]
 
 
@@ -91,6 +95,18 @@ def custom(constants: Mapping[str, Any]) -> Preset:
         ConfigError: one is missing, unknown or wrong.
     """
     try:
-        return msgspec.convert(dict(constants), Preset)
+        found = msgspec.convert(dict(constants), Preset)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"constants of gc_mark_sweep: {error}", field="constants") from None
+        raise _wrong(str(error)) from None
+    missing = preset("default").shares.keys() - found.shares.keys()
+    if missing:
+        raise _wrong(f"`shares` has nothing for {', '.join(sorted(missing))}")
+    return found
+
+
+def _wrong(said: str) -> ConfigError:
+    return ConfigError(
+        f"constants of gc_mark_sweep: {said}",
+        hint=f"the constants are {', '.join(Preset.__struct_fields__)}",
+        field="constants",
+    )

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ctxgc.errors import InputError
-from ctxgc.mcp import pruning, usage
+from ctxgc.mcp import usage
 from ctxgc.mcp.answers.bench import MOST_LISTED, Bench, Json
 from ctxgc.mcp.answers.leaving import collected
 from ctxgc.mcp.context import Context
+from ctxgc.mcp.due import collect_if_due
 from ctxgc.mcp.importing import next_piece, note_offset
 from ctxgc.mcp.intake import NewSegment, enter, take_messages, take_segments
 
@@ -66,7 +67,7 @@ def import_piece(bench: Bench, context: Context, path: str) -> Json:
 
 
 def _collect_if_due(context: Context) -> Json:
-    done = pruning.collect_if_due(context)
+    done = collect_if_due(context)
     if done is None:
         return {}
     trigger = "hard limit" if done.plan.scope != "step" else "soft limit"

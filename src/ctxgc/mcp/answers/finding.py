@@ -7,6 +7,7 @@ from ctxgc.mcp import returning, usage
 from ctxgc.mcp.answers.bench import Bench, Json
 from ctxgc.mcp.compressing import Draft, Summary, put_in_place
 from ctxgc.mcp.context import Context
+from ctxgc.mcp.due import note_fault
 from ctxgc.mcp.finding import describe, excerpt_for
 from ctxgc.stores import SearchFilters
 
@@ -45,6 +46,7 @@ def recall(
     except UnknownSegmentError:
         return _from_other_doors(bench, context, reference, lines, pattern)
     text, more = returning.part_of(segment.text, lines, pattern)
+    note_fault(context, segment)
     whole = lines is None and pattern is None
     back = whole and returning.bring_back(context, segment)
     return {

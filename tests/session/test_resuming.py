@@ -1,0 +1,95 @@
+"""A session that was restarted decides as the one that was not."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from ctxgc import Session
+from ctxgc.errors import StoreError
+from ctxgc.session.requests import is_cold
+from ctxgc.stores.memory import MemoryStore
+from tests.session.build import filled
+from tests.session.test_faults import Insistent, reckless
+from tests.session.walk import Clock, faults
+from tests.thrift.agent import LONG, Agent, drive, opened
+
+
+def known(session: Session) -> dict[str, Any]:
+    """Return what the next decisions rest on, beside the view."""
+    w = session._w
+    return {
+        "requests": w.requests,
+        "sent": (w.sent_messages, w.sent_before, w.sent_at),
+        "stuck_at": w.stuck_at,
+        "thrash": (w.thrash, w.thrashing.to_doc()),
+        "bills": (w.savings.savings, w.savings.unpruned_bill(100_000)),
+    }
+
+
+@pytest.mark.parametrize("length", range(1, len(LONG), 3))
+def test_after_a_crash_it_knows_what_the_last_request_knew(length: int) -> None:
+    store, clock = MemoryStore(), Clock()
+    session = reckless(store=store, session_id="s", clock=clock)
+    drive(session, LONG[:length], each=Insistent(session))
+    session.messages()
+    again = reckless(store=store, session_id="s", clock=clock)
+    assert known(again) == known(session)
+    assert faults(again) == []
+
+
+def test_it_keeps_the_peace_that_an_insistent_agent_was_given() -> None:
+    store, agent = MemoryStore(), Agent()
+    session = reckless(store=store, session_id="s")
+    while not session._w.thrashing.is_paused(session._w.requests):
+        drive(session, LONG, agent, each=Insistent(session))
+    collections = len(session._w.applied)
+    session.flush()
+    again = reckless(store=store, session_id="s")
+    drive(again, LONG[:3], agent)
+    assert len(again._w.applied) == collections
+
+
+def test_it_knows_when_the_provider_has_forgotten_the_last_request() -> None:
+    store, clock = MemoryStore(), Clock()
+    session = opened(store=store, session_id="s", clock=clock)
+    drive(session, LONG[:3])
+    again = opened(store=store, session_id="s", clock=clock)
+    assert not is_cold(again._w)
+    clock.now += timedelta(minutes=6)
+    assert is_cold(again._w)
+
+
+def test_a_request_that_could_not_be_saved_was_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = filled(3, plugin="gc_none")
+    session.messages()
+    session.append({"role": "user", "content": "and now?"})
+    before = known(session)
+
+    def full(*_: Any, **__: Any) -> int:
+        raise StoreError("the disk is full")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(session._w.archive.store, "commit", full)
+        with pytest.raises(StoreError):
+            session.messages()
+    assert known(session) == before
+    session.messages()
+    assert session._w.requests == before["requests"] + 1
+
+
+def test_a_restart_changes_nothing_that_was_sent() -> None:
+    store, clock, agent = MemoryStore(), Clock(), Agent()
+    views: list[list[Any]] = []
+    for step in LONG:
+        session = opened(store=store, session_id="s", clock=clock)
+        if not session.history:
+            session.extend(agent.begin())
+        views.append(session.messages())
+        session.extend([message for side in agent.step(step) for message in side])
+        session.flush()
+    assert session.gc_history == []
+    assert all(new[: len(old)] == old for old, new in pairwise(views))
