@@ -37,6 +37,8 @@ class Batch:
 
     def open_calls(self) -> list[Ref]:
         """Return the calls without a result."""
+        if len(self.answers) == len(self.calls):
+            return []
         return [call for call in self.calls if call not in self.answers]
 
     def span(self) -> tuple[int, int]:
@@ -45,9 +47,12 @@ class Batch:
 
 
 class Pairing:
-    """All batches of a history, and what is left over."""
+    """All batches of a history, and what is left over.
 
-    __slots__ = ("batches", "extras", "orphans", "referenced", "repeats")
+    `has_server_tools` says that the provider ran tools too; those are not matched here.
+    """
+
+    __slots__ = ("batches", "extras", "has_server_tools", "orphans", "referenced", "repeats")
 
     def __init__(self) -> None:
         self.batches: list[Batch] = []
@@ -55,6 +60,7 @@ class Pairing:
         self.extras: list[Ref] = []
         self.repeats: list[Ref] = []
         self.referenced: list[tuple[int, Ref]] = []
+        self.has_server_tools = False
 
     def pairs(self) -> Iterator[tuple[Ref, Ref]]:
         """Yield each answered call with its result."""
@@ -108,26 +114,45 @@ def pair(messages: Sequence[Message]) -> Pairing:
     return messages.pairing if isinstance(messages, Paired) else _pair(messages)
 
 
+def is_chat(messages: Sequence[Message]) -> bool:
+    """Tell whether a history is one of OpenAI's chat, in which each answer is one message."""
+    return {message.format for message in messages} == {"openai"}
+
+
 def _pair(messages: Sequence[Message]) -> Pairing:
-    pairing = Pairing()
-    spans = {index: span for span in answers(messages) for index in range(span[0], span[1] + 1)}
-    waiting = _Waiting()
+    pairing, waiting = Pairing(), _Waiting()
+    spans = None if is_chat(messages) else _spans(messages)
     reference: int | None = None
     for index, message in enumerate(messages):
-        if message.data.get("type") == "item_reference":
+        if spans is not None and message.data.get("type") == "item_reference":
             reference = index
         for place, part in enumerate(message.parts):
-            if part.kind not in _TOOL_KINDS or part.server_side:
-                continue
-            ref, key = Ref(index, place, part.call_id), (tool_channel(message), part.call_id)
-            if part.kind == "tool_result":
-                _answer(pairing, waiting, ref, key, reference)
-            elif index in spans:
-                _open(pairing, waiting, ref, key, spans[index])
+            kind, call_id = part.kind, part.call_id
+            if part.server_side:
+                pairing.has_server_tools = True
+            elif kind == "tool_result":
+                key = (tool_channel(message), call_id)
+                _answer(pairing, waiting, Ref(index, place, call_id), key, reference)
+            elif kind == "tool_call" and (span := _span(spans, index, message)) is not None:
+                key = (tool_channel(message), call_id)
+                _open(pairing, waiting, Ref(index, place, call_id), key, span)
     return pairing
 
 
-_TOOL_KINDS = ("tool_call", "tool_result")
+_Span: TypeAlias = tuple[int, int]
+
+
+def _spans(messages: Sequence[Message]) -> dict[int, _Span]:
+    return {index: span for span in answers(messages) for index in range(span[0], span[1] + 1)}
+
+
+def _span(spans: dict[int, _Span] | None, index: int, message: Message) -> _Span | None:
+    """Return the answer that a message is part of; None when the model did not write it."""
+    if spans is not None:
+        return spans.get(index)
+    return (index, index) if message.role == "assistant" else None
+
+
 _Key: TypeAlias = tuple[str, str | None]
 
 
@@ -152,16 +177,21 @@ def tool_channel(message: Message) -> str:
     return "function" if kind == "local_shell" else kind
 
 
-def _open(pairing: Pairing, waiting: _Waiting, ref: Ref, key: _Key, span: tuple[int, int]) -> None:
-    if not pairing.batches or pairing.batches[-1].first != span[0]:
-        pairing.batches.append(Batch(*span))
-    batch = pairing.batches[-1]
+def _open(pairing: Pairing, waiting: _Waiting, ref: Ref, key: _Key, span: _Span) -> None:
+    batches = pairing.batches
+    if not batches or batches[-1].first != span[0]:
+        batches.append(Batch(*span))
+    batch = batches[-1]
     if waiting.used.get(key) is batch:
         pairing.repeats.append(ref)
         return
     waiting.used[key] = batch
     batch.calls.append(ref)
-    waiting.calls.setdefault(key, []).append((batch, ref))
+    known = waiting.calls.get(key)
+    if known is None:
+        waiting.calls[key] = [(batch, ref)]
+    else:
+        known.append((batch, ref))
 
 
 def _answer(
