@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -82,9 +81,8 @@ def encode(doc: dict[str, Any], *, flat: bool = False) -> str:
     """
     if not isinstance(doc, dict):
         raise InputError(f"a document is a JSON object, not {type(doc).__name__}", field="doc")
-    if flat:
-        with suppress(ValueError, OverflowError):  # lone surrogates, and numbers beyond 64 bits
-            return _FLAT_ENCODER.encode(doc).decode()
+    if flat and (quick := _flat_text(doc)) is not None:
+        return quick
     try:
         text = _ENCODER.encode(doc)
     except (TypeError, ValueError, RecursionError) as error:
@@ -92,6 +90,14 @@ def encode(doc: dict[str, Any], *, flat: bool = False) -> str:
             f"a document cannot be stored: {error}", hint="use JSON values only", field="doc"
         ) from None
     return text if is_utf8(text) else json.dumps(doc, separators=(",", ":"))
+
+
+def _flat_text(doc: dict[str, Any]) -> str | None:
+    """Return a flat document as text; None for one with lone surrogates or numbers beyond 64 bits."""
+    try:
+        return _FLAT_ENCODER.encode(doc).decode()
+    except (ValueError, OverflowError):
+        return None
 
 
 def decode(text: str | bytes) -> dict[str, Any]:
