@@ -65,9 +65,9 @@ class InstructionBudget(BudgetView):
             InputError: the tokens are negative, or a name is empty or unknown.
         """
         entry = SourceEntry(
-            InstructionSource(source),
+            source,
             tokens,
-            GCPolicy(gc_policy),
+            gc_policy,
             label,
             {},
             dict(metadata or {}),

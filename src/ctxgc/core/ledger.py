@@ -118,8 +118,13 @@ class Ledger:
     def _post_all(self, tier: Tier, kind: _Kind, segments: int, tokens: int) -> None:
         _post(self._tiers[tier], segments, tokens)
         books = self._books
-        for dimension, value in zip(DIMENSIONS, kind, strict=True):
-            key = (tier, dimension, value)
+        type_, task, policy, source = kind
+        for key in (
+            (tier, "type", type_),
+            (tier, "task", task),
+            (tier, "policy", policy),
+            (tier, "source", source),
+        ):
             book = books.get(key)
             if book is None:
                 book = books[key] = [0, 0]

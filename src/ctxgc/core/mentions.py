@@ -138,7 +138,7 @@ class Mentions:
                 [name for i, text in leaving.items() for name in self._names_of(i, text)]
             )
         else:
-            gone = leaving.keys()
+            gone = frozenset(leaving)
             names = [n for n, held in self._holders.items() if not gone.isdisjoint(held)]
         for segment_id in leaving:
             self._names.pop(segment_id, None)
@@ -150,8 +150,9 @@ class Mentions:
             held = holders.get(name)
             if not held:
                 continue
-            rest = tuple([holder for holder in held if holder not in leaving])
-            if rest:
+            if len(held) == 1 and held[0] in leaving:
+                del holders[name]
+            elif rest := tuple([holder for holder in held if holder not in leaving]):
                 holders[name] = rest
             else:
                 del holders[name]

@@ -55,7 +55,8 @@ class Recent:
         if segment.file_path is not None and segment.access is not None:
             self.files.pop(segment.file_path, None)
             self.files[segment.file_path] = None
-        self.watch(segment)
+        if segment.pinned or segment.protected_until > 0 or segment.tags:
+            self.watch(segment)
 
     def watch(self, segment: ContextSegment) -> None:
         """Follow a change of a segment's protection."""

@@ -53,9 +53,10 @@ def swap(
     first = unchanged(w.view.messages, new)
     w.rewrites += first < w.sent_messages
     w.sent_messages = min(w.sent_messages, first)
-    behind = sum(map(w.books.tokens, w.view.messages[first:]))
     # What stands before the change stays cached, and so does what is sent beside the messages.
-    w.sent_before = min(w.sent_before, w.books.budget.total_tokens() - behind)
+    beside = w.books.budget.total_tokens() - w.books.message_total
+    before = sum(map(w.books.tokens, w.view.messages[:first]))
+    w.sent_before = min(w.sent_before, beside + before)
     final = {move.message_id: move.after for move in moves}
     # All that leaves leaves first: the heap takes many out at once faster than one by one.
     _let_go(w, moves)

@@ -101,10 +101,12 @@ def _unanswered(history: Sequence[Message]) -> list[str]:
     """The messages with calls of the last batch, while answers are missing."""
     waiting: dict[str, str] = {}
     for message in history:
-        for call in message.calls():
-            waiting[call] = message.message_id
-        for call in message.results():
-            waiting.pop(call, None)
+        kinds = [part.kind for part in message.parts]
+        if "tool_call" in kinds:
+            waiting.update(dict.fromkeys(message.calls(), message.message_id))
+        if "tool_result" in kinds:
+            for call in message.results():
+                waiting.pop(call, None)
     return list(waiting.values())
 
 

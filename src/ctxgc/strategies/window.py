@@ -66,7 +66,7 @@ class Window:
     def ghosts(self) -> dict[str, float]:
         """Return the messages that count for more because their like was recalled, and how much."""
         found: dict[str, float] = {}
-        for shown in self._scene.parts:
+        for shown in self._scene.parts if self._scene.analysis.state.ghosts else ():
             if ghost := self._scene.ghost(shown):
                 found[self._bench.history[shown.place].message_id] = round(ghost, 2)
         return found
@@ -151,13 +151,14 @@ class Window:
 
     def _held(self) -> set[str]:
         """What is held by that which stays as it is."""
-        changing = {(r.shown.place, r.shown.number) for r in self._results}
+        changing = {id(result.shown) for result in self._results}
         gone = self._gone()
-        held = set(self.digest.held())
-        for shown in self._scene.parts:
-            if shown.place not in gone and (shown.place, shown.number) not in changing:
-                held |= shown.text.things
-        return held
+        staying = [
+            shown.text.things
+            for shown in self._scene.parts
+            if id(shown) not in changing and shown.place not in gone
+        ]
+        return set(self.digest.held()).union(*staying)
 
     def _trim(self, picks: list[Pick]) -> None:
         """Give up the lines chosen last, and then all names, while draft and digest are above the target."""
