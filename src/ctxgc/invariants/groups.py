@@ -21,7 +21,15 @@ def groups(messages: Sequence[Message]) -> list[tuple[int, ...]]:
     leaders = list(range(len(messages)))
     for one, other in _bonds(messages):
         if one != other:
-            _join(leaders, one, other)
+            join(leaders, one, other)
+    return followings(leaders)
+
+
+def followings(leaders: list[int]) -> list[tuple[int, ...]]:
+    """Return the groups that share a leader, in the order of their first messages.
+
+    A leader is an earlier message of the same group, or the message itself when it is the first.
+    """
     members: dict[int, list[int]] = {}
     for index, leader in enumerate(leaders):
         if leader == index:
@@ -88,6 +96,7 @@ def _leader(leaders: list[int], index: int) -> int:
     return index
 
 
-def _join(leaders: list[int], one: int, other: int) -> None:
+def join(leaders: list[int], one: int, other: int) -> None:
+    """Let two messages, and all that are bound to them, be one group."""
     first, second = _leader(leaders, one), _leader(leaders, other)
     leaders[max(first, second)] = min(first, second)
