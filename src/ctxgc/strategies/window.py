@@ -8,6 +8,8 @@ their handles and their best lines.
 
 from __future__ import annotations
 
+from operator import itemgetter
+
 from ctxgc.core.analysis import Analysis
 from ctxgc.core.text import Text
 from ctxgc.strategies.window_constants import WindowConstants
@@ -132,14 +134,19 @@ class Window:
 
     def _leave_whole(self, room: float) -> None:
         """Leave those results whole that would win least, as long as the room suffices for them."""
-        room -= sum(passage.tokens + HEAD_MARGIN for passage in self._passages())
+        cost = {id(passage): passage.tokens for passage in self._passages()}
+        room -= sum(tokens + HEAD_MARGIN for tokens in cost.values())
         small = sorted(
-            (result for result in self._results if not result.is_stub),
-            key=lambda result: (result.won, result.shown.place, result.shown.number),
+            [
+                (result.tokens - HEAD_TOKENS - cost[id(result.passage)], *result.place, result)
+                for result in self._results
+                if not result.is_stub
+            ],
+            key=itemgetter(0, 1, 2),
         )
         whole: set[int] = set()
-        for result in small:
-            room -= result.won
+        for won, _, _, result in small:
+            room -= won
             if room < 0:
                 break
             whole.add(id(result))

@@ -50,9 +50,9 @@ class Result:
         return self.shown.segment.tokens or 0
 
     @property
-    def won(self) -> float:
-        """The tokens that a stub saves."""
-        return self.tokens - HEAD_TOKENS - self.passage.tokens
+    def place(self) -> tuple[int, int]:
+        """The place of its message, and its number there."""
+        return self.shown.place, self.shown.number
 
     @property
     def is_stub(self) -> bool:
@@ -101,7 +101,7 @@ class Scene:
             fixed -= {s.place for s in self.parts if self._can_shrink(s)}
         return fixed | untouchable
 
-    @property
+    @cached_property
     def _newest(self) -> int:
         """The place from which on messages are the newest."""
         return len(self.bench.history) - min(NEWEST, self.bench.config.recent_messages)
