@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ctxgc.core.admission import rough_tokens
 from ctxgc.core.codec import heap_from_json, heap_to_json
 from ctxgc.core.heap import Heap
-from ctxgc.core.ledger import Amount
+from ctxgc.core.ledger import DIMENSIONS, Amount
 from ctxgc.core.mark import mark
 from ctxgc.core.segment import ContextSegment
 from ctxgc.errors import DuplicateSegmentError
@@ -58,6 +60,44 @@ def test_ingesting_three_times_is_ingesting_once() -> None:
 def test_segments_of_a_longer_life_move_the_clock_on() -> None:
     heap = heap_of(seg("a", created_step=40, last_touched_step=55), seg("b"))
     assert (heap.step, heap.get("b").created_step) == (56, 56)
+
+
+@given(st.lists(st.integers(0, 7)))
+def test_many_that_leave_at_once_leave_as_one_by_one(picked: list[int]) -> None:
+    both = []
+    for _ in range(2):
+        heap = heap_of(
+            seg("s0", tokens=3, task_id="t", tags=("x",), pinned=True),
+            *(call(f"s{n}", f"c{n}", file_path="a.py", tokens=n) for n in (1, 2)),
+            *(result(f"s{n}", f"c{n - 2}", file_path="a.py", failed=n == 3) for n in (3, 4)),
+            seg("s5", references=("s0",), message_id="m", role="user"),
+            seg("s6", type="decision", message_id="m", role="user", tier="stashed"),
+            seg("s7", type="note", references=("s5", "s2"), source="plugin"),
+        )
+        heap.tenure("s7")
+        both.append(heap)
+    for pick in picked:
+        both[0].stash(f"s{pick}")
+    both[1].stash_all([f"s{pick}" for pick in picked])
+    assert heap_to_json(both[0]) == heap_to_json(both[1])
+    assert books_of(both[0]) == books_of(both[1])
+
+
+def books_of(heap: Heap) -> list[object]:
+    recent, tiers_ = heap.recent, ("working", "stashed")
+    return [
+        heap.links.remembered,
+        [list(heap.ledger.by(d, tier).items()) for d in DIMENSIONS for tier in tiers_],
+        [
+            recent.messages,
+            recent.requests,
+            recent.tasks,
+            recent.pinned,
+            list(recent.last_messages(9)),
+        ],
+        [list(recent.last_requests(9)), list(recent.errors.last(9)), heap.bonds.open_calls()],
+        [(key, heap.keys.members(key)) for key in heap.keys.keys()],  # noqa: SIM118 - no dict
+    ]
 
 
 def test_what_comes_in_stashed_is_held_but_not_at_work() -> None:

@@ -3,14 +3,15 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from ctxgc import wire
 from ctxgc.core.message import Format
+from ctxgc.errors import MessageError
 from ctxgc.invariants import ALL_INVARIANTS, anchors, check, cuts, for_format, groups
 from ctxgc.testing.check import check_history
-from tests.wire.histories import random_history
+from tests.wire.histories import broken_histories, histories, random_history
 from tests.wire.talk import ALL, calls, parsed, results, says, thinks, user
 
 REASONING = {"type": "reasoning", "id": "rs_1", "summary": []}
@@ -113,3 +114,24 @@ def test_groups_hold_every_message_once_and_in_order(form: Format, rng: Random) 
     assert sorted(index for group in found for index in group) == list(range(len(history)))
     assert [group[0] for group in found] == sorted(group[0] for group in found)
     assert all(list(group) == sorted(group) for group in found)
+
+
+@pytest.mark.parametrize("form", ALL)
+@given(st.data())
+def test_what_a_known_history_holds_is_not_looked_at_again(
+    form: Format, data: st.DataObject
+) -> None:
+    known = wire.parse_history(data.draw(histories(form)), form)
+    try:
+        other = wire.parse_history(data.draw(broken_histories(form)), form)
+    except MessageError:
+        reject()
+    mixed = data.draw(st.permutations([*known, *other]))
+    assert check(mixed, known=known) == check(mixed)
+
+
+def test_an_empty_answer_is_known_only_at_the_end() -> None:
+    known = parsed("anthropic", user(), [{"role": "assistant", "content": ""}])
+    assert check(known, known=known) == []
+    longer = [*known, *parsed("anthropic", user())]
+    assert [each.promise for each in check(longer, known=known)] == ["P14.content"]

@@ -65,9 +65,9 @@ class InstructionBudget(BudgetView):
             InputError: the tokens are negative, or a name is empty or unknown.
         """
         entry = SourceEntry(
-            InstructionSource(source),
+            source,
             tokens,
-            GCPolicy(gc_policy),
+            gc_policy,
             label,
             {},
             dict(metadata or {}),
@@ -82,8 +82,8 @@ class InstructionBudget(BudgetView):
         Raises:
             InputError: there is no such child; nothing was changed.
         """
-        source = InstructionSource(source)
         entry = self._known(source, child_key)
+        source = entry.source
         del self._children[source][child_key]
         self._totals.replace(entry, None)
         self._index.remove(source, child_key, entry.message_ids)
@@ -117,12 +117,12 @@ class InstructionBudget(BudgetView):
         Raises:
             InputError: there is no such child.
         """
-        entry = self._known(InstructionSource(source), child_key)
+        entry = self._known(source, child_key)
         return self._put(child_key, msgspec.structs.replace(entry, gc_policy=GCPolicy(gc_policy)))
 
     def mark_used(self, source: InstructionSource, child_key: str) -> SourceEntry:
         """Note a child's first successful use: CONDITIONAL becomes LOCKED, others stay."""
-        entry = self._known(InstructionSource(source), child_key)
+        entry = self._known(source, child_key)
         if entry.gc_policy is not GCPolicy.CONDITIONAL:
             return entry
         return self.set_policy(source, child_key, GCPolicy.LOCKED)
@@ -204,10 +204,11 @@ class InstructionBudget(BudgetView):
     def _known(self, source: InstructionSource, child_key: str) -> SourceEntry:
         entry = self.get_child(source, child_key)
         if entry is None:
+            name = InstructionSource(source).value
             raise InputError(
-                f"the budget has no child {child_key!r} under {source.value}",
+                f"the budget has no child {child_key!r} under {name}",
                 hint="look in get_entry(source).children",
-                source=source.value,
+                source=name,
                 child_key=child_key,
             )
         return entry

@@ -32,8 +32,11 @@ class SourceEntry(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         check_count("tokens", self.tokens, 0)
-        msgspec.structs.force_setattr(self, "source", InstructionSource(self.source))
-        msgspec.structs.force_setattr(self, "gc_policy", GCPolicy(self.gc_policy))
+        # Nearly all are made from what is a member already, and to make one of a name takes long.
+        if type(self.source) is not InstructionSource:
+            msgspec.structs.force_setattr(self, "source", InstructionSource(self.source))
+        if type(self.gc_policy) is not GCPolicy:
+            msgspec.structs.force_setattr(self, "gc_policy", GCPolicy(self.gc_policy))
         msgspec.structs.force_setattr(self, "message_ids", tuple(self.message_ids))
         if self.created_at is None:
             msgspec.structs.force_setattr(self, "created_at", time.time())

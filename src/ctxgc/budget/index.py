@@ -27,10 +27,11 @@ class MessageIndex:
 
     def remove(self, source: InstructionSource, child_key: str, message_ids: Iterable[str]) -> None:
         """Forget this child."""
-        self._sizes.pop((source, child_key), None)
+        place = (source, child_key)
+        self._sizes.pop(place, None)
         for message_id in set(message_ids):
             places = self._places[message_id]
-            del places[source, child_key]
+            del places[place]
             if not places:
                 del self._places[message_id]
 

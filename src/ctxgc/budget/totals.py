@@ -18,9 +18,10 @@ class Totals:
     def replace(self, before: SourceEntry | None, after: SourceEntry | None) -> None:
         """Take an entry and everything under it out, and put another in."""
         for entry, sign in ((before, -1), (after, 1)):
-            for part in () if entry is None else entry.walk():
-                self._sources[part.source] += sign * part.tokens
-                self._policies[part.gc_policy] += sign * part.tokens
+            if entry is not None:
+                for part in entry.walk() if entry.children else (entry,):
+                    self._sources[part.source] += sign * part.tokens
+                    self._policies[part.gc_policy] += sign * part.tokens
 
     def all_tokens(self) -> int:
         """Return the sum of everything."""

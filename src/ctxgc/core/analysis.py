@@ -36,8 +36,8 @@ class _Ranked(NamedTuple):
 class Analysis:
     """Roots, marks and scores of one heap at one moment.
 
-    What no root reaches is scored and sorted at once; the reachable only when somebody asks, since most
-    collections find garbage enough.
+    What no root reaches is scored and sorted when somebody asks, and so is the reachable, by itself:
+    most collections find garbage enough, and those of a window ask for marks alone.
     """
 
     def __init__(
@@ -48,20 +48,39 @@ class Analysis:
         roots: RootSet,
         marks: Marks,
         scorer: KeepScore,
-        context: ScoreContext,
+        context: Callable[[], ScoreContext],
     ) -> None:
         self.state = state
         self.scope = scope
         self.roots = roots
         self.marks = marks
         self.scorer = scorer
-        self.context = context
+        self._context = context
         self._in_scope = in_scope(state.heap, scope)
+
+    @cached_property
+    def context(self) -> ScoreContext:
+        """What scores are made of beside the segments."""
+        return self._context()
+
+    @property
+    def garbage(self) -> list[ContextSegment]:
+        """What no root reaches in the order in which it would leave: the superseded first."""
+        return self._ranked_garbage.segments
+
+    @property
+    def garbage_scores(self) -> list[float]:
+        """The scores of the garbage, in its order."""
+        return self._ranked_garbage.scores
+
+    @cached_property
+    def _ranked_garbage(self) -> _Ranked:
         stale, fresh = self._loose()
         first, then = self._by_score(stale), self._by_score(fresh)
         # To copy a list is to fetch all that is in it.
-        self.garbage = first.segments + then.segments if first.segments else then.segments
-        self.garbage_scores = first.scores + then.scores if first.scores else then.scores
+        if not first.segments:
+            return then
+        return _Ranked(first.segments + then.segments, first.scores + then.scores)
 
     @cached_property
     def live(self) -> list[ContextSegment]:
@@ -171,13 +190,16 @@ def analyze(state: GCState, options: EngineOptions, scope: Scope = "major") -> A
     marker = mark if scope == "major" else mark_young
     marks = marker(heap, roots, options.strong)
     scorer = KeepScore(options.profile, options.weights)
-    context = ScoreContext(
-        now=state.now,
-        step=heap.step,
-        current_task_id=state.current_task_id,
-        task_dependencies=state.task_dependencies,
-        soft=heap.mentions.soft_weights({r: heap.get(r).text for r in roots}),
-    )
+
+    def context() -> ScoreContext:
+        return ScoreContext(
+            now=state.now,
+            step=heap.step,
+            current_task_id=state.current_task_id,
+            task_dependencies=state.task_dependencies,
+            soft=heap.mentions.soft_weights({r: heap.get(r).text for r in roots}),
+        )
+
     return Analysis(state, scope, roots=roots, marks=marks, scorer=scorer, context=context)
 
 

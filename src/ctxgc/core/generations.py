@@ -44,11 +44,12 @@ def in_scope(heap: Heap, scope: Scope) -> list[ContextSegment]:
 
 def age(heap: Heap, survivors: Iterable[ContextSegment], promote_after: int) -> list[str]:
     """Count one more survival for each survivor and return those that were tenured by it."""
-    tenured = []
-    for segment in survivors:
-        count = heap.survive(segment.segment_id)
-        if segment.generation == "young" and count >= promote_after:
-            heap.tenure(segment.segment_id)
-            tenured.append(segment.segment_id)
+    known = heap.by_id
+    survived = [known[segment.segment_id] for segment in survivors]
+    heap.survive_all(survived)
+    young = [s for s in survived if s.generation == "young"]
+    tenured = [s.segment_id for s in young if s.gc_survival_count >= promote_after]
+    for segment_id in tenured:
+        heap.tenure(segment_id)
     heap.index.touched_old.clear()
     return tenured

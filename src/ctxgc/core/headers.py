@@ -6,7 +6,7 @@ made before it is refused.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from msgspec.structs import force_setattr
@@ -81,10 +81,14 @@ class Headers:
     def survive(self, segment_id: str) -> int:
         """Count one more collection that a segment outlived, and return the new count."""
         segment = self.get(segment_id)
-        count = segment.gc_survival_count + 1
-        force_setattr(segment, "gc_survival_count", count)
-        self.version += 1
-        return count
+        self.survive_all((segment,))
+        return segment.gc_survival_count
+
+    def survive_all(self, segments: Collection[ContextSegment]) -> None:
+        """Count one more collection that segments of this heap outlived."""
+        for segment in segments:
+            force_setattr(segment, "gc_survival_count", segment.gc_survival_count + 1)
+        self.version += len(segments)
 
     def tenure(self, segment_id: str) -> None:
         """Make a young segment old, and remember what it refers to among the young."""

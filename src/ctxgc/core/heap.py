@@ -19,7 +19,7 @@ from ctxgc.core.keys import KeyIndex
 from ctxgc.core.ledger import Ledger
 from ctxgc.core.mentions import Mentions
 from ctxgc.core.recent import Recent
-from ctxgc.core.segment import ContextSegment, Tier, explicit_references
+from ctxgc.core.segment import ContextSegment, explicit_references
 
 
 class Heap(Headers):
@@ -115,33 +115,50 @@ class Heap(Headers):
 
         That is no arrival: no step passes, nothing is touched and nothing superseded.
         """
-        original = self.get(segment_id)
+        place = self.get(segment_id).position
         if stand_in.segment_id in self:
             raise taken(stand_in.segment_id)
         own = self._own(stand_in, 0)
-        force_setattr(own, "position", original.position)
+        force_setattr(own, "position", place)
         self._place(own)
         self._link_all(own)
         self.index.mentions.add(own.segment_id, own.text)
         for source in tuple(self.links.sources(segment_id)):
             if source != own.segment_id:
                 self.link(source, own.segment_id)
-        self._move(original, "stashed")
+        self.stash(segment_id)
 
     def stash(self, segment_id: str) -> None:
         """Move a segment out of the working tier; it stays intact and can be recalled."""
-        self._move(self.get(segment_id), "stashed")
+        self.stash_all((segment_id,))
+
+    def stash_all(self, segment_ids: Iterable[str]) -> None:
+        """Move many segments out of the working tier at once."""
+        leaving = [s for s in map(self.get, dict.fromkeys(segment_ids)) if s.tier == "working"]
+        self.ledger.move_all(leaving, "working", "stashed")
+        for segment in leaving:
+            force_setattr(segment, "tier", "stashed")
+            self.index.leave(segment)
+            self._remember(segment, -1)
+        self.version += len(leaving)
 
     def recall(self, segment_id: str) -> None:
         """Move a stashed segment back to the working tier; what stood in its place makes room."""
         segment = self.get(segment_id)
         if segment.tier == "working":
             return
-        self._move(segment, "working")
+        force_setattr(segment, "tier", "working")
+        self.ledger.move(segment, "stashed")
+        self.index.enter(segment)
+        self.index.mentions.add(segment_id, segment.text)
+        self.order.append(segment_id)
+        self._remember(segment, 1)
+        self._touch(segment, None)
+        self.version += 1
         for source in set(self.links.sources(segment_id)) - {segment_id}:
             stand_in = self.get(source)
             if stand_in.derived_from == segment_id and stand_in.position == segment.position:
-                self._move(stand_in, "stashed")
+                self.stash(source)
 
     def remove(self, segment_id: str) -> ContextSegment:
         """Delete a segment for good with all its links, and return it as it was."""
@@ -229,20 +246,3 @@ class Heap(Headers):
             force_setattr(stale, "superseded_by", segment.segment_id)
             force_setattr(stale, "superseded_how", "resolved" if resolved else how)
             index.retire(stale)
-
-    def _move(self, segment: ContextSegment, tier: Tier) -> None:
-        before = segment.tier
-        if before == tier:
-            return
-        force_setattr(segment, "tier", tier)
-        self.ledger.move(segment, before)
-        if tier == "working":
-            self.index.enter(segment)
-            self.index.mentions.add(segment.segment_id, segment.text)
-            self.order.append(segment.segment_id)
-            self._remember(segment, 1)
-            self._touch(segment, None)
-        else:
-            self.index.leave(segment)
-            self._remember(segment, -1)
-        self.version += 1

@@ -106,8 +106,7 @@ class KeyIndex:
 
     def discard(self, segment: ContextSegment) -> None:
         """Take a segment out from under all its keys."""
-        self.young.discard(segment)
-        self.old.discard(segment)
+        (self.old if segment.generation == "old" else self.young).discard(segment)
 
     def promote(self, segment: ContextSegment) -> None:
         """Move a segment from the young to the old side of its keys."""

@@ -6,6 +6,7 @@ Every segment that ever came in is in exactly one of three places: working, stas
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -14,6 +15,9 @@ from ctxgc.core.segment import ContextSegment, Tier
 
 Dimension = Literal["type", "task", "policy", "source"]
 DIMENSIONS: tuple[Dimension, ...] = ("type", "task", "policy", "source")
+
+_Kind = tuple[str, str | None, str, str]
+"""What a segment is in each dimension."""
 
 
 class Amount(msgspec.Struct, frozen=True):
@@ -46,6 +50,20 @@ class Ledger:
         """Count a segment in its present tier and no longer in the one it had before."""
         self._book(segment, before, -1)
         self._book(segment, segment.tier, 1)
+
+    def move_all(self, segments: Iterable[ContextSegment], before: Tier, now: Tier) -> None:
+        """Count many segments in a tier and no longer in the one that they had before."""
+        sums: dict[_Kind, list[int]] = {}
+        for s in segments:
+            kind: _Kind = (s.type, s.task_id, s.policy, s.source)
+            book = sums.get(kind)
+            if book is None:
+                book = sums[kind] = [0, 0]
+            book[0] += 1
+            book[1] += s.tokens or 0
+        for kind, (count, tokens) in sums.items():
+            self._post_all(before, kind, -count, -tokens)
+            self._post_all(now, kind, count, tokens)
 
     def delete(self, segment: ContextSegment) -> None:
         """Count a segment as gone for good."""
@@ -94,19 +112,23 @@ class Ledger:
         return self.ingested == self.working + self.stashed + self.deleted
 
     def _book(self, segment: ContextSegment, tier: Tier, sign: int) -> None:
-        tokens = sign * (segment.tokens or 0)
-        _post(self._tiers[tier], sign, tokens)
+        kind = (segment.type, segment.task_id, segment.policy, segment.source)
+        self._post_all(tier, kind, sign, sign * (segment.tokens or 0))
+
+    def _post_all(self, tier: Tier, kind: _Kind, segments: int, tokens: int) -> None:
+        _post(self._tiers[tier], segments, tokens)
         books = self._books
+        type_, task, policy, source = kind
         for key in (
-            (tier, "type", segment.type),
-            (tier, "task", segment.task_id),
-            (tier, "policy", segment.policy),
-            (tier, "source", segment.source),
+            (tier, "type", type_),
+            (tier, "task", task),
+            (tier, "policy", policy),
+            (tier, "source", source),
         ):
             book = books.get(key)
             if book is None:
                 book = books[key] = [0, 0]
-            book[0] += sign
+            book[0] += segments
             book[1] += tokens
 
 

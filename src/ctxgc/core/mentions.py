@@ -133,25 +133,24 @@ class Mentions:
         if not self._leaving:
             return
         leaving, self._leaving = self._leaving, {}
-        if sum(map(len, leaving.values())) < _CHARS_PER_NAME * len(self._holders):
-            names: Iterable[str] = dict.fromkeys(
-                [name for i, text in leaving.items() for name in self._names_of(i, text)]
-            )
+        gone, holders = frozenset(leaving), self._holders
+        if sum(map(len, leaving.values())) < _CHARS_PER_NAME * len(holders):
+            names = [name for i, text in leaving.items() for name in self._names_of(i, text)]
+            touched = [(name, holders.get(name, _COMMON)) for name in dict.fromkeys(names)]
         else:
-            gone = leaving.keys()
-            names = [n for n, held in self._holders.items() if not gone.isdisjoint(held)]
+            touched = [(n, held) for n, held in holders.items() if not gone.isdisjoint(held)]
         for segment_id in leaving:
             self._names.pop(segment_id, None)
-        self._release(names, leaving)
+        self._release(touched, gone)
 
-    def _release(self, names: Iterable[str], leaving: Mapping[str, str]) -> None:
+    def _release(
+        self, touched: Iterable[tuple[str, tuple[str, ...]]], gone: frozenset[str]
+    ) -> None:
         holders = self._holders
-        for name in names:
-            held = holders.get(name)
-            if not held:
+        for name, held in touched:
+            if gone.isdisjoint(held):
                 continue
-            rest = tuple([holder for holder in held if holder not in leaving])
-            if rest:
+            if len(held) > 1 and (rest := tuple([holder for holder in held if holder not in gone])):
                 holders[name] = rest
             else:
                 del holders[name]

@@ -55,7 +55,8 @@ class Recent:
         if segment.file_path is not None and segment.access is not None:
             self.files.pop(segment.file_path, None)
             self.files[segment.file_path] = None
-        self.watch(segment)
+        if segment.pinned or segment.protected_until > 0 or segment.tags:
+            self.watch(segment)
 
     def watch(self, segment: ContextSegment) -> None:
         """Follow a change of a segment's protection."""
@@ -87,7 +88,8 @@ class Recent:
         ):  # fmt: skip
             group.pop(segment_id, None)
         self.errors.discard(segment_id)
-        leave(self.tasks, segment.task_id or "", segment_id)
+        if segment.task_id is not None:
+            leave(self.tasks, segment.task_id, segment_id)
         if is_said(segment):
             self._discard_message(segment)
 
@@ -120,14 +122,15 @@ class Recent:
     def _discard_message(self, segment: ContextSegment) -> None:
         key, segment_id = message_key(segment), segment.segment_id
         leave(self.messages, key, segment_id)
-        leave(self.requests, key, segment_id)
         if key not in self.messages:
             self._places.discard(key)
-        if key not in self.requests:
-            self._request_places.discard(key)
-        parts = self._parts.get(key, {})
-        parts.pop(segment_id, None)
-        self._settle(key)
+        if key in self.requests:
+            leave(self.requests, key, segment_id)
+            if key not in self.requests:
+                self._request_places.discard(key)
+        if key in self._parts:
+            self._parts[key].pop(segment_id, None)
+            self._settle(key)
 
     def _settle(self, key: str) -> None:
         """Let a message stand where the first part stands that is there of it."""

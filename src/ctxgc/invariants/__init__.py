@@ -20,7 +20,12 @@ from ctxgc.invariants.server import ServerToolsPair
 from ctxgc.invariants.single import OneResultPerCall
 from ctxgc.invariants.unique import ItemsAreUnique
 from ctxgc.invariants.verbatim import ThinkingIsWhole
-from ctxgc.invariants.violation import Invariant, Violation, positions_outside
+from ctxgc.invariants.violation import (
+    Invariant,
+    SingleInvariant,
+    Violation,
+    positions_outside,
+)
 
 __all__ = [
     "ALL_INVARIANTS",
@@ -52,17 +57,37 @@ def for_format(format: Format) -> tuple[Invariant, ...]:  # noqa: A002 - the wor
     return tuple(invariant for invariant in ALL_INVARIANTS if format in invariant.formats)
 
 
-def check(messages: Sequence[Message], *, complete: bool = True) -> list[Violation]:
-    """Return every broken promise of a history in one format, in the order of the messages."""
+def check(
+    messages: Sequence[Message], *, complete: bool = True, known: Sequence[Message] = ()
+) -> list[Violation]:
+    """Return every broken promise of a history in one format, in the order of the messages.
+
+    Args:
+        messages: the history.
+        complete: False while the turn still runs: what is pending at its very end is no breach.
+        known: a history that keeps its promises. What single messages promise is looked at only for
+            those that are not the very same objects there.
+    """
     if not messages:
         return []
     paired = messages if isinstance(messages, Paired) else Paired(messages)
-    found = [
-        violation
-        for invariant in for_format(messages[0].format)
-        for violation in invariant.check(paired, complete=complete)
-    ]
+    fresh = _fresh(paired, known)
+    found: list[Violation] = []
+    for invariant in for_format(messages[0].format):
+        if isinstance(invariant, SingleInvariant):
+            found += invariant.breaches_among(paired, fresh)
+        else:
+            found += invariant.check(paired, complete=complete)
     return sorted(found, key=lambda violation: violation.index)
+
+
+def _fresh(messages: Sequence[Message], known: Sequence[Message]) -> Sequence[int]:
+    """Return the places of the messages that a known history does not hold as they are."""
+    # The last message may be one that is legal nowhere else.
+    same = set(map(id, known[:-1]))
+    if not same:
+        return range(len(messages))
+    return [place for place, message in enumerate(messages) if id(message) not in same]
 
 
 def cuts(messages: Sequence[Message]) -> list[int]:

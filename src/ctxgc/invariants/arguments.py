@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ctxgc.core.message import Message, Part
 from ctxgc.invariants.blocks import block_of
-from ctxgc.invariants.violation import Invariant, Violation
+from ctxgc.invariants.violation import SingleInvariant, Violation
 
 
-class ArgumentsAreJson(Invariant):
+class ArgumentsAreJson(SingleInvariant):
     """Replayed calls carry arguments that parse; free-form custom tools carry any text."""
 
     id = "P1.arguments"
     sentence = "The arguments of every tool call are valid JSON."
     formats = ("openai", "responses")
 
-    def breaches(self, messages: Sequence[Message]) -> list[Violation]:
+    def breaches_among(
+        self, messages: Sequence[Message], indices: Iterable[int]
+    ) -> list[Violation]:
         """Return the calls whose arguments do not parse."""
         return [
             Violation(
@@ -29,7 +31,8 @@ class ArgumentsAreJson(Invariant):
                 provider_error="failed to parse tool call arguments as json",
                 fix='wrap the text as {"_invalid": ...}; empty arguments become {}',
             )
-            for index, message in enumerate(messages)
+            for index in indices
+            for message in (messages[index],)
             for part in message.parts
             if part.kind == "tool_call" and not has_valid_arguments(message, part)
         ]

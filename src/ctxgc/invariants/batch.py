@@ -54,7 +54,8 @@ def misplaced(messages: Sequence[Message], pairing: Pairing) -> list[tuple[Ref, 
     wrong = [
         (call, result)
         for call, result in pairing.pairs()
-        if homes[result.message] != turns[call.message] or _is_behind(messages, result)
+        if homes[result.message] != turns[call.message]
+        or (result.part and _is_behind(messages, result))
     ]
     return sorted(wrong, key=lambda refs: refs[1])
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ctxgc.core.message import Message, Part
 from ctxgc.invariants.blocks import block_of
-from ctxgc.invariants.violation import Invariant, Violation
+from ctxgc.invariants.violation import SingleInvariant, Violation
 
 _NULL = "Invalid value for 'content': expected a string, got null."
 _NO_CALLS = "Invalid 'tool_calls': empty array. Expected an array with minimum length 1."
@@ -15,14 +15,16 @@ _NOTHING = "all messages must have non-empty content"
 _BLANK = "text content blocks must be non-empty"
 
 
-class ContentIsPresent(Invariant):
+class ContentIsPresent(SingleInvariant):
     """Anthropic refuses empty messages and blank text, OpenAI null content and empty call lists."""
 
     id = "P14.content"
     sentence = "No message is empty where its provider wants content."
     formats = ("openai", "anthropic")
 
-    def breaches(self, messages: Sequence[Message]) -> list[Violation]:
+    def breaches_among(
+        self, messages: Sequence[Message], indices: Iterable[int]
+    ) -> list[Violation]:
         """Return the messages and text blocks that are empty."""
         return [
             Violation(
@@ -33,7 +35,8 @@ class ContentIsPresent(Invariant):
                 provider_error=error,
                 fix="take the empty block or message out; null content becomes empty text",
             )
-            for index, message in enumerate(messages)
+            for index in indices
+            for message in (messages[index],)
             if not may_be_empty(messages, index)
             for text, error in _gaps(message)
         ]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ctxgc.core.message import Message
 from ctxgc.invariants.first import first_spoken
 from ctxgc.invariants.follow import followers
-from ctxgc.invariants.pairs import answers, is_thinking, pair
+from ctxgc.invariants.pairs import answers, is_chat, is_thinking, pair
 from ctxgc.invariants.server import server_pairs
 
 
@@ -21,10 +21,21 @@ def groups(messages: Sequence[Message]) -> list[tuple[int, ...]]:
     leaders = list(range(len(messages)))
     for one, other in _bonds(messages):
         if one != other:
-            _join(leaders, one, other)
+            join(leaders, one, other)
+    return followings(leaders)
+
+
+def followings(leaders: list[int]) -> list[tuple[int, ...]]:
+    """Return the groups that share a leader, in the order of their first messages.
+
+    A leader is an earlier message of the same group, or the message itself when it is the first.
+    """
     members: dict[int, list[int]] = {}
-    for index in range(len(messages)):
-        members.setdefault(_leader(leaders, index), []).append(index)
+    for index, leader in enumerate(leaders):
+        if leader == index:
+            members[index] = [index]
+        else:
+            members[_leader(leaders, leader)].append(index)
     return [tuple(group) for group in members.values()]
 
 
@@ -40,14 +51,18 @@ def _bonds(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:
     pairing = pair(messages)
     for batch in pairing.batches:
         first = batch.calls[0].message
-        yield from ((first, call.message) for call in batch.calls)
-        yield from ((first, result.message) for result in batch.answers.values())
+        for call, result in batch.answers.items():
+            yield first, result.message
+            if call.message != first:
+                yield first, call.message
+        yield from ((first, call.message) for call in batch.open_calls())
     yield from ((index, result.message) for index, result in pairing.referenced)
+    if pairing.has_server_tools:
+        yield from ((call.message, result.message) for call, result in server_pairs(messages).pairs)
     # In OpenAI's chat an answer is one message, so that no thinking binds it to another.
-    if {message.format for message in messages} != {"openai"}:
+    if not is_chat(messages):
         yield from _thinking_bonds(messages)
-    yield from ((call.message, result.message) for call, result in server_pairs(messages).pairs)
-    yield from _program_calls(messages)
+        yield from _program_calls(messages)
 
 
 def _thinking_bonds(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:
@@ -81,6 +96,7 @@ def _leader(leaders: list[int], index: int) -> int:
     return index
 
 
-def _join(leaders: list[int], one: int, other: int) -> None:
+def join(leaders: list[int], one: int, other: int) -> None:
+    """Let two messages, and all that are bound to them, be one group."""
     first, second = _leader(leaders, one), _leader(leaders, other)
     leaders[max(first, second)] = min(first, second)

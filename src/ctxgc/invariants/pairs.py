@@ -37,6 +37,8 @@ class Batch:
 
     def open_calls(self) -> list[Ref]:
         """Return the calls without a result."""
+        if len(self.answers) == len(self.calls):
+            return []
         return [call for call in self.calls if call not in self.answers]
 
     def span(self) -> tuple[int, int]:
@@ -45,9 +47,12 @@ class Batch:
 
 
 class Pairing:
-    """All batches of a history, and what is left over."""
+    """All batches of a history, and what is left over.
 
-    __slots__ = ("batches", "extras", "orphans", "referenced", "repeats")
+    `has_server_tools` says that the provider ran tools too; those are not matched here.
+    """
+
+    __slots__ = ("batches", "extras", "has_server_tools", "orphans", "referenced", "repeats")
 
     def __init__(self) -> None:
         self.batches: list[Batch] = []
@@ -55,6 +60,7 @@ class Pairing:
         self.extras: list[Ref] = []
         self.repeats: list[Ref] = []
         self.referenced: list[tuple[int, Ref]] = []
+        self.has_server_tools = False
 
     def pairs(self) -> Iterator[tuple[Ref, Ref]]:
         """Yield each answered call with its result."""
@@ -108,37 +114,23 @@ def pair(messages: Sequence[Message]) -> Pairing:
     return messages.pairing if isinstance(messages, Paired) else _pair(messages)
 
 
+def is_chat(messages: Sequence[Message]) -> bool:
+    """Tell whether a history is one of OpenAI's chat, in which each answer is one message."""
+    return {message.format for message in messages} == {"openai"}
+
+
 def _pair(messages: Sequence[Message]) -> Pairing:
-    pairing = Pairing()
-    spans = {index: span for span in answers(messages) for index in range(span[0], span[1] + 1)}
-    waiting = _Waiting()
-    reference: int | None = None
-    for index, message in enumerate(messages):
-        if message.data.get("type") == "item_reference":
-            reference = index
-        for place, part in enumerate(message.parts):
-            if part.kind not in _TOOL_KINDS or part.server_side:
-                continue
-            ref, key = Ref(index, place, part.call_id), (tool_channel(message), part.call_id)
-            if part.kind == "tool_result":
-                _answer(pairing, waiting, ref, key, reference)
-            elif index in spans:
-                _open(pairing, waiting, ref, key, spans[index])
-    return pairing
+    matcher = Matcher(None if is_chat(messages) else _spans(messages))
+    for message in messages:
+        matcher.take(message)
+    return matcher.pairing
 
 
-_TOOL_KINDS = ("tool_call", "tool_result")
-_Key: TypeAlias = tuple[str, str | None]
+_Span: TypeAlias = tuple[int, int]
 
 
-class _Waiting:
-    """The calls without a result so far, and the batch that used each key last."""
-
-    __slots__ = ("calls", "used")
-
-    def __init__(self) -> None:
-        self.calls: dict[_Key, list[tuple[Batch, Ref]]] = {}
-        self.used: dict[_Key, Batch] = {}
+def _spans(messages: Sequence[Message]) -> dict[int, _Span]:
+    return {index: span for span in answers(messages) for index in range(span[0], span[1] + 1)}
 
 
 def tool_channel(message: Message) -> str:
@@ -152,28 +144,75 @@ def tool_channel(message: Message) -> str:
     return "function" if kind == "local_shell" else kind
 
 
-def _open(pairing: Pairing, waiting: _Waiting, ref: Ref, key: _Key, span: tuple[int, int]) -> None:
-    if not pairing.batches or pairing.batches[-1].first != span[0]:
-        pairing.batches.append(Batch(*span))
-    batch = pairing.batches[-1]
-    if waiting.used.get(key) is batch:
-        pairing.repeats.append(ref)
-        return
-    waiting.used[key] = batch
-    batch.calls.append(ref)
-    waiting.calls.setdefault(key, []).append((batch, ref))
+_Key: TypeAlias = tuple[str, str | None]
 
 
-def _answer(
-    pairing: Pairing, waiting: _Waiting, ref: Ref, key: _Key, reference: int | None
-) -> None:
-    open_calls = waiting.calls.get(key)
-    if open_calls:
-        batch, call = open_calls.pop()
-        batch.answers[call] = ref
-    elif open_calls is not None:
-        pairing.extras.append(ref)
-    elif reference is not None:
-        pairing.referenced.append((reference, ref))
-    else:
-        pairing.orphans.append(ref)
+class Matcher:
+    """Matches calls and results message by message, in the order of the history.
+
+    `spans` are the answers that messages belong to, by place; None in OpenAI's chat.
+    """
+
+    __slots__ = ("_count", "_open", "_reference", "_spans", "_used", "pairing")
+
+    def __init__(self, spans: dict[int, _Span] | None = None) -> None:
+        self.pairing = Pairing()
+        self._spans = spans
+        self._count = 0
+        self._reference: int | None = None
+        self._open: dict[_Key, list[tuple[Batch, Ref]]] = {}
+        self._used: dict[_Key, Batch] = {}
+
+    def take(self, message: Message) -> list[Batch]:
+        """Match the parts of the next message, and return the batches that it answers."""
+        index, answered = self._count, []
+        self._count += 1
+        if self._spans is not None and message.data.get("type") == "item_reference":
+            self._reference = index
+        for place, part in enumerate(message.parts):
+            kind, call_id = part.kind, part.call_id
+            if part.server_side:
+                self.pairing.has_server_tools = True
+            elif kind == "tool_result":
+                batch = self._answer(Ref(index, place, call_id), (tool_channel(message), call_id))
+                if batch is not None:
+                    answered.append(batch)
+            elif kind == "tool_call" and (span := self._span(index, message)) is not None:
+                self._call(Ref(index, place, call_id), (tool_channel(message), call_id), span)
+        return answered
+
+    def _span(self, index: int, message: Message) -> _Span | None:
+        """Return the answer that a message is part of; None when the model did not write it."""
+        if self._spans is not None:
+            return self._spans.get(index)
+        return (index, index) if message.role == "assistant" else None
+
+    def _call(self, ref: Ref, key: _Key, span: _Span) -> None:
+        batches = self.pairing.batches
+        if not batches or batches[-1].first != span[0]:
+            batches.append(Batch(*span))
+        batch = batches[-1]
+        if self._used.get(key) is batch:
+            self.pairing.repeats.append(ref)
+            return
+        self._used[key] = batch
+        batch.calls.append(ref)
+        known = self._open.get(key)
+        if known is None:
+            self._open[key] = [(batch, ref)]
+        else:
+            known.append((batch, ref))
+
+    def _answer(self, ref: Ref, key: _Key) -> Batch | None:
+        waiting = self._open.get(key)
+        if waiting:
+            batch, call = waiting.pop()
+            batch.answers[call] = ref
+            return batch
+        if waiting is not None:
+            self.pairing.extras.append(ref)
+        elif self._reference is not None:
+            self.pairing.referenced.append((self._reference, ref))
+        else:
+            self.pairing.orphans.append(ref)
+        return None

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ctxgc.core.message import Message, Part
 from ctxgc.core.unchanged import unchanged
 from ctxgc.invariants.blocks import block_of
-from ctxgc.invariants.violation import Invariant, Violation
+from ctxgc.invariants.violation import SingleInvariant, Violation
 
 _NEEDS = {"thinking": "signature", "redacted_thinking": "data"}
 
 
-class ThinkingIsWhole(Invariant):
+class ThinkingIsWhole(SingleInvariant):
     """A thinking block carries what the provider verifies it by.
 
     Whether kept blocks are still the same bytes can only be seen against an earlier history:
@@ -24,13 +24,16 @@ class ThinkingIsWhole(Invariant):
     sentence = "Signed thinking is whole or gone."
     formats = ("anthropic",)
 
-    def breaches(self, messages: Sequence[Message]) -> list[Violation]:
+    def breaches_among(
+        self, messages: Sequence[Message], indices: Iterable[int]
+    ) -> list[Violation]:
         """Return the thinking blocks that lost their signature or their data."""
         return [
             _breach(
                 message, index, f"a thinking block has no `{missing}`", f"{missing}: Field required"
             )
-            for index, message in enumerate(messages)
+            for index in indices
+            for message in (messages[index],)
             for part in message.parts
             if (missing := missing_seal(message, part))
         ]
@@ -47,7 +50,9 @@ def missing_seal(message: Message, part: Part) -> str | None:
 
 def changed_thinking(before: Sequence[Message], after: Sequence[Message]) -> list[Violation]:
     """Return the thinking of `after` that the same message of `before` does not hold as it is."""
-    thinking = [(n, m) for n, m in enumerate(after) if any(p.kind == "thinking" for p in m.parts)]
+    same = set(map(id, before))
+    touched = [(n, m) for n, m in enumerate(after) if id(m) not in same]
+    thinking = [(n, m) for n, m in touched if any(p.kind == "thinking" for p in m.parts)]
     known = {m.message_id: _thinking(m) for m in before} if thinking else {}
     return [
         _breach(message, index, "a thinking block was changed", _CHANGED)

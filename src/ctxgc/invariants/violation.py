@@ -54,6 +54,20 @@ class Invariant(ABC):
         return frozenset(range(len(messages) + 1))
 
 
+class SingleInvariant(Invariant):
+    """A promise that each message keeps by itself, so that what was looked at once stays kept."""
+
+    def breaches(self, messages: Sequence[Message]) -> list[Violation]:
+        """Return every breach in the order of the messages."""
+        return self.breaches_among(messages, range(len(messages)))
+
+    @abstractmethod
+    def breaches_among(
+        self, messages: Sequence[Message], indices: Iterable[int]
+    ) -> list[Violation]:
+        """Return every breach of the messages at these places."""
+
+
 def positions_outside(spans: Iterable[tuple[int, int]], length: int) -> frozenset[int]:
     """Return the positions `0..length` inside no span; a span is its first and last message."""
     steps = [0] * (length + 2)

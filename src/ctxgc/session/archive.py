@@ -118,6 +118,6 @@ def form_writes(message_id: str, shown: Message | None, left: Gone | None) -> tu
         return Drop("messages", gone), Drop("messages", edited)
     marks = {"segment_ids": list(left.segment_ids), "together": list(left.together)}
     if shown is None:
-        return Put("messages", gone, marks), Drop("messages", edited)
+        return Put("messages", gone, marks, flat=True), Drop("messages", edited)
     doc = {**message_to_doc(shown), **marks}
     return Drop("messages", gone), Put("messages", edited, doc, flat=True)

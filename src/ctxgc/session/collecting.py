@@ -195,7 +195,7 @@ def propose(w: Workings, reason: GCTriggerReason, target_tokens: int | None) -> 
 def _must_stay(w: Workings) -> frozenset[str]:
     """The messages that no plugin may take out or edit."""
     messages = w.view.messages
-    requests = [m.message_id for m in messages if opens_turn(m)]
+    requests = [m.message_id for m in messages if m.role == "user" and opens_turn(m)]
     system = [m.message_id for m in messages if m.role == "system"]
     return frozenset((*system, *requests[:1], *requests[-1:], *w.kept_messages()))
 

@@ -65,8 +65,7 @@ def swap(
         _commit(w, moves, places, more)
     final = {move.message_id: move.after for move in moves}
     # All that leaves leaves first: the heap takes many out at once faster than one by one.
-    for move in moves:
-        _let_go(w, move)
+    _let_go(w, moves)
     for move in moves:
         _carry_out(w, move)
     rest = [final.get(m.message_id) or m for m in new[first:]]
@@ -85,14 +84,21 @@ def rewriting(w: Workings, new: Sequence[Message]) -> Iterator[int]:
     before = w.rewrites, w.sent_messages, w.sent_before
     w.rewrites += first < w.sent_messages
     w.sent_messages = min(w.sent_messages, first)
-    behind = sum(map(w.books.tokens, w.view.messages[first:]))
-    # What stands before the change stays cached, and so does what is sent beside the messages.
-    w.sent_before = min(w.sent_before, w.books.budget.total_tokens() - behind)
+    w.sent_before = min(w.sent_before, _before(w, first))
     try:
         yield first
     except BaseException:
         w.rewrites, w.sent_messages, w.sent_before = before
         raise
+
+
+def _before(w: Workings, place: int) -> int:
+    """Return the tokens that stay cached: those in front of a place, and what is sent beside the messages."""
+    messages, budget = w.view.messages, w.books.budget
+    if place > len(messages) // 2:
+        return budget.total_tokens() - sum(map(w.books.tokens, messages[place:]))
+    beside = budget.total_tokens() - w.books.message_total
+    return beside + sum(map(w.books.tokens, messages[:place]))
 
 
 def _commit(
@@ -106,38 +112,40 @@ def _commit(
     w.archive.commit(*writes, *more)
 
 
-def _segment_writes(w: Workings, move: Move) -> Iterable[Write]:
-    stashed = [*move.stashed, *(move.exchange.dropped if move.exchange else ())]
+def _segment_writes(w: Workings, move: Move) -> list[Write]:
     made = move.exchange.made if move.exchange else ()
-    yield from (Drop("segments", i) for i in move.ends)
-    yield from (_write(w, _at(w.heap.get(i), "stashed")) for i in stashed)
-    yield from (_write(w, _at(w.heap.get(str(s.derived_from)), "stashed")) for s in made)
-    yield from (_write(w, _at(w.heap.get(i), "working")) for i in move.recalled)
-    yield from (_write(w, segment) for segment in (*made, *move.fresh))
+    writes: list[Write] = [Drop("segments", i) for i in move.ends]
+    writes += [_write(w, _at(w.heap.get(i), "stashed")) for i in move.stashed]
+    if move.exchange is not None:
+        left = (*move.exchange.dropped, *(str(s.derived_from) for s in made))
+        writes += [_write(w, _at(w.heap.get(i), "stashed")) for i in left]
+    writes += [_write(w, _at(w.heap.get(i), "working")) for i in move.recalled]
+    writes += [_write(w, segment) for segment in (*made, *move.fresh)]
+    return writes
 
 
 def _message_writes(w: Workings, move: Move, places: Mapping[str, float]) -> Iterable[Write]:
     if move.forgotten:
-        yield Drop("messages", move.message_id)
-        yield from form_writes(move.message_id, None, None)
-    elif move.fresh and move.after is not None:
-        yield arrival_write(move.after, **w.arrival(move.message_id, places.get(move.message_id)))
-    else:
-        known = move.message_id in w.view.originals
-        writes = form_writes(move.message_id, move.after, move.left)
-        # Of a message that is as it came in, nothing is stored that could be dropped.
-        yield from (write for write in writes if known or isinstance(write, Put))
+        return Drop("messages", move.message_id), *form_writes(move.message_id, None, None)
+    if move.fresh and move.after is not None:
+        place = places.get(move.message_id)
+        return (arrival_write(move.after, **w.arrival(move.message_id, place)),)
+    writes = form_writes(move.message_id, move.after, move.left)
+    # Of a message that is as it came in, nothing is stored that could be dropped.
+    known = move.message_id in w.view.originals
+    return writes if known else [write for write in writes if isinstance(write, Put)]
 
 
-def _let_go(w: Workings, move: Move) -> None:
-    for segment_id in move.ends:
+def _let_go(w: Workings, moves: Sequence[Move]) -> None:
+    for segment_id in [i for move in moves for i in move.ends]:
         w.heap.remove(segment_id)
         w.archive.drop_segment(segment_id)
-    replaced = (
-        [str(stand_in.derived_from) for stand_in in move.exchange.made] if move.exchange else ()
-    )
-    for segment_id in (*move.stashed, *replaced):
-        w.heap.stash(segment_id)
+    leaving: list[str] = []
+    for move in moves:
+        leaving += move.stashed
+        if move.exchange is not None:
+            leaving += [str(stand_in.derived_from) for stand_in in move.exchange.made]
+    w.heap.stash_all(leaving)
 
 
 def _carry_out(w: Workings, move: Move) -> None:

@@ -86,9 +86,9 @@ def objections(
         found += _undeclared(touched, declared)
     if not found:
         history = _paired_like(old, new, change)
-        broken = [*check(history, complete=False), *changed_thinking(old, new)]
+        broken = [*check(history, complete=False, known=old), *changed_thinking(old, new)]
         found = [f"{v.promise}: {v.text}" for v in broken[:3]]
-    if _sum_beside(new, old, tokens) > _sum_beside(old, new, tokens):
+    if _has_grown(*_without_same(old, new), tokens):
         found.append("the history grew")
     return found
 
@@ -102,21 +102,24 @@ def _paired_like(old: Paired, new: Sequence[Message], change: Change) -> Paired:
     return history
 
 
-def _sum_beside(
-    history: Sequence[Message], other: Sequence[Message], tokens: Callable[[Message], int]
-) -> int:
-    """Return the tokens of those messages that do not stand in the other history as they are here."""
-    same = set(map(id, other))
-    return sum([tokens(message) for message in history if id(message) not in same])
+def _has_grown(
+    old: Sequence[Message], new: Sequence[Message], tokens: Callable[[Message], int]
+) -> bool:
+    """Tell whether the messages that stand in one history only have more tokens in the new one."""
+    before, after = set(map(id, old)), set(map(id, new))
+    gone = sum([tokens(message) for message in old if id(message) not in after])
+    return sum([tokens(message) for message in new if id(message) not in before]) > gone
 
 
 def _lost_order(old: Sequence[Message], new: Sequence[Message]) -> list[str]:
-    ids = [message.message_id for message in new]
-    if len(set(ids)) != len(ids):
-        return ["a message stands twice in the new history"]
+    ids, old_ids = [m.message_id for m in new], [m.message_id for m in old]
     kept = set(ids)
-    before = {message.message_id for message in old}
-    expected = [m.message_id for m in old if m.message_id in kept]
+    if len(kept) != len(ids):
+        return ["a message stands twice in the new history"]
+    if ids == old_ids:
+        return []
+    before = set(old_ids)
+    expected = [message_id for message_id in old_ids if message_id in kept]
     return [] if expected == [i for i in ids if i in before] else ["the order of messages changed"]
 
 

@@ -15,7 +15,8 @@ import msgspec
 from ctxgc.core.message import Format, Message
 from ctxgc.core.unchanged import unchanged
 from ctxgc.errors import MessageError
-from ctxgc.invariants import check, groups
+from ctxgc.invariants import check
+from ctxgc.invariants.growing import Growing
 from ctxgc.invariants.pairs import Paired
 from ctxgc.session.alike import calls_alike
 from ctxgc.wire import message_bytes
@@ -56,7 +57,7 @@ class View:
         self._waiting: dict[str, list[str]] = {}
         self._tail_from = 0
         self._seen: dict[str, int] = {}
-        self._grouped: tuple[Paired, list[tuple[int, ...]]] = (Paired(), [])
+        self._growing = Growing()
 
     def get(self, message_id: str) -> Message | None:
         """Return a message of the view, or None."""
@@ -92,6 +93,9 @@ class View:
         """Put a message that came in at the end."""
         self._places[message.message_id] = self.next_place
         self.next_place += 1.0
+        # Behind a change of the view the groups are found anew once somebody asks for them.
+        if len(self._growing) == len(self.messages):
+            self._growing.add(message)
         self.messages.append(message)
         self._follow_calls(message, len(self.messages) - 1)
         self.arrivals.append(Arrival(message.message_id, digest(message)))
@@ -127,7 +131,7 @@ class View:
         """
         self._places.update(places or {})
         before, self.messages = self.messages, list(messages)
-        self._grouped = (Paired(), [])
+        self._growing = Growing()
         same = unchanged(before, self.messages) if same is None else same
         self._seen = {reader: min(seen, same) for reader, seen in self._seen.items()}
         followed = len(before)
@@ -138,15 +142,14 @@ class View:
 
     def groups_of(self, messages: list[Message]) -> list[tuple[int, ...]]:
         """Return the groups of a history, oldest first; a collection asks for the same ones twice."""
-        if self._grouped[0] != messages:
-            paired = Paired(messages)
-            self._grouped = (paired, sorted(groups(paired)))
-        return self._grouped[1]
+        if not self._growing.is_of(messages):
+            self._growing = Growing(messages)
+        return self._growing.groups
 
     def paired(self) -> Paired:
         """Return the messages with their calls and results matched, for all who ask."""
         self.groups_of(self.messages)
-        return self._grouped[0]
+        return self._growing.paired
 
     def left_together(self, gone: set[str]) -> dict[str, tuple[str, ...]]:
         """Return, for each message that leaves, the group it leaves with."""
@@ -168,8 +171,8 @@ class View:
 
         They stand behind everything that left there, so that a recall never puts it around them.
         """
-        stay = (m.message_id for m in new if m.message_id in self._places)
-        taken = sorted(self._places[i] for i in {*stay, *self.originals, *self._leaving(new)})
+        stay = [m.message_id for m in new if m.message_id in self._places]
+        taken = sorted([self._places[i] for i in (*stay, *self.originals, *self._leaving(new))])
         after = self.next_place
         places: dict[str, float] = {}
         for message in reversed(new):

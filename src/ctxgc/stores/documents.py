@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -17,6 +16,9 @@ from ctxgc.errors import InputError, StoreDamagedError
 from ctxgc.stores.base import COLLECTIONS, Collection, Put, Write
 
 MOST_NAME_BYTES = 2_000
+
+# No character takes more than twelve bytes.
+_SHORT_NAME = MOST_NAME_BYTES // 12
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _FLAT_ENCODER = msgspec.json.Encoder()
@@ -45,8 +47,7 @@ def check_name(field: str, name: object) -> None:
     """Raise InputError unless a session id or a key can be stored."""
     if not isinstance(name, str) or not name:
         raise InputError(f"{field} cannot be {name!r}", hint="give a non-empty string", field=field)
-    # No character takes more than twelve bytes, so that short names need no second look.
-    if 12 * len(name) > MOST_NAME_BYTES and len(escape(name)) > MOST_NAME_BYTES:
+    if len(name) >= _SHORT_NAME and len(escape(name)) > MOST_NAME_BYTES:
         raise InputError(
             f"{field} is too long: {name[:40]!r}...",
             hint=f"use at most {MOST_NAME_BYTES} bytes",
@@ -82,9 +83,8 @@ def encode(doc: dict[str, Any], *, flat: bool = False) -> str:
     """
     if not isinstance(doc, dict):
         raise InputError(f"a document is a JSON object, not {type(doc).__name__}", field="doc")
-    if flat:
-        with suppress(ValueError, OverflowError):  # lone surrogates, and numbers beyond 64 bits
-            return _FLAT_ENCODER.encode(doc).decode()
+    if flat and (quick := _flat_text(doc)) is not None:
+        return quick
     try:
         text = _ENCODER.encode(doc)
     except (TypeError, ValueError, RecursionError) as error:
@@ -92,6 +92,14 @@ def encode(doc: dict[str, Any], *, flat: bool = False) -> str:
             f"a document cannot be stored: {error}", hint="use JSON values only", field="doc"
         ) from None
     return text if is_utf8(text) else json.dumps(doc, separators=(",", ":"))
+
+
+def _flat_text(doc: dict[str, Any]) -> str | None:
+    """Return a flat document as text; None for one with lone surrogates or numbers beyond 64 bits."""
+    try:
+        return _FLAT_ENCODER.encode(doc).decode()
+    except (ValueError, OverflowError):
+        return None
 
 
 def decode(text: str | bytes) -> dict[str, Any]:
@@ -119,8 +127,15 @@ def is_utf8(text: str) -> bool:
 
 
 def _prepare(write: Write) -> Prepared:
-    check_collection(write.collection)
-    check_name("key", write.key)
-    if isinstance(write, Put):
-        return Prepared(write.collection, write.key, encode(write.doc, flat=write.flat), write.doc)
-    return Prepared(write.collection, write.key, None, None)
+    collection, key = write.collection, write.key
+    name: object = key
+    # Thousands are written at once, and nearly all of them need no second look.
+    if collection not in COLLECTIONS:
+        check_collection(collection)
+    if not isinstance(name, str) or not 0 < len(name) < _SHORT_NAME:
+        check_name("key", name)
+    if not isinstance(write, Put):
+        return Prepared(collection, key, None, None)
+    doc = write.doc
+    text = _flat_text(doc) if write.flat and isinstance(doc, dict) else None
+    return Prepared(collection, key, encode(doc) if text is None else text, doc)

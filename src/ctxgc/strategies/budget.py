@@ -7,7 +7,7 @@ only under pressure; locked ones never. Messages leave in whole groups.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource, SourceEntry
 from ctxgc.strategies.base import Constraints, GCRemovalItem
@@ -40,10 +40,11 @@ class BudgetStrategy(BuiltinStrategy):
             drop_turns(bench, bench.turns, "truncated")
             return
         self._clear_enrichment(bench, bench.budget)
+        standings = [_standing(bench, bench.budget, group) for group in bench.groups]
         for reason, policies in _PHASES:
             if reason == "preservable_under_pressure" and not bench.under_pressure:
                 continue
-            self._remove(bench, bench.budget, policies, reason)
+            self._remove(bench, bench.budget, policies, reason, standings)
         if bench.excess_turns:
             drop_turns(bench, bench.turns, "partial_turn")
         self._tell(bench)
@@ -67,10 +68,12 @@ class BudgetStrategy(BuiltinStrategy):
         budget: InstructionBudget,
         policies: frozenset[GCPolicy],
         reason: str,
+        standings: list[_Standing],
     ) -> None:
-        groups = [g for g in bench.groups if _policy(bench, budget, g) in policies]
         candidates: list[tuple[_Rank, Group | GCRemovalItem]] = [
-            (_rank(bench, budget, group), group) for group in groups
+            (_rank(bench, standing), standing.group)
+            for standing in standings
+            if standing.policy in policies
         ]
         candidates += [_released(key, entry, reason) for key, entry in _beside(budget, policies)]
         for _, candidate in sorted(candidates, key=lambda each: each[0]):
@@ -90,20 +93,29 @@ class BudgetStrategy(BuiltinStrategy):
         bench.details["preservable_removed"] = reasons.count("preservable_under_pressure")
 
 
-def _policy(bench: Workbench, budget: InstructionBudget, group: Group) -> GCPolicy:
-    """The strictest policy among a group's messages; a message without entry is partial."""
-    policies = [entry.gc_policy for entry in _entries(bench, budget, group)]
-    if len(policies) < len(group):
-        policies.append(GCPolicy.PARTIAL)
-    return max(policies, key=_STRICTNESS.index)
+class _Standing(NamedTuple):
+    """What the budget says of a group: its strictest policy, and when its oldest message came in.
+
+    A message without entry is partial.
+    """
+
+    group: Group
+    policy: GCPolicy
+    born: float
 
 
-def _entries(bench: Workbench, budget: InstructionBudget, group: Group) -> Iterator[SourceEntry]:
-    for message_id in bench.ids(group):
-        for source, key in budget.children_of_message(message_id):
-            entry = budget.get_child(source, key)
-            if entry is not None:
-                yield entry
+def _standing(bench: Workbench, budget: InstructionBudget, group: Group) -> _Standing:
+    entries = [
+        entry
+        for message_id in bench.ids(group)
+        for source, key in budget.children_of_message(message_id)
+        if (entry := budget.get_child(source, key)) is not None
+    ]
+    policies = {entry.gc_policy for entry in entries}
+    if len(entries) < len(group):
+        policies.add(GCPolicy.PARTIAL)
+    strictest = max(policies, key=_STRICTNESS.index) if len(policies) > 1 else policies.pop()
+    return _Standing(group, strictest, min([e.created_at or 0.0 for e in entries], default=0.0))
 
 
 def _beside(
@@ -123,11 +135,11 @@ def _released(key: str, entry: SourceEntry, reason: str) -> tuple[_Rank, GCRemov
     return (entry.created_at or 0.0, -tokens, key), item
 
 
-def _rank(bench: Workbench, budget: InstructionBudget, group: Group) -> _Rank:
+def _rank(bench: Workbench, standing: _Standing) -> _Rank:
     """Oldest first; among equals the largest, since it frees most with least."""
-    born = [entry.created_at or 0.0 for entry in _entries(bench, budget, group)]
-    size = sum(bench.draft.size(message_id) for message_id in bench.ids(group))
-    return (min(born, default=0.0), -size, f"{group[0]:09d}")
+    group = standing.group
+    size = sum([bench.draft.size(message_id) for message_id in bench.ids(group)])
+    return (standing.born, -size, f"{group[0]:09d}")
 
 
 def create_plugin() -> BudgetStrategy:

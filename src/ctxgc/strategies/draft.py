@@ -23,7 +23,7 @@ class Draft:
         self._tokens_before = tokens
         self._count = count
         self._now: dict[str, Message | None] = {m.message_id: m for m in history}
-        self._size = {m.message_id: count(m) for m in history}
+        self._size: dict[str, int] = {}
         self._items: dict[str, GCRemovalItem] = {}
         self._cleared: list[GCRemovalItem] = []
         self._inserted: dict[str, list[Message]] = {}
@@ -33,7 +33,12 @@ class Draft:
     def size(self, message_id: str) -> int:
         """Return the tokens that a message of the draft has now; none when it left."""
         message = self._now[message_id]
-        return 0 if message is None else self._size[message_id]
+        if message is None:
+            return 0
+        size = self._size.get(message_id)
+        if size is None:
+            size = self._size[message_id] = self._count(message)
+        return size
 
     @property
     def freed(self) -> int:

@@ -63,11 +63,11 @@ def protect_roots(
     Instructions, locked entries, pins, the user's first and last word, calls without their result.
     """
     keep = Protection(history, groups_)
-    keep.hold((m.message_id for m in history if m.role == "system"), "instructions")
+    keep.hold([m.message_id for m in history if m.role == "system"], "instructions")
     keep.hold(usage.get("pinned_message_ids", ()), "pinned")
     if budget is not None:
         keep.hold(_locked(budget), "locked")
-    requests = [m.message_id for m in history if opens_turn(m)]
+    requests = [m.message_id for m in history if m.role == "user" and opens_turn(m)]
     keep.hold(requests[:1], "original request")
     keep.hold(requests[-1:] or [m.message_id for m in history[-1:]], "last request")
     keep.hold(_unanswered(history), "open tool call")
@@ -101,10 +101,13 @@ def _unanswered(history: Sequence[Message]) -> list[str]:
     """The messages with calls of the last batch, while answers are missing."""
     waiting: dict[str, str] = {}
     for message in history:
-        for call in message.calls():
-            waiting[call] = message.message_id
-        for call in message.results():
-            waiting.pop(call, None)
+        for part in message.parts:
+            if part.call_id is None or part.server_side:
+                continue
+            if part.kind == "tool_call":
+                waiting[part.call_id] = message.message_id
+            elif part.kind == "tool_result":
+                waiting.pop(part.call_id, None)
     return list(waiting.values())
 
 

@@ -36,6 +36,7 @@ def turns_of(history: Sequence[Message], groups: Iterable[tuple[int, ...]]) -> l
     that call.
     """
     legal = positions_outside(((group[0], group[-1]) for group in groups), len(history))
-    starts = [i for i, message in enumerate(history) if opens_turn(message) and i in legal]
+    users = [(i, message) for i, message in enumerate(history) if message.role == "user"]
+    starts = [i for i, message in users if opens_turn(message) and i in legal]
     stops = [*starts[1:], len(history)] if starts else []
     return [Turn(n, start, stop) for n, (start, stop) in enumerate(zip(starts, stops, strict=True))]

@@ -8,6 +8,8 @@ their handles and their best lines.
 
 from __future__ import annotations
 
+from operator import itemgetter
+
 from ctxgc.core.analysis import Analysis
 from ctxgc.core.text import Text
 from ctxgc.strategies.window_constants import WindowConstants
@@ -66,7 +68,7 @@ class Window:
     def ghosts(self) -> dict[str, float]:
         """Return the messages that count for more because their like was recalled, and how much."""
         found: dict[str, float] = {}
-        for shown in self._scene.parts:
+        for shown in self._scene.parts if self._scene.analysis.state.ghosts else ():
             if ghost := self._scene.ghost(shown):
                 found[self._bench.history[shown.place].message_id] = round(ghost, 2)
         return found
@@ -132,14 +134,19 @@ class Window:
 
     def _leave_whole(self, room: float) -> None:
         """Leave those results whole that would win least, as long as the room suffices for them."""
-        room -= sum(passage.tokens + HEAD_MARGIN for passage in self._passages())
+        cost = {id(passage): passage.tokens for passage in self._passages()}
+        room -= sum(tokens + HEAD_MARGIN for tokens in cost.values())
         small = sorted(
-            (result for result in self._results if not result.is_stub),
-            key=lambda result: (result.won, result.shown.place, result.shown.number),
+            [
+                (result.tokens - HEAD_TOKENS - cost[id(result.passage)], *result.place, result)
+                for result in self._results
+                if not result.is_stub
+            ],
+            key=itemgetter(0, 1, 2),
         )
         whole: set[int] = set()
-        for result in small:
-            room -= result.won
+        for won, _, _, result in small:
+            room -= won
             if room < 0:
                 break
             whole.add(id(result))
@@ -151,13 +158,14 @@ class Window:
 
     def _held(self) -> set[str]:
         """What is held by that which stays as it is."""
-        changing = {(r.shown.place, r.shown.number) for r in self._results}
+        changing = {id(result.shown) for result in self._results}
         gone = self._gone()
-        held = set(self.digest.held())
-        for shown in self._scene.parts:
-            if shown.place not in gone and (shown.place, shown.number) not in changing:
-                held |= shown.text.things
-        return held
+        staying = [
+            shown.text.things
+            for shown in self._scene.parts
+            if id(shown) not in changing and shown.place not in gone
+        ]
+        return set(self.digest.held()).union(*staying)
 
     def _trim(self, picks: list[Pick]) -> None:
         """Give up the lines chosen last, and then all names, while draft and digest are above the target."""

@@ -82,9 +82,7 @@ class Cover:
     def choose(self, budget: float) -> list[Pick]:
         """Keep the best pieces that fit, and return them in the order in which they were chosen."""
         self._queue = [
-            (-self._rate(number, piece), number, piece)
-            for number, wanted in enumerate(self._wanted)
-            for piece in wanted
+            entry for number in range(len(self._wanted)) for entry in self._offers(number)
         ]
         heapify(self._queue)
         picks: list[Pick] = []
@@ -127,6 +125,15 @@ class Cover:
             if (wanted := things & missing) and not is_tombstone(text.lines[number]):
                 found[number] = wanted
         return found
+
+    def _offers(self, number: int) -> list[tuple[float, int, int]]:
+        """Return what the queue says of the pieces of a passage while none of them is kept."""
+        passage, worth = self._passages[number], self._worth
+        opening = 0.0 if passage.kept else OPENING_TOKENS
+        return [
+            (-(sum(map(worth, wanted)) / (passage.cost(piece) + opening)), number, piece)
+            for piece, wanted in self._wanted[number].items()
+        ]
 
     def _rate(self, number: int, piece: int) -> float:
         worth, held = self._worth, self._held

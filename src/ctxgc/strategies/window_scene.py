@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from functools import cached_property
 
 import msgspec
@@ -50,9 +50,9 @@ class Result:
         return self.shown.segment.tokens or 0
 
     @property
-    def won(self) -> float:
-        """The tokens that a stub saves."""
-        return self.tokens - HEAD_TOKENS - self.passage.tokens
+    def place(self) -> tuple[int, int]:
+        """The place of its message, and its number there."""
+        return self.shown.place, self.shown.number
 
     @property
     def is_stub(self) -> bool:
@@ -72,7 +72,18 @@ class Scene:
     @cached_property
     def parts(self) -> list[Shown]:
         """Every part of the view but those of notices."""
-        return list(self._parts())
+        host, by_id = self.bench.host, self.analysis.state.heap.by_id
+        segment_ids, text_of = host.segment_ids, host.texts.of
+        found: list[Shown] = []
+        for place, message in enumerate(self.bench.history):
+            if message.origin == "gc_notice":
+                continue
+            message_id = message.message_id
+            both = zip(message.parts, segment_ids(message_id), strict=True)
+            for number, (part, segment_id) in enumerate(both):
+                text = text_of(message_id, number, part)
+                found.append(Shown(place, number, part, by_id[segment_id], text))
+        return found
 
     @cached_property
     def fixed(self) -> set[int]:
@@ -90,7 +101,7 @@ class Scene:
             fixed -= {s.place for s in self.parts if self._can_shrink(s)}
         return fixed | untouchable
 
-    @property
+    @cached_property
     def _newest(self) -> int:
         """The place from which on messages are the newest."""
         return len(self.bench.history) - min(NEWEST, self.bench.config.recent_messages)
@@ -112,21 +123,9 @@ class Scene:
 
     def results(self) -> list[Result]:
         """Return the tool results that may shrink, oldest first."""
-        config, found, fixed = self.bench.config, [], self.fixed
-        most = config.evacuate_keep_percent / 100
-        for shown in self.parts:
-            if shown.place not in fixed and self._can_shrink(shown):
-                passage = Passage(
-                    shown.text,
-                    tokens=shown.segment.tokens or 0,
-                    most=1.0 if shown.place >= self._newest else most,
-                    names=config.tombstone_names_percent / 100,
-                    # A file that was edited still stands in its old view, but for a few lines.
-                    is_dead=shown.segment.superseded_how not in (None, "edited")
-                    and not self.ghost(shown),
-                )
-                found.append(Result(shown, passage))
-        return found
+        fixed, can_shrink = self.fixed, self._can_shrink
+        loose = [s for s in self.parts if s.part.kind == "tool_result" and s.place not in fixed]
+        return [Result(shown, self._passage(shown)) for shown in loose if can_shrink(shown)]
 
     def loose_groups(self) -> list[Group]:
         """Return the groups that may leave, oldest first, those of the recent turns behind the others."""
@@ -170,16 +169,17 @@ class Scene:
         is_result = shown.part.kind == "tool_result"
         return self.analysis.state.ghost(shown.segment) if is_result else 0.0
 
-    def _parts(self) -> Iterator[Shown]:
-        host, heap = self.bench.host, self.analysis.state.heap
-        for place, message in enumerate(self.bench.history):
-            if message.origin == "gc_notice":
-                continue
-            message_id = message.message_id
-            ids = host.segment_ids(message_id)
-            for number, (part, segment_id) in enumerate(zip(message.parts, ids, strict=True)):
-                text = host.texts.of(message_id, number, part)
-                yield Shown(place, number, part, heap.get(segment_id), text)
+    def _passage(self, shown: Shown) -> Passage:
+        config, segment = self.bench.config, shown.segment
+        most = 1.0 if shown.place >= self._newest else config.evacuate_keep_percent / 100
+        return Passage(
+            shown.text,
+            tokens=segment.tokens or 0,
+            most=most,
+            names=config.tombstone_names_percent / 100,
+            # A file that was edited still stands in its old view, but for a few lines.
+            is_dead=segment.superseded_how not in (None, "edited") and not self.ghost(shown),
+        )
 
     def _can_shrink(self, shown: Shown) -> bool:
         part, segment = shown.part, shown.segment
