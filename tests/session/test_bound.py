@@ -168,3 +168,17 @@ def test_what_stays_behind_a_loaded_checkpoint_shows_no_thinking() -> None:
     thinker.session.pin(thinker.session.history[-1].message_id)
     assert RecoverableSession(thinker.session._w).load_last_checkpoint()
     assert (thinker.refused(), thinker.thoughts()) == ([], 12)
+
+
+def test_the_last_turn_has_all_of_its_thinking_or_none() -> None:
+    thinker = worked(plugin="gc_truncate")
+    thinker.checkpoint(0)
+    thinker.work(0)
+    thinker.restore(0)
+    (call,) = [
+        s for s in thinker.session.segments() if s.call_id == "c12" and s.part == "tool_call"
+    ]
+    thinker.session.recall(call.segment_id)
+    roles = [message["role"] for message in thinker.session.view()]
+    assert roles[-3:] == ["assistant", "assistant", "user"]
+    assert (thinker.refused(), thinker.thoughts()) == ([], 11)

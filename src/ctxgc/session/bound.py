@@ -41,7 +41,19 @@ class BoundThinking:
             for shown in [message] if fits else strip_bound_thinking([message], 0):
                 kept.append(shown)
                 last = _next(last, shown)
-        return kept
+        return self._with_whole_turn(kept)
+
+    def _with_whole_turn(self, messages: list[Message]) -> list[Message]:
+        """Return a history whose last turn of the agent has all of its thinking, or none.
+
+        Messages of the agent that stand side by side are one turn to the provider.
+        """
+        end = max((n for n, m in enumerate(messages, 1) if m.role == "assistant"), default=0)
+        start = end
+        while start and messages[start - 1].role == "assistant":
+            start -= 1
+        lost = (m.message_id in self.behind and not _thinks(m) for m in messages[start:end])
+        return strip_bound_thinking(messages, start) if any(lost) else messages
 
     def to_doc(self, message_id: str) -> dict[str, str]:
         """Return what is stored beside a message, as JSON values."""
