@@ -14,7 +14,7 @@ from ctxgc.core.heap import Heap
 from ctxgc.core.options import EngineOptions
 from ctxgc.core.roots import GCState, RootKnobs
 from ctxgc.errors import ConfigError, InputError, UnknownSegmentError
-from tests.core.build import BARE, NO_ROOTS, NOW, heap_of, seg
+from tests.core.build import BARE, NO_ROOTS, NOW, heap_of, seg, state
 from tests.requirements import requirement
 
 
@@ -256,3 +256,10 @@ def test_times_of_any_zone_are_compared_as_instants() -> None:
     heaps = [heap_of(seg("d", type="decision", created_at=t)) for t in (NOW, there)]
     plans = [GCEngine().plan(heap, now=when) for heap in heaps for when in (NOW, there)]
     assert all(plan == plans[0] for plan in plans)
+
+
+def test_an_analysis_is_that_of_its_moment() -> None:
+    heap = heap_of(seg("kept", pinned=True), seg("old"), seg("lost"))
+    found = GCEngine(BARE).analyze(state(heap))
+    heap.stash("old")
+    assert {segment.segment_id for segment in found.garbage} == {"old", "lost"}

@@ -124,8 +124,13 @@ class GCEngine(IGCEngine):
         return GCState(heap=heap, now=now, knobs=self.options.knobs)
 
     def analyze(self, state: GCState, scope: Scope = "major") -> Analysis:
-        """Return roots, marks and scores of a heap; nothing changes."""
-        return analyze(state, self.options, checked_scope(scope))
+        """Return roots, marks and scores of a heap; nothing changes.
+
+        What is garbage now stays so in the result, whatever becomes of the heap.
+        """
+        analysis = analyze(state, self.options, checked_scope(scope))
+        _ = analysis.garbage
+        return analysis
 
     def plan(
         self,
