@@ -56,19 +56,16 @@ def _wanted(
     text: Text, lines: Iterable[int], census: Census, how: Preset
 ) -> tuple[dict[int, set[str]], dict[str, int]]:
     """Return what only this text holds, line by line: names, and rare plain words, which count little."""
-    wanted: dict[int, set[str]] = {}
-    weights: dict[str, int] = {}
-    names, words, seen = census.names, census.words, census.seen
-    word_weight = round(_NAME * how.word_weight)
-    for line in lines:
-        own = {name for name in text.line_names[line] if names[name] <= 1}
-        weights.update({name: _PATH if "/" in name else _NAME for name in own})
-        if how.word_weight:
-            rare = {w for w in text.line_words[line] if words[w] <= 1 and seen[w] <= _RARE_WORD}
-            weights.update(dict.fromkeys(rare, word_weight))
-            own |= rare
-        if own:
-            wanted[line] = own
+    count, seen = census.names, census.seen
+    names = {name for name in text.names if count[name] <= 1}
+    words = set[str]()
+    if how.word_weight:
+        count = census.words
+        words = {w for w in text.words if count[w] <= 1 and seen[w] <= _RARE_WORD}
+    found = ((n, names & text.line_names[n] | words & text.line_words[n]) for n in lines)
+    wanted = {line: own for line, own in found if own}
+    weights = dict.fromkeys(set[str]().union(*wanted.values()), round(_NAME * how.word_weight))
+    weights |= {name: _PATH if "/" in name else _NAME for name in weights.keys() & names}
     return wanted, weights
 
 
