@@ -37,22 +37,27 @@ def targets(
     requests: Sequence[Request], tokens: int, collection: float
 ) -> Iterator[tuple[str, bool]]:
     """Yield each target in words, with what was measured and whether that meets it."""
-    took = share([request.whole for request in requests], 0.99)
-    line = f"{requests[-1].messages:,} messages: p99 of a request {duration(took)} (at most 15 ms)"
+    took = share([request.beyond_counting for request in requests], 0.99)
+    size = f"{requests[-1].messages:,} messages"
+    line = f"{size}: p99 of a request, beyond counting, {duration(took)} (at most 15 ms)"
     yield line, took <= MOST_PER_REQUEST
     line = f"{tokens:,} tokens: a collection takes {duration(collection)} (at most 200 ms)"
     yield line, collection <= MOST_PER_COLLECTION
 
 
 def _rows(requests: Sequence[Request]) -> Iterator[tuple[str, ...]]:
-    yield ("messages up to", "requests", "append + messages()", "of it sparing")
+    yield ("messages up to", "requests", "append + messages()", "beyond counting", "of it sparing")
     width = requests[-1].messages / BANDS
     for number in range(BANDS):
         low, high = number * width, (number + 1) * width
         band = [r for r in requests if low < r.messages <= high]
         if band:
-            whole, sparing = [r.whole for r in band], [r.sparing for r in band]
-            yield (f"{high:,.0f}", f"{len(band):,}", _both(whole), _both(sparing))
+            times = (
+                [r.whole for r in band],
+                [r.beyond_counting for r in band],
+                [r.sparing for r in band],
+            )
+            yield (f"{high:,.0f}", f"{len(band):,}", *map(_both, times))
 
 
 def _both(times: Sequence[float]) -> str:

@@ -2,6 +2,7 @@
 
 Times are seconds of this process on the processor, without Python's own collector; the store is the one
 that forgets. A request is what an agent does between two answers: append what came in, ask for the view.
+Counting the tokens of what came in is told apart: it is the tokenizer's work, whoever asks for it.
 """
 
 from __future__ import annotations
@@ -32,11 +33,40 @@ _RUN_TOKENS = 60_000
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """One request: how long the history was, the seconds it took, and those of sparing among them."""
+    """One request: how long the history was, the seconds it took, and what took them among it."""
 
     messages: int
     whole: float
+    counting: float
     sparing: float
+
+    @property
+    def beyond_counting(self) -> float:
+        """The seconds without those of the tokenizer."""
+        return self.whole - self.counting
+
+
+class TimedCounter:
+    """Counts as the default counter does, and adds up the seconds that it takes."""
+
+    def __init__(self) -> None:
+        self._counter = counter_for(None)
+        self.name = self._counter.name
+        self.exact = self._counter.exact
+        self.seconds = 0.0
+
+    def count(self, text: str) -> int:
+        """Return the number of tokens in `text`."""
+        start = process_time()
+        try:
+            return self._counter.count(text)
+        finally:
+            self.seconds += process_time() - start
+
+    def take(self) -> float:
+        """Return the seconds since the last time that somebody asked."""
+        seconds, self.seconds = self.seconds, 0.0
+        return seconds
 
 
 def chained(messages: int) -> list[Json]:
@@ -70,8 +100,10 @@ def _with_own_ids(message: Json, run: int) -> Json:
 def measure_decisions(messages: int) -> list[Request]:
     """Play the chain through a session whose window is never full, request by request."""
     chain = chained(messages)
-    session = Session(ROOMY, store="memory:", prices="anthropic-5m")
-    counter_for(None).count("the vocabulary is read once, before anything is measured")
+    counter = TimedCounter()
+    session = Session(ROOMY, store="memory:", prices="anthropic-5m", counter=counter)
+    counter.count("the vocabulary is read once, before anything is measured")
+    counter.take()
     found: list[Request] = []
     start = process_time()
     with _no_collector(), _timed_sparing() as sparing:
@@ -79,7 +111,8 @@ def measure_decisions(messages: int) -> list[Request]:
             if message["role"] == "assistant" and place:
                 session.messages()
                 took = process_time() - start
-                found.append(Request(messages=place, whole=took, sparing=sum(sparing)))
+                parts = {"counting": counter.take(), "sparing": sum(sparing)}
+                found.append(Request(messages=place, whole=took, **parts))
                 sparing.clear()
                 start = process_time()
             session.append(message)

@@ -12,8 +12,10 @@ from tools.requirement_scan import ROOT
 
 
 def requests(seconds: float) -> list[Request]:
-    fast = [Request(messages=n, whole=0.001, sparing=0.0005) for n in range(1, 90)]
-    slow = [Request(messages=n, whole=seconds, sparing=0.0005) for n in range(90, 101)]
+    fast = [Request(messages=n, whole=0.001, counting=0.0, sparing=0.0005) for n in range(1, 90)]
+    slow = [
+        Request(messages=n, whole=seconds, counting=0.0, sparing=0.0005) for n in range(90, 101)
+    ]
     return [*fast, *slow]
 
 
