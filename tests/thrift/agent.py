@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
+import msgspec
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -25,6 +26,8 @@ HOW = replace(
     guard=0.05, copy_lines=2, copy_chars=100, copy_saving=0.05, least_names=160,
 )  # fmt: skip
 """Constants that stay the same when the shipped ones are fitted anew."""
+FIXED = {"constants": msgspec.to_builtins(replace(HOW, hold=6, patience=0.5))}
+"""Options of gc_mark_sweep by which a session collects often, whatever is shipped."""
 
 WORDS = ("harvest", "lantern", "meadows", "orchard", "pebbles", "quarrel", "saddles", "thicket")
 

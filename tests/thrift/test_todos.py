@@ -5,21 +5,18 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from ctxgc import Session
 from ctxgc.core.message import FORMATS, Format
 from ctxgc.thrift.todos import is_todo_list, without_entries
 from tests.session.walk import faults
-from tests.thrift.agent import HOW, LONG, Agent, Json, Step, Tool, drive, opened
+from tests.thrift.agent import FIXED, LONG, Agent, Json, Step, Tool, drive, opened
 
 LIST = '{"todos": [{"content": "Fix it"}]}'
-CONSTANTS = msgspec.to_builtins(replace(HOW, hold=6, patience=0.5))
-TRIMS = {"plugin_config": {"trim_calls": True, "constants": CONSTANTS}}
+TRIMS = {"plugin_config": {"trim_calls": True, **FIXED}}
 
 
 @pytest.mark.parametrize(
