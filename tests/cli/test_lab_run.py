@@ -108,6 +108,7 @@ def test_a_set_of_no_folder_is_a_wrong_call(run: Run, command: str) -> None:
         ("missing/deep/out", "there is no folder 'missing/deep'"),
         ("made.jsonl/out", "there is no folder 'made.jsonl'"),
         (".", "is a directory"),
+        ("", "the file has no name"),
     ],
 )
 def test_a_file_that_cannot_be_written_is_told_before_the_run(

@@ -213,3 +213,39 @@ def test_undo_and_restore_do_not_stand_in_each_others_way() -> None:
     with pytest.raises(PlanError, match="no collection to undo"):
         session.undo()
     assert faults(session) == []
+
+
+def test_what_comes_in_after_a_rewind_a_restart_and_a_restore_stays_at_the_end(
+    tmp_path: Path,
+) -> None:
+    kept: dict[str, Any] = {"store": f"json:{tmp_path / 'stash.json'}", "session_id": "x"}
+    said = [{"role": r, "content": f"{r} {n}"} for n in range(4) for r in ("user", "assistant")]
+    new = [{"role": "user", "content": "new"}, {"role": "assistant", "content": "answer"}]
+    with Session(100_000, **kept) as session:
+        session.extend(said)
+        checkpoint = session.checkpoint(files=[])
+        session.sync(said[:2])
+    with Session(100_000, **kept) as session:
+        session.restore(checkpoint.checkpoint_id)
+        session.extend(new)
+    with Session(100_000, **kept) as session:
+        assert session.messages() == [*said, *new]
+
+
+def test_what_a_restore_brought_back_leaves_with_a_rewind_to_before_it() -> None:
+    call = {"id": "c0", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    said: list[dict[str, Any]] = [
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c0", "content": "r0"},
+        {"role": "assistant", "content": "ok"},
+    ]
+    other = [said[0], {"role": "user", "content": "other"}]
+    session = Session(100_000, store="memory:")
+    session.extend(said)
+    checkpoint = session.checkpoint(files=[])
+    session.sync(said[:2])
+    session.restore(checkpoint.checkpoint_id)
+    session.sync(other)
+    assert session.messages() == other
+    assert faults(session) == []

@@ -1,4 +1,4 @@
-"""A session that was restarted decides as the one that was not."""
+"""A session that was restarted knows what was sent, what it cost, and whether it thrashes."""
 
 from __future__ import annotations
 

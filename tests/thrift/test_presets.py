@@ -39,3 +39,10 @@ def test_wrong_constants_are_refused(change: dict[str, object]) -> None:
 def test_the_file_reads_back_as_the_same_constants() -> None:
     found = coefficients()
     assert msgspec.json.decode(readable_json(found), type=Coefficients) == found
+
+
+def test_shares_of_a_kind_that_no_result_is_are_refused() -> None:
+    constants = msgspec.to_builtins(preset("default"))
+    constants["shares"]["bogus"] = [1, 1]
+    with pytest.raises(ConfigError, match="`shares` has bogus"):
+        custom(constants)

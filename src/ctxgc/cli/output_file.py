@@ -21,6 +21,8 @@ class OutputFile(click.Path):
         folder = path.parent
         if self.allow_dash and str(path) == "-":
             return path
+        if not path.name:
+            self.fail("the file has no name", param, ctx)
         if not folder.is_dir():
             self.fail(f"there is no folder '{folder}' to write '{path}' to", param, ctx)
         if not os.access(folder, os.W_OK | os.X_OK):

@@ -28,7 +28,8 @@ def sync(w: Workings, messages: Sequence[Message]) -> list[str]:
 def _rewind(w: Workings, count: int, new: Sequence[Message]) -> None:
     """Stash all but the first `count` messages that came in; the host took them back."""
     forgotten = frozenset(arrival.message_id for arrival in w.view.arrivals[count:])
-    rest = [m for m in w.view.messages if m.message_id not in forgotten]
+    leaving = forgotten | _strays(w.view, count)
+    rest = [m for m in w.view.messages if m.message_id not in leaving]
     trial = View()
     trial.show(rest)
     trial.check_next(*new)
@@ -43,6 +44,20 @@ def _rewind(w: Workings, count: int, new: Sequence[Message]) -> None:
     w.view.restate(w.view.arrivals[:count])
     w.books.forget(forgotten)
     w.applied = [record.without(forgotten) for record in w.applied]
+
+
+def _strays(view: View, count: int) -> set[str]:
+    """The messages behind the first `count` that came in which a restore brought back after a rewind."""
+    kept = {arrival.message_id for arrival in view.arrivals[:count]}
+    places = [view.place_of(m.message_id) for m in view.messages if m.message_id in kept]
+    border = max(places, default=-1.0)
+    return {
+        m.message_id
+        for m in view.messages
+        if m.origin == "conversation"
+        and view.number_of(m.message_id) is None
+        and view.place_of(m.message_id) > border
+    }
 
 
 def is_plain(message: Message) -> bool:

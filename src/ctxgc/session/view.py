@@ -191,8 +191,9 @@ class View:
         return gone.difference(m.message_id for m in new)
 
     def remember_places(self, places: Mapping[str, float]) -> None:
-        """Know the places of messages that are not in the view."""
+        """Know the places of messages that are not in the view; what comes in next stands behind them."""
         self._places.update(places)
+        self.next_place = max([self.next_place, *(place // 1 + 1.0 for place in places.values())])
 
     def place_of(self, message_id: str) -> float:
         """Return the place of a message that is or was in the view."""

@@ -98,9 +98,11 @@ def custom(constants: Mapping[str, Any]) -> Preset:
         found = msgspec.convert(dict(constants), Preset)
     except msgspec.ValidationError as error:
         raise _wrong(str(error)) from None
-    missing = preset("default").shares.keys() - found.shares.keys()
-    if missing:
+    known = preset("default").shares.keys()
+    if missing := known - found.shares.keys():
         raise _wrong(f"`shares` has nothing for {', '.join(sorted(missing))}")
+    if unknown := found.shares.keys() - known:
+        raise _wrong(f"`shares` has {', '.join(sorted(unknown))}, which no result is")
     return found
 
 

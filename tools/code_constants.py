@@ -1,0 +1,97 @@
+"""Tell what the constants in the code of thrift are good for, as a table for docs/lab.md.
+
+python -m tools.code_constants --data DIR --set claude_code --every 4
+
+They say how often something is looked at, or where two kinds of results part; those that are fitted
+are ablated by `ctxgc lab ablate`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType
+from unittest.mock import patch
+
+from ctxgc._version import __version__
+from ctxgc.cli.lab_ablate_table import markdown_table
+from ctxgc.economics import price_sheet
+from ctxgc.lab.ablate import Ablated, Ablation, What
+from ctxgc.lab.experiment import Experiment
+from ctxgc.lab.subject import Number, Reached
+from ctxgc.lab.subject_preset import PresetSubject
+from ctxgc.lab.trials import Trials
+from ctxgc.thrift import copies, cover, cutting, dying, items, kinds
+
+NEVER = 1.01
+TRIED: tuple[tuple[ModuleType, str, dict[What, Number]], ...] = (
+    (cutting, "LEAST_REQUESTS", {"off": 0, "double": 4}),
+    (dying, "ELSEWHERE", {"off": NEVER, "half": 0.35}),
+    (dying, "_LOOK_AGAIN", {"off": 1, "double": 8}),
+    (items, "_PLAN_LIFE", {"off": 1, "double": 16}),
+    (cover, "_RARE_WORD", {"off": 0, "double": 6}),
+    (cover, "_PATH", {"off": 100, "double": 400}),
+    (kinds, "_PATHS_SHARE", {"off": NEVER, "half": 0.3}),
+    (copies, "_MOST_PLACES", {"off": 1, "double": 12}),
+)
+
+
+def ablation(experiment: Experiment, judge: Callable[[], Reached], runs: int) -> Ablation:
+    """Return what other values of the constants come to; `judge` plays the runs with those of now."""
+    reached = judge()
+    rows: list[Ablated] = []
+    for module, name, values in TRIED:
+        for what, value in values.items():
+            print(f"{name} {value} ...", file=sys.stderr, flush=True)
+            with patch.object(module, name, value):
+                found = judge()
+            difference = {key: found[key] - reached[key] for key in found}
+            rows.append(
+                Ablated(
+                    constant=_title(name), what=what, values={_title(name): value},
+                    reached=found, difference=difference,
+                )
+            )  # fmt: skip
+    return Ablation(
+        version=__version__,
+        subject="default",
+        source=experiment.source,
+        regimes=("cost",),
+        sheet=experiment.sheet,
+        least_tokens=experiment.least_tokens,
+        every=experiment.every,
+        runs=runs,
+        constants={_title(name): getattr(module, name) for module, name, _ in TRIED},
+        reached=reached,
+        rows=rows,
+    )
+
+
+def _title(name: str) -> str:
+    return name.strip("_").lower()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Play the runs with each value, and print the table."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.code_constants",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--data", type=Path, help="a file of runs, or a folder; else our corpus")
+    parser.add_argument("--set", default="", help="of a folder, the file of this name")
+    parser.add_argument("--every", type=int, default=1, help="play one run in so many")
+    asked = parser.parse_args(arguments)
+    experiment = Experiment(policies=(), data=asked.data, set_name=asked.set, every=asked.every)
+    subject, runs = PresetSubject("default"), experiment.all_runs()
+    # One process: a constant that is changed here is changed nowhere else.
+    with Trials(runs, price_sheet(experiment.sheet)) as trials:
+        found = ablation(experiment, lambda: trials.judge(subject, subject.start()), len(runs))
+    print(markdown_table(found))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
