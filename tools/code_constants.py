@@ -8,10 +8,8 @@ are ablated by `ctxgc lab ablate`.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from types import ModuleType
 from unittest.mock import patch
 
@@ -24,6 +22,7 @@ from ctxgc.lab.subject import Number, Reached
 from ctxgc.lab.subject_preset import PresetSubject
 from ctxgc.lab.trials import Trials
 from ctxgc.thrift import copies, cover, cutting, dying, items, kinds
+from tools.lab_arguments import parser_of
 
 NEVER = 1.01
 TRIED: tuple[tuple[ModuleType, str, dict[What, Number]], ...] = (
@@ -75,15 +74,7 @@ def _title(name: str) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Play the runs with each value, and print the table."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tools.code_constants",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--data", type=Path, help="a file of runs, or a folder; else our corpus")
-    parser.add_argument("--set", default="", help="of a folder, the file of this name")
-    parser.add_argument("--every", type=int, default=1, help="play one run in so many")
-    asked = parser.parse_args(arguments)
+    asked = parser_of("code_constants", __doc__).parse_args(arguments)
     experiment = Experiment(policies=(), data=asked.data, set_name=asked.set, every=asked.every)
     subject, runs = PresetSubject("default"), experiment.all_runs()
     # One process: a constant that is changed here is changed nowhere else.

@@ -8,7 +8,6 @@ Other people's libraries must be there: `ctxgc lab peers install`.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import sys
 import time
@@ -24,6 +23,7 @@ from ctxgc.lab.peers.catalog import PACKAGES
 from ctxgc.lab.peers.environments import interpreter
 from ctxgc.lab.policies import chosen
 from ctxgc.lab.summary import Report, Row
+from tools.lab_arguments import parser_of
 from tools.requirement_scan import ROOT
 
 REGIMES = ("cost", "window:50%", "window:25%")
@@ -142,14 +142,7 @@ def _write(path: Path, texts: dict[str, str]) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Play, if there are runs to play, and write the pages."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tools.lab_tables",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--data", type=Path, help="a file of runs, or a folder of them")
-    parser.add_argument("--set", default="claude_code", help="of a folder, the file of this name")
-    parser.add_argument("--every", type=int, default=1, help="play one run in so many")
+    parser = parser_of("lab_tables", __doc__, "claude_code")
     parser.add_argument("--jobs", "-j", type=int, default=1, help="processes to use")
     asked = parser.parse_args(arguments)
     try:
