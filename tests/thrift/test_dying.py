@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ctxgc.core.text import Text
+from ctxgc.thrift import rounds
 from ctxgc.thrift.census import Census, whole
 from ctxgc.thrift.dying import WHY, Clues, evidence, haunted
 from ctxgc.thrift.items import Item
 from ctxgc.thrift.kinds import Call, Kind, read_call
-from tests.thrift.agent import HOW, view_of
+from tests.thrift.agent import FIXED, HOW, LONG, Step, drive, opened, steps, view_of
 
 READ = read_call("Read", '{"file_path": "src/a.py"}')
 EDIT = read_call("Edit", '{"file_path": "src/a.py"}')
@@ -123,3 +126,13 @@ def test_a_view_that_rests_would_not_have_died(
             clues.call({"read": READ, "edit": EDIT, "test": TESTS}[happening], request)
         elif happening == "user":
             clues.user(request)
+
+
+@settings(max_examples=40)
+@given(steps())
+def test_what_is_sure_would_be_found_again(work: list[Step]) -> None:
+    session, judge = opened(plugin_config=FIXED), opened(plugin_config=FIXED)
+    views = drive(session, [*work, *LONG])
+    with patch.object(rounds, "sure_until", lambda *_: 0):
+        expected = drive(judge, [*work, *LONG])
+    assert views == expected

@@ -39,11 +39,14 @@ class Clues:
         self.news = 0
         """How often something was heard that may let a view die sooner."""
         self._lists: dict[str, dict[str, None]] = {}
+        self._heard: dict[str, int] = {}
 
     def call(self, call: Call, request: int) -> None:
         """Take in a tool call that the answer to a request made."""
         self._named.update(dict.fromkeys(call.named, request))
         self._edited.update(dict.fromkeys(call.edited, request))
+        for path in call.named | call.edited:
+            self._heard[path] = self._heard.get(path, 0) + 1
         if call.checks:
             self._checked = request
         if call.checks or call.edited:
@@ -52,6 +55,11 @@ class Clues:
     def touch(self, path: str, request: int) -> None:
         """A file was as good as named: a new result stands on an old view of it."""
         self._named[path] = request
+        self._heard[path] = self._heard.get(path, 0) + 1
+
+    def heard(self, path: str) -> int:
+        """Return how often a file was named, edited or touched."""
+        return self._heard.get(path, 0)
 
     def write_list(self, tool: str, source: str) -> None:
         """Take in a to-do list that a tool wrote."""
@@ -107,6 +115,14 @@ def evidence(
         return "idle", counted
     item.rest(min(_rest(idle, counted, how) + request, item.same_at + _LOOK_AGAIN), clues.news)
     return None, counted
+
+
+def sure_until(item: Item, why: str | None) -> int:
+    """Return before which request an item keeps its right to leave if nothing is heard of its file."""
+    if why is None or item.kind == "todo":
+        return 0
+    looks = item.kind == "view" and why != "edited"
+    return min(item.plan_until, item.same_at + _LOOK_AGAIN) if looks else item.plan_until
 
 
 def _rest(idle: int, counted: int, how: Preset) -> int:

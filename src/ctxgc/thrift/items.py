@@ -17,13 +17,14 @@ class Item:
     `born` is the first request that carries it. `kept` is None while all of it is shown, else the
     lines that are, beside `extra` other characters. `stubbed_at` is the request before which it
     was made a stub; from then on it stays as it is. Before the request `rests_until` only news speak
-    against it, and `rests_since` counts those that were heard.
+    against it, and `rests_since` counts those that were heard. Before `sure_until` only what is heard of its
+    file changes what it would save, and `sure_since` counts that.
     """
 
     __slots__ = (
         "born", "call", "chars", "extra", "kept", "kind", "listed", "message_id", "part",
         "planned_at", "rent", "rests_since", "rests_until", "same_at", "same_elsewhere", "saving",
-        "source", "stubbed_at", "text", "why_planned",
+        "source", "stubbed_at", "sure_since", "sure_until", "text", "why_planned",
     )  # fmt: skip
 
     def __init__(
@@ -44,6 +45,8 @@ class Item:
         self.rent = 0.0
         self.rests_until = 0
         self.rests_since = 0
+        self.sure_until = 0
+        self.sure_since = 0
         self.planned_at = 0
         self.saving = 0.0
         self.why_planned = ""

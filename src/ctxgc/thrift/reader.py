@@ -109,7 +109,7 @@ class Reader:
         items = [item for known in self.known.values() for item in known.items]
         self.open = {item.source: item for item in items if item.stubbed_at is None}
         for item in items:
-            item.why_planned, item.rests_until = "", 0
+            item.why_planned, item.rests_until, item.sure_until = "", 0, 0
 
     def place(self, item: Item) -> int:
         """Return where the message of an item stands in the view."""
@@ -129,7 +129,7 @@ class Reader:
         """Return what to call a source of copies, which is as good as sent anew by that."""
         for item in self.items_of(name.rpartition("/")[0]):
             self.clues.touch(item.call.path, request - 1)
-            item.born, item.rests_until = request, 0
+            item.born, item.rests_until, item.sure_until = request, 0, 0
         return self._names.get(name, "text")
 
     def _read(self, message: Message, request: int) -> list[Item]:

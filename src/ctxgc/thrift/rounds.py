@@ -10,7 +10,7 @@ from ctxgc.core.message import Message
 from ctxgc.economics import PriceSheet
 from ctxgc.thrift.cover import Cover, cover
 from ctxgc.thrift.cutting import Books, Offer, best_cut
-from ctxgc.thrift.dying import WHY, evidence, haunted
+from ctxgc.thrift.dying import WHY, evidence, haunted, sure_until
 from ctxgc.thrift.items import Item
 from ctxgc.thrift.presets import Preset
 from ctxgc.thrift.reader import Reader
@@ -95,14 +95,22 @@ class Round:
         )
 
     def _offers(self) -> Iterator[Offer]:
-        read, request = self._sheet.read, self._request
+        read, request, heard = self._sheet.read, self._request, self._reader.clues.heard
         for place, _, item in self._open():
-            why, _ = self._right(item)
-            saving = 0.0 if why is None else self._expected(item, place, why)
+            sure = request < item.sure_until and heard(item.call.path) == item.sure_since
+            saving = item.saving if sure and self._ghost is None else self._weighed(item, place)
             if saving > 0:
                 item.rent += read * saving
                 young = request - item.born == 1
                 yield Offer(place=place, saving=saving, rent=item.rent, young=young)
+
+    def _weighed(self, item: Item, place: int) -> float:
+        """Return the tokens that a stub would save now, and note for how long that is sure."""
+        why, _ = self._right(item)
+        saving = 0.0 if why is None else self._expected(item, place, why)
+        item.sure_until = sure_until(item, why) if self._ghost is None else 0
+        item.sure_since = self._reader.clues.heard(item.call.path)
+        return saving
 
     def _evidence(self, item: Item, place: int) -> tuple[str | None, int]:
         if item.stubbed_at is not None or self._sizes[place] < self._how.least_tokens:
