@@ -70,8 +70,10 @@ def best_cut(
         rent += offer.rent
         rewritten = max(0.0, behind - won)
         gain = expected * sheet.read * won - extra * rewritten
+        if gain <= 0:
+            continue
         cost = _cost(books, sheet, sizes.between(0, offer.place), rewritten + fresh)
-        if gain <= 0 or cost > (1 + how.guard) * books.unpruned_bill:
+        if cost > (1 + how.guard) * books.unpruned_bill:
             continue
         if offer.young:
             tail = (gain, rewritten) if tail is None or gain > tail[0] else tail
