@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ctxgc.core.heap import Heap
 from ctxgc.core.indexes import Indexes
 from tests.core.build import heap_of, seg
 
@@ -26,6 +27,18 @@ def test_the_young_are_those_at_work_that_are_not_tenured() -> None:
     heap.tenure("d")
     heap.recall("d")
     assert list(heap.index.young) == ["b"]
+
+
+def test_who_is_stashed_is_known_until_it_is_recalled_or_deleted() -> None:
+    heap = heap_of(seg("a"), seg("b"), seg("c"), seg("d", tier="stashed"))
+    heap.stash_all(["b", "a"])
+    heap.recall("d")
+    heap.replace("c", seg("e"))
+    heap.remove("a")
+    assert heap.index.stashed == {"b": heap.get("b"), "c": heap.get("c")}
+    again = Heap()
+    again.rebuild(heap)
+    assert again.index.stashed == heap.index.stashed
 
 
 def test_a_stale_segment_is_looked_at_again() -> None:

@@ -111,11 +111,19 @@ def test_the_names_that_go_are_those_that_nobody_holds_who_stays() -> None:
         ]  # fmt: skip
 
 
-def test_a_long_text_is_read_once_and_forgotten_when_it_leaves() -> None:
+def test_a_long_text_is_read_once_until_it_is_deleted() -> None:
     mentions, text = Mentions(), "parse_header read_body " * 100
     mentions.add("a", text)
     assert mentions.going("a", "this is not read", set()) == ["parse_header", "read_body"]
     mentions.discard("a", text)
     assert mentions.going("a", text, set()) == []
+    assert mentions.names_of("a", "this is not read") == ["parse_header", "read_body"]
+    mentions.forget("a")
     mentions.add("a", "find_footer")
     assert mentions.going("a", "find_footer", set()) == ["find_footer"]
+
+
+def test_a_text_that_somebody_has_read_is_entered_by_its_names() -> None:
+    mentions = Mentions()
+    mentions.add("a", "this is not read", ["parse_header"])
+    assert mentions.holders("parse_header") == ("a",)

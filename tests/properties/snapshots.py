@@ -25,6 +25,7 @@ def snapshot(heap: Heap) -> dict[str, Any]:
         "bonds": {s.segment_id: sorted(heap.bonds.group(s)) for s in heap.working()},
         "open": sorted(heap.bonds.open_calls()),
         "young": sorted(index.young),
+        "stashed": sorted(index.stashed),
         "waiting": (list(index.changed), sorted(index.touched_old), list(heap.order)),
         "mentions": {
             name: sorted(heap.mentions.holders(name)) for name in ("src/a.py:12", "alpha_1", "beta_2")

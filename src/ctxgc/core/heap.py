@@ -138,7 +138,7 @@ class Heap(Headers):
         self.ledger.move_all(leaving, "working", "stashed")
         for segment in leaving:
             force_setattr(segment, "tier", "stashed")
-            self.index.leave(segment)
+            self.index.stash(segment)
             self._remember(segment, -1)
         self.version += len(leaving)
 
@@ -149,6 +149,7 @@ class Heap(Headers):
             return
         force_setattr(segment, "tier", "working")
         self.ledger.move(segment, "stashed")
+        del self.index.stashed[segment_id]
         self.index.enter(segment)
         self.index.mentions.add(segment_id, segment.text)
         self.order.append(segment_id)
@@ -167,9 +168,7 @@ class Heap(Headers):
             self._unlink(segment, self._segments[target])
         for source in tuple(self.links.sources(segment_id)):
             self.unlink(source, segment_id)
-        if segment.tier == "working":
-            self.index.leave(segment)
-        self.index.supersession.forget(segment)
+        self.index.forget(segment)
         self.links.remembered.pop(segment_id, None)
         self._relinked.discard(segment_id)
         del self._segments[segment_id]
@@ -220,6 +219,8 @@ class Heap(Headers):
         if segment.tier == "working":
             self.order.append(segment.segment_id)
             self.index.enter(segment)
+        else:
+            self.index.stashed[segment.segment_id] = segment
         self.version += 1
 
     def _enter(self, segment: ContextSegment) -> None:

@@ -1,4 +1,4 @@
-"""The indexes over the working tier: entered, left and asked together.
+"""The indexes over the working tier, and who is stashed: entered, left and asked together.
 
 What stands here is derived from the segments alone, so it can be built again from them.
 """
@@ -16,7 +16,7 @@ from ctxgc.core.supersede import Supersession
 
 
 class Indexes:
-    """Shared keys, bonds, root candidates, mentions, supersession, and who is young or changed."""
+    """Shared keys, bonds, root candidates, mentions, supersession, and who is young, changed or stashed."""
 
     __slots__ = (
         "bonds",
@@ -24,6 +24,7 @@ class Indexes:
         "keys",
         "mentions",
         "recent",
+        "stashed",
         "supersession",
         "touched_old",
         "young",
@@ -35,6 +36,7 @@ class Indexes:
         self.recent = Recent()
         self.mentions = Mentions()
         self.supersession = Supersession()
+        self.stashed: dict[str, ContextSegment] = {}
         self.young: dict[str, None] = {}
         self.touched_old: dict[str, None] = {}
         self.changed: deque[str] = deque()
@@ -57,11 +59,25 @@ class Indexes:
         self.young.pop(segment.segment_id, None)
         self.touched_old.pop(segment.segment_id, None)
 
+    def stash(self, segment: ContextSegment) -> None:
+        """Follow that a segment of the working tier was stashed."""
+        self.leave(segment)
+        self.stashed[segment.segment_id] = segment
+
+    def forget(self, segment: ContextSegment) -> None:
+        """Follow that a segment is deleted for good."""
+        if self.stashed.pop(segment.segment_id, None) is None:
+            self.leave(segment)
+        self.mentions.forget(segment.segment_id)
+        self.supersession.forget(segment)
+
     def reopen(self, segment: ContextSegment) -> None:
         """Enter a segment of a former heap, without the effects of an arrival."""
         if segment.tier == "working":
             self.enter(segment)
             self.mentions.add(segment.segment_id, segment.text)
+        else:
+            self.stashed[segment.segment_id] = segment
         if segment.superseded_by is None:
             self.supersession.arrive(segment)
 

@@ -38,18 +38,18 @@ class Mentions:
         self._holders: dict[str, tuple[str, ...]] = {}
         self._common: dict[str, None] = {}
         self._leaving: dict[str, str] = {}
-        self._names: dict[str, list[str]] = {}
-        """The identifiers of the long texts, so that these are read once."""
+        self._names: dict[str, Sequence[str]] = {}
+        """The identifiers of the long texts, so that these are read once; of those that left, too."""
 
-    def add(self, segment_id: str, text: str) -> list[str]:
-        """Enter a text and return whom it mentions: at most `MAX_TOUCHED` holders of its rare names."""
+    def add(self, segment_id: str, text: str, names: Sequence[str] | None = None) -> list[str]:
+        """Enter a text and return whom it mentions: at most `MAX_TOUCHED` holders of its rare names.
+
+        `names` are the identifiers of the text, where somebody has read it before.
+        """
         self._settle()
         holders, own = self._holders, (segment_id,)
         mentioned: dict[str, None] = {}
-        names = identifiers(text)
-        if len(text) >= _LONG:
-            self._names[segment_id] = names
-        for identifier in names:
+        for identifier in self._read(segment_id, text) if names is None else names:
             known = holders.get(identifier)
             if known is None:
                 holders[identifier] = own
@@ -66,6 +66,15 @@ class Mentions:
         """Take a segment out from under the identifiers of its text."""
         self._leaving[segment_id] = text
 
+    def forget(self, segment_id: str) -> None:
+        """Keep nothing of a segment that is deleted for good."""
+        self._names.pop(segment_id, None)
+
+    def names_of(self, segment_id: str, text: str) -> Sequence[str]:
+        """Return the identifiers of a text; one that came in before is not read again."""
+        known = self._names.get(segment_id)
+        return identifiers(text) if known is None else known
+
     def holders(self, identifier: str) -> tuple[str, ...]:
         """Return who holds an identifier; empty when nobody does or it is common."""
         if self._leaving:
@@ -78,7 +87,7 @@ class Mentions:
         holders, own = self._holders, (segment_id,)
         return [
             name
-            for name in self._names_of(segment_id, text)
+            for name in self.names_of(segment_id, text)
             if (held := holders.get(name))
             and (held == own or leaving.issuperset([h for h in held if h != segment_id]))
         ]
@@ -121,12 +130,14 @@ class Mentions:
         """Return the holders of every name in these texts, or of all names when that is less to do."""
         if sum(map(len, held.values())) > _CHARS_PER_NAME * len(self._holders):
             return self._holders.values()
-        names = dict.fromkeys([name for i in held for name in self._names_of(i, held[i])])
+        names = dict.fromkeys([name for i in held for name in self.names_of(i, held[i])])
         return [self._holders.get(name, _COMMON) for name in names]
 
-    def _names_of(self, segment_id: str, text: str) -> Sequence[str]:
-        known = self._names.get(segment_id)
-        return identifiers(text) if known is None else known
+    def _read(self, segment_id: str, text: str) -> Sequence[str]:
+        names = self.names_of(segment_id, text)
+        if len(text) >= _LONG:
+            self._names[segment_id] = names
+        return names
 
     def _settle(self) -> None:
         """Take those out that left, by their texts or, when that is less to read, by all names."""
@@ -135,12 +146,10 @@ class Mentions:
         leaving, self._leaving = self._leaving, {}
         gone, holders = frozenset(leaving), self._holders
         if sum(map(len, leaving.values())) < _CHARS_PER_NAME * len(holders):
-            names = [name for i, text in leaving.items() for name in self._names_of(i, text)]
+            names = [name for i, text in leaving.items() for name in self.names_of(i, text)]
             touched = [(name, holders.get(name, _COMMON)) for name in dict.fromkeys(names)]
         else:
             touched = [(n, held) for n, held in holders.items() if not gone.isdisjoint(held)]
-        for segment_id in leaving:
-            self._names.pop(segment_id, None)
         self._release(touched, gone)
 
     def _release(

@@ -48,12 +48,11 @@ class Mentioned:
         asking = self._asking(fresh) if w.config.auto_recall and fresh else []
         if not asking:
             return None
-        self._follow_stash()
-        names = self._missing(asking)
+        names = self._only_stashed(self._unheld(asking))[:MOST_NAMES]
         lines = self._lines(names, self._room())
         if not lines:
             return None
-        self._note_faults(lines.keys() & self._missing([m for m in asking if not m.results()]))
+        self._note_faults(lines.keys() & self._unheld([m for m in asking if not m.results()]))
         text = "\n".join(lines.values())
         format_ = w.view.messages[0].format
         self.last = text_message("user", text, format_, f"recall_{uuid.uuid4().hex}", "gc_notice")
@@ -81,22 +80,23 @@ class Mentioned:
 
     def _follow_stash(self) -> None:
         """Index what was stashed since the last time, and forget what came back or was deleted."""
-        stashed = {s.segment_id: s for s in self._w.heap if s.tier == "stashed"}
+        stashed, read = self._w.heap.index.stashed, self._w.heap.mentions.names_of
         for segment_id in self._indexed.keys() - stashed.keys():
             self._names.discard(segment_id, self._indexed.pop(segment_id).text)
         for segment_id in stashed.keys() - self._indexed.keys():
-            self._names.add(segment_id, stashed[segment_id].text)
-            self._indexed[segment_id] = stashed[segment_id]
+            segment = self._indexed[segment_id] = stashed[segment_id]
+            self._names.add(segment_id, segment.text, read(segment_id, segment.text))
 
-    def _missing(self, fresh: list[Message]) -> list[str]:
+    def _unheld(self, fresh: list[Message]) -> dict[str, None]:
+        """Return the names in new messages that nobody else in the view holds."""
         found: dict[str, None] = {}
         for message in fresh:
             own = set(self._w.segment_ids(message.message_id))
             for part in message.parts:
                 if part.kind in ("text", "tool_result") and not is_tombstone(part.text):
-                    names = (n for n in identifiers(part.text) if self._only_stashed(n, own))
+                    names = (n for n in identifiers(part.text) if self._holds_alone(n, own))
                     found.update(dict.fromkeys(names))
-        return list(found)[:MOST_NAMES]
+        return found
 
     def _may_ask(self, message: Message) -> bool:
         """Tell whether a message's names bring lines back: a user's always do.
@@ -108,11 +108,15 @@ class Mentioned:
             return False
         return self._w.thrift is None or not message.results()
 
-    def _only_stashed(self, name: str, own: set[str]) -> bool:
+    def _holds_alone(self, name: str, own: set[str]) -> bool:
         working = self._w.heap.mentions
-        if not self._names.holders(name) or working.is_common(name):
-            return False
-        return own.issuperset(working.holders(name))
+        return own.issuperset(working.holders(name)) and not working.is_common(name)
+
+    def _only_stashed(self, unheld: Iterable[str]) -> list[str]:
+        if not unheld:
+            return []
+        self._follow_stash()
+        return [name for name in unheld if self._names.holders(name)]
 
     def _note_faults(self, names: Iterable[str]) -> None:
         """What a user names was needed again; what an output names by the way is no sign of that."""
