@@ -28,7 +28,6 @@ NEVER = 1.01
 TRIED: tuple[tuple[ModuleType, str, dict[What, Number]], ...] = (
     (cutting, "LEAST_REQUESTS", {"off": 0, "double": 4}),
     (dying, "ELSEWHERE", {"off": NEVER, "half": 0.35}),
-    (dying, "_LOOK_AGAIN", {"off": 1, "double": 8}),
     (items, "_PLAN_LIFE", {"off": 1, "double": 16}),
     (cover, "_RARE_WORD", {"off": 0, "double": 6}),
     (cover, "_PATH", {"off": 100, "double": 400}),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc.economics import price_sheet
-from ctxgc.thrift.cutting import LEAST_REQUESTS, Books, Offer, best_cut
+from ctxgc.thrift.cutting import LEAST_REQUESTS, Books, best_cut
 from ctxgc.thrift.sizes import Sizes
 from tests.thrift.agent import HOW
 from tests.thrift.test_sizes import message
@@ -21,15 +22,24 @@ def sizes_of(tokens: list[int]) -> Sizes:
     return sizes
 
 
-def young(place: int, saving: float) -> Offer:
-    return Offer(place=place, saving=saving, rent=SHEET.read * saving, young=True)
+class Dead(msgspec.Struct):
+    """A result that may leave: its place, what it would save, its rent, and the request it was born at."""
+
+    place: int
+    saving: float
+    rent: float
+    born: int = 0
+
+
+def young(place: int, saving: float, requests: int = 20) -> Dead:
+    return Dead(place, saving, SHEET.read * saving, requests - 1)
 
 
 def cut(
-    offers: list[Offer], tokens: list[int], books: Books = RICH, requests: int = 20, fresh: int = 0
+    offers: list[Dead], tokens: list[int], books: Books = RICH, requests: int = 20, fresh: int = 0
 ) -> int | None:
     return best_cut(
-        offers, sizes_of(tokens), len(tokens) - fresh, books=books, sheet=SHEET, how=HOW,
+        offers[::-1], sizes_of(tokens), len(tokens) - fresh, books=books, sheet=SHEET, how=HOW,
         requests=requests,
     )  # fmt: skip
 
@@ -42,7 +52,7 @@ def test_a_cut_wins_more_than_it_re_writes_and_stays_within_the_guard(
     found: list[tuple[int, float]], requests: int, bill: float, unpruned: float
 ) -> None:
     tokens = [size for size, _ in found]
-    offers = [young(place, size * share) for place, (size, share) in enumerate(found)]
+    offers = [young(place, size * share, requests) for place, (size, share) in enumerate(found)]
     books = Books(bill=bill, unpruned_bill=unpruned)
     place = cut(offers, tokens, books, requests)
     if place is not None:
@@ -61,13 +71,13 @@ def test_nothing_to_win_is_no_cut() -> None:
 
 def test_a_deep_cut_waits_until_the_dead_have_cost_enough() -> None:
     due = HOW.patience * (SHEET.write - SHEET.read) * (2_000 - 900)
-    early = Offer(place=0, saving=900.0, rent=due - 1, young=False)
-    late = Offer(place=0, saving=900.0, rent=due, young=False)
+    early = Dead(place=0, saving=900.0, rent=due - 1)
+    late = Dead(place=0, saving=900.0, rent=due)
     assert [cut([offer], [1_000, 1_000]) for offer in (early, late)] == [None, 0]
 
 
 def test_a_cold_cache_costs_nothing_to_break() -> None:
-    offer = Offer(place=0, saving=100.0, rent=0.0, young=False)
+    offer = Dead(place=0, saving=100.0, rent=0.0)
     cold = Books(bill=0.0, unpruned_bill=1e9, is_cold=True)
     assert cut([offer], [1_000, 9_000]) is None
     assert cut([offer], [1_000, 9_000], cold) == 0

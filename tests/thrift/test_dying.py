@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ctxgc.core.text import Text
-from ctxgc.thrift import rounds
+from ctxgc.thrift import dying, rounds
 from ctxgc.thrift.census import Census, whole
-from ctxgc.thrift.dying import WHY, Clues, evidence, haunted
-from ctxgc.thrift.items import Item
+from ctxgc.thrift.dying import ELSEWHERE, WHY, Clues, evidence, haunted, next_look
+from ctxgc.thrift.items import DEAF, Item
 from ctxgc.thrift.kinds import Call, Kind, read_call
 from tests.thrift.agent import FIXED, HOW, LONG, Step, drive, opened, steps, view_of
 
@@ -113,15 +113,19 @@ HAPPENINGS = st.lists(st.sampled_from(["read", "edit", "test", "user", "nothing"
 
 
 @given(HAPPENINGS, st.integers(1, 12), st.integers(0, 8), st.integers(0, 5))
-def test_a_view_that_rests_would_not_have_died(
+def test_a_view_that_is_not_looked_at_would_be_found_as_before(
     happenings: list[str], hold: int, after_check: int, bonus_from: int
 ) -> None:
     how = replace(HOW, hold=hold, after_check=after_check, bonus_from=bonus_from)
-    clues, item = Clues(), result()
+    clues, item, before = Clues(), result(), None
     for request, happening in enumerate(happenings, 2):
-        rests = request < item.rests_until and item.rests_since == clues.news
+        rests = request < item.looks_at and clues.news <= item.heard
         found, _ = evidence(item, clues, Census(), how, request)
-        assert not (rests and found)
+        assert not (rests and found != before)
+        item.looks_at, item.heard = next_look(item, found, clues, how, request)
+        before = found
+        if happening in ("read", "edit"):
+            item.wake()  # as `Opened` does, who knows the views of a file
         if happening in ("read", "edit", "test"):
             clues.call({"read": READ, "edit": EDIT, "test": TESTS}[happening], request)
         elif happening == "user":
@@ -130,9 +134,17 @@ def test_a_view_that_rests_would_not_have_died(
 
 @settings(max_examples=40)
 @given(steps())
-def test_what_is_sure_would_be_found_again(work: list[Step]) -> None:
+def test_who_sleeps_would_decide_the_same_awake(work: list[Step]) -> None:
     session, judge = opened(plugin_config=FIXED), opened(plugin_config=FIXED)
     views = drive(session, [*work, *LONG])
-    with patch.object(rounds, "sure_until", lambda *_: 0):
+    with (
+        patch.object(rounds, "next_look", lambda *_: (0, DEAF)),
+        patch.object(dying, "_stands_elsewhere", _stands_elsewhere),
+    ):
         expected = drive(judge, [*work, *LONG])
     assert views == expected
+
+
+def _stands_elsewhere(item: Item, census: Census) -> bool:
+    keys = [key for key in map(item.text.keys.__getitem__, item.shown) if key]
+    return bool(keys) and sum(census.keys[key] > 1 for key in keys) >= ELSEWHERE * len(keys)

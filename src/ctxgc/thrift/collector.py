@@ -140,7 +140,7 @@ class Thrift:
 
     def _copies(self, fresh: list[Item], request: Request) -> Iterator[Edit]:
         # After a restart all is new to the reader, but what was sent must not change for a copy.
-        unsent = [item for item in fresh if self._reader.place(item) >= request.sent]
+        unsent = [item for item in fresh if item.place >= request.sent]
         for item in unsent:
             message = self._reader.known[item.message_id].message
             runs = self._reader.copies.find(item.text, self._how, item.source)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import msgspec
 
@@ -13,16 +14,16 @@ from ctxgc.thrift.sizes import Sizes
 LEAST_REQUESTS = 2
 
 
-class Offer(msgspec.Struct, frozen=True, kw_only=True):
+class Offer(Protocol):
     """A result that may leave: its message's place, the tokens it would save, what waiting cost so far.
 
-    `young` ones were sent for the first time with the last request.
+    `born` is the first request that carried it.
     """
 
     place: int
     saving: float
     rent: float
-    young: bool
+    born: int
 
 
 class Books(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +51,7 @@ def best_cut(
     """Return the place from which on to cut, or None when waiting is better.
 
     Args:
-        offers: what may leave, in the order of the view.
+        offers: what may leave, the last of the view first.
         sizes: the tokens of every message of the view.
         sent: how many of them the last request carried.
         books: what was paid so far.
@@ -64,7 +65,7 @@ def best_cut(
     won = rent = 0.0
     tail: tuple[float, float] | None = None
     best: tuple[float, int] | None = None
-    for offer in reversed(offers):
+    for offer in offers:
         behind = sizes.between(offer.place, sent)
         won += offer.saving
         rent += offer.rent
@@ -75,7 +76,7 @@ def best_cut(
         cost = _cost(books, sheet, sizes.between(0, offer.place), rewritten + fresh)
         if cost > (1 + how.guard) * books.unpruned_bill:
             continue
-        if offer.young:
+        if requests - offer.born == 1:
             tail = (gain, rewritten) if tail is None or gain > tail[0] else tail
         elif rent < how.patience * extra * (rewritten - (tail[1] if tail else 0.0)):
             continue

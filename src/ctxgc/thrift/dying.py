@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ctxgc.thrift.census import Census
-from ctxgc.thrift.items import Item
+from ctxgc.thrift.items import DEAF, Item
 from ctxgc.thrift.kinds import Call
 from ctxgc.thrift.presets import Preset
 
 ELSEWHERE = 0.7
-_LOOK_AGAIN = 4
 _NEVER = -1_000
 
 WHY: Mapping[str, str] = {
@@ -39,14 +38,11 @@ class Clues:
         self.news = 0
         """How often something was heard that may let a view die sooner."""
         self._lists: dict[str, dict[str, None]] = {}
-        self._heard: dict[str, int] = {}
 
     def call(self, call: Call, request: int) -> None:
         """Take in a tool call that the answer to a request made."""
         self._named.update(dict.fromkeys(call.named, request))
         self._edited.update(dict.fromkeys(call.edited, request))
-        for path in call.named | call.edited:
-            self._heard[path] = self._heard.get(path, 0) + 1
         if call.checks:
             self._checked = request
         if call.checks or call.edited:
@@ -55,11 +51,6 @@ class Clues:
     def touch(self, path: str, request: int) -> None:
         """A file was as good as named: a new result stands on an old view of it."""
         self._named[path] = request
-        self._heard[path] = self._heard.get(path, 0) + 1
-
-    def heard(self, path: str) -> int:
-        """Return how often a file was named, edited or touched."""
-        return self._heard.get(path, 0)
 
     def write_list(self, tool: str, source: str) -> None:
         """Take in a to-do list that a tool wrote."""
@@ -108,27 +99,26 @@ def evidence(
     idle = clues.idle(item, request)
     if clues.edited_since(item):
         return ("edited" if idle >= 1 else None), 0
-    if _stands_elsewhere(item, census, request):
+    if _stands_elsewhere(item, census):
         return "elsewhere", idle
     counted = idle + (clues.bonus(item, how) if idle >= how.bonus_from else 0)
-    if counted >= how.hold:
-        return "idle", counted
-    item.rest(min(_rest(idle, counted, how) + request, item.same_at + _LOOK_AGAIN), clues.news)
-    return None, counted
+    return ("idle" if counted >= how.hold else None), counted
 
 
-def sure_until(item: Item, why: str | None) -> int:
-    """Return before which request an item keeps its right to leave if nothing is heard of its file."""
-    if why is None or item.kind == "todo":
-        return 0
-    looks = item.kind == "view" and why != "edited"
-    return min(item.plan_until, item.same_at + _LOOK_AGAIN) if looks else item.plan_until
-
-
-def _rest(idle: int, counted: int, how: Preset) -> int:
-    """Return for how many requests nothing but news can make an idle view die."""
-    left = how.hold - counted
-    return min(left, how.bonus_from - idle) if idle < how.bonus_from else left
+def next_look(
+    item: Item, why: str | None, clues: Clues, how: Preset, request: int
+) -> tuple[int, int]:
+    """Return before which request an item that nobody wakes is as it is now, and what it has heard."""
+    if item.kind == "todo" or request <= item.born:
+        return request + 1, DEAF
+    if why is not None:
+        return item.plan_until, DEAF
+    if clues.edited_since(item):
+        return request + 1, DEAF
+    idle = clues.idle(item, request)
+    if idle < how.bonus_from:
+        return request + min(how.hold, how.bonus_from) - idle, DEAF
+    return request + how.hold - idle - clues.bonus(item, how), clues.news
 
 
 def haunted(
@@ -142,11 +132,10 @@ def haunted(
     return (why if is_due else None), max(0, idle - delay)
 
 
-def _stands_elsewhere(item: Item, census: Census, request: int) -> bool:
-    """Tell whether most lines of a view stand in other messages too; looked at now and then."""
-    if item.same_at < 0 or request - item.same_at >= _LOOK_AGAIN:
-        item.same_at = request
+def _stands_elsewhere(item: Item, census: Census) -> bool:
+    """Tell whether most lines of a view stand in other messages too."""
+    if item.elsewhere is None:
         keys = [item.text.keys[line] for line in item.shown if item.text.keys[line]]
         others = sum(1 for key in keys if census.keys[key] > 1)
-        item.same_elsewhere = bool(keys) and others >= ELSEWHERE * len(keys)
-    return item.same_elsewhere
+        item.elsewhere = bool(keys) and others >= ELSEWHERE * len(keys)
+    return item.elsewhere

@@ -8,6 +8,8 @@ from ctxgc.core.text import Text
 from ctxgc.thrift.census import Holding, partly, whole
 from ctxgc.thrift.kinds import Call, Kind
 
+DEAF = 1 << 60
+"""So much news an item has heard that none can let it die sooner."""
 _PLAN_LIFE = 8
 
 
@@ -16,20 +18,21 @@ class Item:
 
     `born` is the first request that carries it. `kept` is None while all of it is shown, else the
     lines that are, beside `extra` other characters. `stubbed_at` is the request before which it
-    was made a stub; from then on it stays as it is. Before the request `rests_until` only news speak
-    against it, and `rests_since` counts those that were heard. Before `sure_until` only what is heard of its
-    file changes what it would save, and `sure_since` counts that.
+    was made a stub; from then on it stays as it is. `saving` are the tokens that a stub would save now,
+    none while it may not leave. Before the request `looks_at` that stays so unless the item is woken, or
+    there is more news than it has `heard`.
     """
 
     __slots__ = (
-        "born", "call", "chars", "extra", "kept", "kind", "listed", "message_id", "part",
-        "planned_at", "rent", "rests_since", "rests_until", "same_at", "same_elsewhere", "saving",
-        "source", "stubbed_at", "sure_since", "sure_until", "text", "why_planned",
+        "born", "call", "chars", "elsewhere", "extra", "heard", "kept", "kind", "listed", "looks_at",
+        "message_id", "part", "place", "planned", "planned_at", "rent", "saving", "source",
+        "stubbed_at", "text", "why_planned",
     )  # fmt: skip
 
     def __init__(
         self, message_id: str, part: int, text: Text, *, kind: Kind, call: Call, born: int
     ) -> None:
+        self.place = 0
         self.message_id = message_id
         self.part = part
         self.source = source(message_id, part)
@@ -43,15 +46,13 @@ class Item:
         self.extra = 0
         self.stubbed_at: int | None = None
         self.rent = 0.0
-        self.rests_until = 0
-        self.rests_since = 0
-        self.sure_until = 0
-        self.sure_since = 0
-        self.planned_at = 0
         self.saving = 0.0
+        self.looks_at = 0
+        self.heard = DEAF
+        self.planned_at = 0
+        self.planned = 0.0
         self.why_planned = ""
-        self.same_at = -1
-        self.same_elsewhere = False
+        self.elsewhere: bool | None = None
 
     @property
     def shown(self) -> Iterable[int]:
@@ -60,17 +61,18 @@ class Item:
 
     @property
     def plan_until(self) -> int:
-        """The request before which what it would save is looked at again."""
+        """The request before which what a stub would save is planned again."""
         return self.planned_at + max(_PLAN_LIFE, self.planned_at - self.born)
 
     def show(self, kept: Iterable[int], listed: Iterable[str], extra: int) -> None:
         """Show only some lines from now on, beside some bare names."""
         self.kept, self.listed, self.extra = tuple(kept), tuple(listed), extra
         self.chars = sum(map(self.text.cost, self.kept))
+        self.elsewhere = None
 
-    def rest(self, until: int, since: int) -> None:
-        """Let nothing but news speak against the item before a request."""
-        self.rests_until, self.rests_since = until, since
+    def wake(self) -> None:
+        """Let the item be looked at before the next request."""
+        self.looks_at = 0
 
     def holding(self) -> Holding:
         """Return what the item holds now."""

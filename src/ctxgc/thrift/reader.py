@@ -13,6 +13,7 @@ from ctxgc.thrift.copies import Copies
 from ctxgc.thrift.dying import Clues
 from ctxgc.thrift.items import Item, source
 from ctxgc.thrift.kinds import Call, kind_of_result, read_call
+from ctxgc.thrift.opened import Opened
 from ctxgc.thrift.todos import may_leave
 from ctxgc.wire.texts import Texts
 
@@ -24,11 +25,17 @@ class Known:
 
     __slots__ = ("holdings", "items", "message", "place")
 
-    def __init__(self, message: Message) -> None:
+    def __init__(self, message: Message, place: int) -> None:
         self.message = message
-        self.place = 0
+        self.place = place
         self.holdings: list[Holding] = []
         self.items: list[Item] = []
+
+    def move(self, place: int) -> None:
+        """Take note that the message stands elsewhere in the view."""
+        self.place = place
+        for item in self.items:
+            item.place = place
 
 
 class Reader:
@@ -43,8 +50,7 @@ class Reader:
         self.clues = Clues()
         self.copies = Copies()
         self.known: dict[str, Known] = {}
-        self.open: dict[str, Item] = {}
-        """The items that are no stubs yet."""
+        self.open = Opened()
         self._texts = texts
         self.read = 0
         """How many messages of the view were read."""
@@ -63,8 +69,9 @@ class Reader:
         for place, message in enumerate(view[start:], start):
             known = self.known.get(message.message_id)
             if known is None or known.message is not message:
-                fresh += self._read(message, request)
-            self.known[message.message_id].place = place
+                fresh += self._read(message, place, request)
+            elif known.place != place:
+                known.move(place)
         if len(self.known) > len(view):
             self._forget({message.message_id for message in view})
         self.read = len(view)
@@ -74,11 +81,8 @@ class Reader:
         self, item: Item, kept: Iterable[int], listed: Iterable[str] = (), extra: int = 0
     ) -> None:
         """Take note that only some lines of an item are shown from now on."""
-        known = self.known[item.message_id]
-        self.census.leave(known.holdings[item.part])
         item.show(kept, listed, extra)
-        known.holdings[item.part] = item.holding()
-        self.census.enter(known.holdings[item.part], new=False)
+        self._hold(self.known[item.message_id], item.part, item.holding())
         self.copies.narrow(item.source, item.shown)
 
     def call_of(self, item: Item) -> tuple[Known, int] | None:
@@ -91,9 +95,7 @@ class Reader:
     def say(self, known: Known, part: int, text: str) -> None:
         """Take note that a part has another text from now on."""
         name, read = source(known.message.message_id, part), Text(text)
-        self.census.leave(known.holdings[part])
-        known.holdings[part] = whole(read)
-        self.census.enter(known.holdings[part], new=False)
+        self._hold(known, part, whole(read))
         self.copies.forget(name)
         self.copies.note(name, read)
 
@@ -106,14 +108,11 @@ class Reader:
 
     def reopen(self) -> None:
         """Look again at the results that are no stubs, those that were too small among them."""
-        items = [item for known in self.known.values() for item in known.items]
-        self.open = {item.source: item for item in items if item.stubbed_at is None}
-        for item in items:
-            item.why_planned, item.rests_until, item.sure_until = "", 0, 0
-
-    def place(self, item: Item) -> int:
-        """Return where the message of an item stands in the view."""
-        return self.known[item.message_id].place
+        for item in [item for known in self.known.values() for item in known.items]:
+            item.why_planned = ""
+            item.wake()
+            if item.stubbed_at is None and item not in self.open:
+                self.open.add(item)
 
     def items_of(self, message_id: str) -> list[Item]:
         """Return the tool results of a message, and its to-do lists."""
@@ -129,16 +128,18 @@ class Reader:
         """Return what to call a source of copies, which is as good as sent anew by that."""
         for item in self.items_of(name.rpartition("/")[0]):
             self.clues.touch(item.call.path, request - 1)
-            item.born, item.rests_until, item.sure_until = request, 0, 0
+            self.open.hear((item.call.path,))
+            item.born = request
+            item.wake()
         return self._names.get(name, "text")
 
-    def _read(self, message: Message, request: int) -> list[Item]:
+    def _read(self, message: Message, place: int, request: int) -> list[Item]:
         old = self.known.pop(message.message_id, None)
         if old is not None:
             self._leave(old)
         new = message.message_id not in self._ever
         self._ever.add(message.message_id)
-        known = self.known[message.message_id] = Known(message)
+        known = self.known[message.message_id] = Known(message, place)
         for number, part in enumerate(message.parts):
             self._read_part(known, number, part, request, new=new)
         if message.role == "user" and new and not message.results():
@@ -161,11 +162,11 @@ class Reader:
             if call.kind == "todo" and not was_made(known.message, number):
                 self.clues.drop_list(source(*self._called[part.call_id or ""]))
             born = request if new else request - 1
-            item = Item(known.message.message_id, number, text, kind=kind, call=call, born=born)
-            known.items.append(item)
-            self.open[item.source] = item
+            self._add(
+                known, Item(known.message.message_id, number, text, kind=kind, call=call, born=born)
+            )
         known.holdings.append(whole(text))
-        self.census.enter(known.holdings[-1], new=new)
+        self._enter(known.holdings[-1], new=new)
         self.copies.note(name, text)
 
     def _note_call(self, part: Part, request: int, *, new: bool) -> Call:
@@ -174,6 +175,7 @@ class Reader:
             self._calls[part.call_id] = (part.name or "", call)
         if new:
             self.clues.call(call, request - 1)
+            self.open.hear(call.named | call.edited)
         return call
 
     def _read_list(self, known: Known, number: int, text: Text, call: Call, born: int) -> None:
@@ -182,15 +184,31 @@ class Reader:
         item.extra = len(part.text) - item.chars
         self.clues.write_list(call.tool, item.source)
         if may_leave(known.message, part):
-            known.items.append(item)
-            self.open[item.source] = item
+            self._add(known, item)
+
+    def _add(self, known: Known, item: Item) -> None:
+        item.place = known.place
+        known.items.append(item)
+        self.open.add(item)
+
+    def _hold(self, known: Known, part: int, holding: Holding) -> None:
+        """Take note that a part holds something else from now on."""
+        self.census.leave(known.holdings[part])
+        self.open.see(known.holdings[part].keys)
+        known.holdings[part] = holding
+        self._enter(holding, new=False)
+
+    def _enter(self, holding: Holding, *, new: bool) -> None:
+        self.census.enter(holding, new=new)
+        self.open.see(holding.keys)
 
     def _leave(self, known: Known) -> None:
         for number, holding in enumerate(known.holdings):
             self.census.leave(holding)
-            name = source(known.message.message_id, number)
-            self.copies.forget(name)
-            self.open.pop(name, None)
+            self.open.see(holding.keys)
+            self.copies.forget(source(known.message.message_id, number))
+        for item in known.items:
+            self.open.drop(item)
 
     def _forget(self, shown: set[str]) -> None:
         for message_id in self.known.keys() - shown:

@@ -9,8 +9,8 @@ import msgspec
 from ctxgc.core.message import Message
 from ctxgc.economics import PriceSheet
 from ctxgc.thrift.cover import Cover, cover
-from ctxgc.thrift.cutting import Books, Offer, best_cut
-from ctxgc.thrift.dying import WHY, evidence, haunted, sure_until
+from ctxgc.thrift.cutting import Books, best_cut
+from ctxgc.thrift.dying import WHY, evidence, haunted, next_look
 from ctxgc.thrift.items import Item
 from ctxgc.thrift.presets import Preset
 from ctxgc.thrift.reader import Reader
@@ -68,9 +68,8 @@ class Round:
 
     def edits(self) -> list[Edit]:
         """Return the stubs to make, in the order of the view."""
-        offers = list(self._offers())
         place = best_cut(
-            offers,
+            self._offers(),
             self._sizes,
             self._sent,
             books=self._books,
@@ -80,42 +79,29 @@ class Round:
         )
         return [] if place is None else list(reversed(list(self._carry_out(place))))
 
-    def _open(self) -> list[tuple[int, int, Item]]:
-        """Return the results that may be made stubs, in the order of the view, with their places."""
-        known, untouchable, sent = self._reader.known, self._untouchable, self._sent
-        news, request = self._reader.clues.news, self._request
-        return sorted(
-            [
-                (place, item.part, item)
-                for item in self._reader.open.values()
-                if (item.rests_until <= request or item.rests_since != news)
-                and (place := known[item.message_id].place) < sent
-                and item.message_id not in untouchable
-            ]
-        )
+    def _offers(self) -> list[Item]:
+        """Return the results that may leave and would save something, the last of the view first."""
+        request, read, news = self._request, self._sheet.read, self._reader.clues.news
+        offers: list[Item] = []
+        for item in self._reader.open.newest_first():
+            if item.place >= self._sent or item.message_id in self._untouchable:
+                continue
+            if item.looks_at <= request or item.heard < news or self._ghost is not None:
+                self._weigh(item)
+            if item.saving > 0:
+                item.rent += read * item.saving
+                offers.append(item)
+        return offers
 
-    def _offers(self) -> Iterator[Offer]:
-        read, request, heard = self._sheet.read, self._request, self._reader.clues.heard
-        for place, _, item in self._open():
-            sure = request < item.sure_until and heard(item.call.path) == item.sure_since
-            saving = item.saving if sure and self._ghost is None else self._weighed(item, place)
-            if saving > 0:
-                item.rent += read * saving
-                young = request - item.born == 1
-                yield Offer(place=place, saving=saving, rent=item.rent, young=young)
-
-    def _weighed(self, item: Item, place: int) -> float:
-        """Return the tokens that a stub would save now, and note for how long that is sure."""
+    def _weigh(self, item: Item) -> None:
+        """Note what a stub would save now, and for how long that is sure."""
         why, _ = self._right(item)
-        saving = 0.0 if why is None else self._expected(item, place, why)
-        item.sure_until = sure_until(item, why) if self._ghost is None else 0
-        item.sure_since = self._reader.clues.heard(item.call.path)
-        return saving
-
-    def _evidence(self, item: Item, place: int) -> tuple[str | None, int]:
-        if item.stubbed_at is not None or self._sizes[place] < self._how.least_tokens:
-            return None, 0
-        return self._right(item)
+        item.saving = 0.0 if why is None else self._expected(item, why)
+        item.looks_at, item.heard = next_look(
+            item, why, self._reader.clues, self._how, self._request
+        )
+        if self._ghost is not None:
+            item.wake()
 
     def _right(self, item: Item) -> tuple[str | None, int]:
         """Return by what right an item may leave, ghosts considered, and for how long it was idle."""
@@ -130,23 +116,21 @@ class Round:
             self.held[item.message_id] = weight
         return right, idle
 
-    def _expected(self, item: Item, place: int, why: str) -> float:
+    def _expected(self, item: Item, why: str) -> float:
         """Return the tokens that a stub would save; looked at again now and then, since the view changes.
 
         The longer an item waits, the less often, so that waiting costs next to nothing.
         """
         if item.why_planned != why or self._request >= item.plan_until:
             item.planned_at, item.why_planned = self._request, why
-            item.saving = self._planned(item, place, why)
-        if not item.saving and item.kind not in ("view", "todo"):
-            item.rest(item.plan_until, self._reader.clues.news)
-        return item.saving
+            item.planned = self._planned(item, why)
+        return item.planned
 
-    def _planned(self, item: Item, place: int, why: str) -> float:
-        if self._sizes[place] < self._how.least_tokens:
-            del self._reader.open[item.source]
+    def _planned(self, item: Item, why: str) -> float:
+        if self._sizes[item.place] < self._how.least_tokens:
+            self._reader.open.drop(item)
             return 0.0
-        return self._saving(item, place, self._cover(item, why))
+        return self._saving(item, self._cover(item, why))
 
     def _cover(self, item: Item, why: str) -> Cover:
         shares = SHARES if item.kind == "todo" else self._how.shares[why]
@@ -159,53 +143,52 @@ class Round:
             size=item.chars,
         )
 
-    def _saving(self, item: Item, place: int, plan: Cover) -> float:
+    def _saving(self, item: Item, plan: Cover) -> float:
         """Return the tokens that a stub saves; nothing when it is hardly smaller."""
         chars = item.chars + item.extra
         saved = chars - plan.chars - HEAD_CHARS
         if saved < self._how.least_saving * chars:
             return 0.0
-        return saved * self._density(item, place)
+        return saved * self._density(item)
 
-    def _density(self, item: Item, place: int) -> float:
+    def _density(self, item: Item) -> float:
         """The tokens of a character of a message."""
         chars = self._reader.chars_beside(item)
-        return self._sizes[place] / max(1, chars)
+        return self._sizes[item.place] / max(1, chars)
 
-    def _tokens(self, item: Item, place: int) -> int:
+    def _tokens(self, item: Item) -> int:
         """The tokens that a stub names: those of its message, or of the call that wrote a list."""
         if item.kind != "todo":
-            return self._sizes[place]
-        return round((item.chars + item.extra) * self._density(item, place))
+            return self._sizes[item.place]
+        return round((item.chars + item.extra) * self._density(item))
 
     def _carry_out(self, start: int) -> Iterator[Edit]:
         """Make every stub from a place on, newest first: the newest copy of a name carries it."""
         for place in range(self._sent - 1, start - 1, -1):
             message_id = self._view[place].message_id
             for item in reversed(self._reader.items_of(message_id)):
-                why = None if message_id in self._untouchable else self._may_leave(item, place)
+                why = None if message_id in self._untouchable else self._may_leave(item)
                 if why is None:
                     continue
                 plan = self._cover(item, why)
-                if self._saving(item, place, plan) > 0:
-                    yield self._make(item, place, plan, why)
+                if self._saving(item, plan) > 0:
+                    yield self._make(item, plan, why)
 
-    def _may_leave(self, item: Item, place: int) -> str | None:
+    def _may_leave(self, item: Item) -> str | None:
         """Return by what right an item leaves now that all from a place on is written anew anyway."""
         how = self._how
-        if item.stubbed_at is not None:
+        if item.stubbed_at is not None or self._sizes[item.place] < how.least_tokens:
             return None
-        why, idle = self._evidence(item, place)
+        why, idle = self._right(item)
         if why is not None:
             return why
         company = max(1.0, how.company * how.hold)
-        large = self._sizes[place] >= how.least_tokens
-        return "idle" if item.kind == "view" and large and idle >= company else None
+        return "idle" if item.kind == "view" and idle >= company else None
 
-    def _make(self, item: Item, place: int, plan: Cover, why: str) -> Edit:
+    def _make(self, item: Item, plan: Cover, why: str) -> Edit:
         item.stubbed_at = self._request
-        tokens = self._tokens(item, place)
-        self._reader.open.pop(item.source, None)
+        tokens = self._tokens(item)
+        self._reader.open.drop(item)
         self._reader.show(item, plan.kept, plan.listed, extra=HEAD_CHARS + plan.listed_chars)
         text = stub(
             item.text,
@@ -216,7 +199,7 @@ class Round:
         )
         is_call = item.kind == "todo"
         if is_call:
-            text = without_entries(self._view[place].parts[item.part].text, text)
+            text = without_entries(self._view[item.place].parts[item.part].text, text)
         return Edit(
             message_id=item.message_id, part=item.part, text=text, why=WHY[why], is_call=is_call
         )
