@@ -51,6 +51,12 @@ class SavingsLedger:
         self._limit = context_limit
         self._unpruned_before = 0
 
+    def __copy__(self) -> SavingsLedger:
+        """Return a ledger that goes on by itself from here."""
+        new = SavingsLedger(self.sheet, self._limit)
+        new.savings, new._unpruned_before = self.savings, self._unpruned_before
+        return new
+
     def record(
         self, sent: int, cached: int, unpruned: int, *, warm: bool = True, extra: bool = False
     ) -> Savings:
@@ -134,8 +140,10 @@ class SavingsLedger:
         return self.sheet.read * cached + self.sheet.write * (sent - cached)
 
     def _book(self, **amounts: float) -> Savings:
-        sums = {key: getattr(self.savings, key) + amount for key, amount in amounts.items()}
-        self.savings = msgspec.structs.replace(self.savings, **sums)
+        sums = msgspec.structs.asdict(self.savings)
+        for key, amount in amounts.items():
+            sums[key] += amount
+        self.savings = Savings(**sums)
         return self.savings
 
 

@@ -6,6 +6,7 @@ Planner, checker and tests use these same objects. They read `Message` and `Part
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from ctxgc.core.message import Format, Message
 from ctxgc.invariants.arguments import ArgumentsAreJson
@@ -52,6 +53,7 @@ ALL_INVARIANTS: tuple[Invariant, ...] = (
 )
 
 
+@cache
 def for_format(format: Format) -> tuple[Invariant, ...]:  # noqa: A002 - the word of the public face
     """Return the invariants that a provider format asks for."""
     return tuple(invariant for invariant in ALL_INVARIANTS if format in invariant.formats)

@@ -7,7 +7,7 @@ from copy import copy
 from ctxgc.session.saving import save
 from ctxgc.session.workings import Workings
 
-_BOOKED = ("savings", "sent_before", "sent_messages", "sent_at", "requests")
+_BOOKED = ("sent_before", "sent_messages", "sent_at", "requests")
 
 
 def record_request(w: Workings) -> None:
@@ -16,7 +16,8 @@ def record_request(w: Workings) -> None:
     Raises:
         StoreError: it could not be made durable; then it is not sent, and nothing was booked.
     """
-    before = {name: copy(getattr(w, name)) for name in _BOOKED}
+    before = {name: getattr(w, name) for name in _BOOKED}
+    before["savings"] = copy(w.savings)
     _book(w)
     try:
         save(w)

@@ -78,8 +78,8 @@ class View:
             if message.format != self.messages[-1].format:
                 raise wrong_format(self.messages[-1].format, message.format)
         # What stands before the last group is known to be valid, so only the end is looked at.
-        tail = [*self.messages[self._tail_from :], *messages]
-        found = check(tail, complete=False)
+        known = self.messages[self._tail_from :]
+        found = check([*known, *messages], complete=False, known=known)
         serious = [v for v in found if not (self._tail_from and v.promise.endswith("first"))]
         if serious:
             raise MessageError(

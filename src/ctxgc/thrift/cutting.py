@@ -59,21 +59,23 @@ def best_cut(
         how: the constants.
         requests: how many requests there were, this one included.
     """
-    expected = min(how.horizon, max(LEAST_REQUESTS, requests))
+    worth = sheet.read * min(how.horizon, max(LEAST_REQUESTS, requests))
     extra = 0.0 if books.is_cold else sheet.write - sheet.read
-    fresh = sizes.between(sent, len(sizes))
+    before, fresh = sizes.before, sizes.between(sent, len(sizes))
+    whole = before[sent]
     won = rent = 0.0
     tail: tuple[float, float] | None = None
     best: tuple[float, int] | None = None
     for offer in offers:
-        behind = sizes.between(offer.place, sent)
         won += offer.saving
         rent += offer.rent
-        rewritten = max(0.0, behind - won)
-        gain = expected * sheet.read * won - extra * rewritten
+        rewritten = whole - before[offer.place] - won
+        if rewritten < 0:
+            rewritten = 0.0
+        gain = worth * won - extra * rewritten
         if gain <= 0:
             continue
-        cost = _cost(books, sheet, sizes.between(0, offer.place), rewritten + fresh)
+        cost = _cost(books, sheet, before[offer.place], rewritten + fresh)
         if cost > (1 + how.guard) * books.unpruned_bill:
             continue
         if requests - offer.born == 1:

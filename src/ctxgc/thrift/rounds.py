@@ -81,12 +81,13 @@ class Round:
 
     def _offers(self) -> list[Item]:
         """Return the results that may leave and would save something, the last of the view first."""
-        request, read, news = self._request, self._sheet.read, self._reader.clues.news
+        request, sent, untouchable = self._request, self._sent, self._untouchable
+        read, news, haunted = self._sheet.read, self._reader.clues.news, self._ghost is not None
         offers: list[Item] = []
         for item in self._reader.open.newest_first():
-            if item.place >= self._sent or item.message_id in self._untouchable:
+            if item.place >= sent or item.message_id in untouchable:
                 continue
-            if item.looks_at <= request or item.heard < news or self._ghost is not None:
+            if item.looks_at <= request or item.heard < news or haunted:
                 self._weigh(item)
             if item.saving > 0:
                 item.rent += read * item.saving

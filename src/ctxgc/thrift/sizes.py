@@ -14,6 +14,11 @@ class Sizes:
         self._tokens = tokens
         self._sums = [0]
 
+    @property
+    def before(self) -> Sequence[int]:
+        """The tokens before each place."""
+        return self._sums
+
     def __len__(self) -> int:
         return len(self._sums) - 1
 
