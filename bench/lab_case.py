@@ -19,12 +19,12 @@ from unittest.mock import patch
 
 import msgspec
 
+from bench.counting import TimedCounter
 from ctxgc import Session
 from ctxgc.lab.corpus import demo_runs
 from ctxgc.lab.corpus.recording import PLANS, Plan, record
 from ctxgc.session import session as front
 from ctxgc.session.sparing import spare
-from ctxgc.tokens import counter_for
 
 Json = dict[str, Any]
 
@@ -44,29 +44,6 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     def beyond_counting(self) -> float:
         """The seconds without those of the tokenizer."""
         return self.whole - self.counting
-
-
-class TimedCounter:
-    """Counts as the default counter does, and adds up the seconds that it takes."""
-
-    def __init__(self) -> None:
-        self._counter = counter_for(None)
-        self.name = self._counter.name
-        self.exact = self._counter.exact
-        self.seconds = 0.0
-
-    def count(self, text: str) -> int:
-        """Return the number of tokens in `text`."""
-        start = process_time()
-        try:
-            return self._counter.count(text)
-        finally:
-            self.seconds += process_time() - start
-
-    def take(self) -> float:
-        """Return the seconds since the last time that somebody asked."""
-        seconds, self.seconds = self.seconds, 0.0
-        return seconds
 
 
 def chained(messages: int) -> list[Json]:
@@ -102,8 +79,6 @@ def measure_decisions(messages: int) -> list[Request]:
     chain = chained(messages)
     counter = TimedCounter()
     session = Session(ROOMY, store="memory:", prices="anthropic-5m", counter=counter)
-    counter.count("the vocabulary is read once, before anything is measured")
-    counter.take()
     found: list[Request] = []
     start = process_time()
     with _no_collector(), _timed_sparing() as sparing:

@@ -1,8 +1,7 @@
 """What a session takes on an invented agent's history: beside each request, and for a collection.
 
 Times are seconds of this process on the processor; the store is the one that forgets, so that they are
-those of the session and not of a disk. `beyond counting` is what is left without the tokenizer's share,
-which is measured by counting the same messages once more.
+those of the session and not of a disk. `beyond counting` is what is left without the tokenizer's share.
 """
 
 from __future__ import annotations
@@ -15,12 +14,11 @@ from typing import Any
 
 import msgspec
 
+from bench.counting import TimedCounter
 from ctxgc import Session
 from ctxgc.session.events import Event
 from ctxgc.testing import make_session
-from ctxgc.tokens import TokenCounter, counter_for
-from ctxgc.tokens.messages import message_tokens
-from ctxgc.wire import parse
+from ctxgc.tokens import TokenCounter
 
 Json = dict[str, Any]
 
@@ -64,28 +62,31 @@ def history(messages: int) -> list[Json]:
 def measure_requests(size: int, more: int = 200) -> Requests:
     """Append messages one by one to a history of `size` and ask for the view after each."""
     messages = history(size + more)
-    session = Session(ROOMY, store="memory:")
+    counter = TimedCounter()
+    session = Session(ROOMY, store="memory:", counter=counter)
     session.extend(messages[:size])
+    counter.take()
     told: list[Event] = []
     session.events(told.append)
     appends: list[float] = []
+    counts: list[float] = []
     views: list[float] = []
     dues: list[float] = []
     gc.disable()
     for place, message in enumerate(messages[size:], size):
         appends.append(_timed(session.append, message))
+        counts.append(counter.take())
         if not _waits(messages[place - 20 : place + 1]):
             told.clear()
             seconds = _timed(session.messages)
             (dues if told else views).append(seconds)
     gc.enable()
-    counting = _counting(messages[size:])
     return Requests(
         messages=size,
         append=median(appends),
         view=median(views),
         due=median(dues) if dues else 0.0,
-        counting=counting,
+        counting=median(counts),
     )
 
 
@@ -115,12 +116,6 @@ def _waits(messages: list[Json]) -> bool:
     """Tell whether a tool call has no result yet; no batch is longer than what is looked at."""
     calls = {call["id"] for message in messages for call in message.get("tool_calls", ())}
     return not calls.issubset(message.get("tool_call_id") for message in messages)
-
-
-def _counting(messages: list[Json]) -> float:
-    counter = counter_for(None)
-    parsed = [parse(message, "openai") for message in messages]
-    return median(_timed(message_tokens, each, counter) for each in parsed)
 
 
 def _timed(work: Callable[..., object], *arguments: object) -> float:
