@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc.errors import MessageError
-from ctxgc.wire.json_text import MAX_DEPTH, MAX_NODES, copy, dump, encode, load, snapshot
+from ctxgc.wire.json_text import MAX_DEPTH, MAX_NODES, copies, dump, encode, load, snapshot
 
 
 def _nested(levels: int) -> dict[str, Any]:
@@ -95,6 +95,21 @@ JSON = st.recursive(
 
 @given(st.dictionaries(st.text(), JSON, max_size=5))
 def test_any_json_comes_back_from_its_dump_its_snapshot_and_its_copy(data: dict[str, Any]) -> None:
-    assert snapshot(data) == copy(data) == data
+    assert snapshot(data) == copies([data])[0] == data
     assert load(dump(data).encode())[0] == data
-    assert list(snapshot(data)) == list(copy(data)) == list(data)
+    assert list(snapshot(data)) == list(copies([data])[0]) == list(data)
+
+
+class Own(str):
+    """A text of somebody's own class."""
+
+    __slots__ = ()
+
+
+@pytest.mark.parametrize("text", ["hi", Own("hi")])
+def test_copies_share_no_container_with_what_they_are_of(text: str) -> None:
+    data = [{"role": "user", "content": [{"text": text}]}, {"n": [2**70, 0.5, None, True]}]
+    found = copies(data)
+    found[0]["content"][0]["text"] = "changed"
+    found[1]["n"].append(1)
+    assert data == [{"role": "user", "content": [{"text": "hi"}]}, {"n": [2**70, 0.5, None, True]}]

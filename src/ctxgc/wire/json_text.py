@@ -11,6 +11,8 @@ import math
 import re
 from typing import Any
 
+import msgspec
+
 from ctxgc.errors import MessageError
 
 MAX_DEPTH = 64
@@ -49,11 +51,19 @@ def snapshot(data: Any) -> dict[str, Any]:
     return plain
 
 
+def copies(values: list[Any]) -> list[Any]:
+    """Return copies of plain JSON data that share no container with it."""
+    try:
+        return list(msgspec.to_builtins(values))
+    except TypeError:  # a text or a number of somebody's own class
+        return [copy(value) for value in values]
+
+
 def copy(value: Any) -> Any:
-    """Return a copy of plain JSON data that shares no container with it."""
+    """Return a copy of one value, as `copies` does."""
     kind = type(value)
     if kind is dict:
-        return {key: each if type(each) is str else copy(each) for key, each in value.items()}
+        return {key: copy(each) for key, each in value.items()}
     if kind is list:
         return [copy(each) for each in value]
     return value

@@ -10,7 +10,7 @@ from ctxgc.core.message import FORMATS, Format, Message, Origin, Part, Role
 from ctxgc.errors import MessageError
 from ctxgc.wire import anthropic, openai_chat, openai_responses
 from ctxgc.wire.fields import Json
-from ctxgc.wire.json_text import copy, dump, load, snapshot
+from ctxgc.wire.json_text import copies, dump, load, snapshot
 
 RawMessage: TypeAlias = dict[str, Any] | str | bytes
 
@@ -79,7 +79,7 @@ def parse_history(history: Iterable[RawMessage], format: Format) -> list[Message
 
 def render(messages: Sequence[Message]) -> list[dict[str, Any]]:
     """Return the provider's messages, equal to what came in; the caller may change them freely."""
-    return [copy(message.data) for message in messages]
+    return copies([message.data for message in messages])
 
 
 def render_json(messages: Sequence[Message]) -> bytes:
