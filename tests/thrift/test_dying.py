@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ctxgc.core.text import Text
 from ctxgc.thrift import dying, rounds
 from ctxgc.thrift.census import Census, whole
-from ctxgc.thrift.dying import ELSEWHERE, WHY, Clues, evidence, haunted, next_look
+from ctxgc.thrift.dying import ELSEWHERE, WHY, Clues, evidence, haunted, next_look, overdue
 from ctxgc.thrift.items import DEAF, Item
 from ctxgc.thrift.kinds import Call, Kind, read_call
 from tests.thrift.agent import FIXED, HOW, LONG, Step, drive, opened, steps, view_of
@@ -107,6 +107,16 @@ def test_where_a_ghost_is_an_idle_view_is_held_longer() -> None:
     found = [haunted(result(), "idle", idle, HOW, delay=3, request=99) for idle in (due - 1, due)]
     assert found == [(None, due - 4), ("idle", due - 3)]
     assert haunted(result(), None, 1, HOW, delay=3, request=99) == (None, 0)
+
+
+def test_what_could_have_left_before_is_overdue() -> None:
+    late = HOW.hold + 5
+    assert [overdue(result("shell"), Clues(), HOW, request) for request in (1, 2, 5)] == [0, 0, 3]
+    assert [overdue(result(), Clues(), HOW, request) for request in (2, late)] == [0, 4]
+    clues = Clues()
+    clues.call(READ, late - 3)
+    assert overdue(result(), clues, HOW, late) == 0
+    assert overdue(result("todo"), Clues(), HOW, late) == 0
 
 
 HAPPENINGS = st.lists(st.sampled_from(["read", "edit", "test", "user", "nothing"]), max_size=40)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from operator import itemgetter
 from typing import Any
 
 from msgspec.structs import replace
@@ -97,12 +98,20 @@ def _is_arrival(key: str, doc: dict[str, Any]) -> bool:
 
 
 def _reopen_view(w: Workings, docs: Docs, came_in: dict[str, Message]) -> None:
+    next_request = w.requests + 1
     w.view.originals = dict(_originals(docs, came_in))
     edited = {i: message_from_doc(docs[f"{SHOWN}{i}"]) for i in came_in if f"{SHOWN}{i}" in docs}
     shown = [edited.get(i, m) for i, m in came_in.items() if f"{GONE}{i}" not in docs]
-    arrivals = [(doc["number"], key, doc["digest"]) for key, doc in docs.items() if "digest" in doc]
+    arrivals = [
+        (
+            doc["number"],
+            Arrival(key, bytes.fromhex(doc["digest"]), doc.get("request", next_request)),
+        )
+        for key, doc in docs.items()
+        if "digest" in doc
+    ]
     places = {key: doc["place"] for key, doc in docs.items() if "place" in doc}
-    w.view.restate([Arrival(key, bytes.fromhex(known)) for _, key, known in sorted(arrivals)])
+    w.view.restate([arrival for _, arrival in sorted(arrivals, key=itemgetter(0))])
     w.view.next_place = max(places.values(), default=-1.0) // 1 + 1.0
     w.view.show(sorted(shown, key=lambda m: places[m.message_id]), places)
     w.turns_in_view = sum(map(opens_turn, w.view.messages))

@@ -70,7 +70,8 @@ def _request(w: Workings) -> Request:
         view=w.view.messages,
         sent=w.sent_messages,
         same=w.view.seen_by(THRIFT),
-        number=w.savings.savings.requests + 1,
+        number=w.requests + 1,
+        born=lambda message_id: _born(w, message_id),
         books=Books(
             bill=w.savings.savings.bill,
             unpruned_bill=w.savings.unpruned_bill(unpruned_tokens(w), warm=not is_cold(w)),
@@ -83,6 +84,11 @@ def _request(w: Workings) -> Request:
         if w.ghosts.are_about(w.requests)
         else None,
     )
+
+
+def _born(w: Workings, message_id: str) -> int:
+    arrival = w.view.arrival_of(message_id)
+    return w.requests + 1 if arrival is None else arrival.request
 
 
 def _ghost(w: Workings, message_id: str, part: int) -> float:

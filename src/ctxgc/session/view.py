@@ -38,10 +38,14 @@ class Gone(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Arrival(msgspec.Struct, frozen=True):
-    """That a message came in from the host: its id and what tells its content from others."""
+    """That a message came in from the host: its id and what tells its content from others.
+
+    `request` is the number of the first request that could carry it.
+    """
 
     message_id: str
     digest: bytes
+    request: int = 1
 
 
 class View:
@@ -89,8 +93,8 @@ class View:
                 call_id=serious[0].call_id,
             )
 
-    def take(self, message: Message) -> None:
-        """Put a message that came in at the end."""
+    def take(self, message: Message, request: int = 1) -> None:
+        """Put a message at the end that came in before a request."""
         self._places[message.message_id] = self.next_place
         self.next_place += 1.0
         # Behind a change of the view the groups are found anew once somebody asks for them.
@@ -98,12 +102,17 @@ class View:
             self._growing.add(message)
         self.messages.append(message)
         self._follow_calls(message, len(self.messages) - 1)
-        self.arrivals.append(Arrival(message.message_id, digest(message)))
+        self.arrivals.append(Arrival(message.message_id, digest(message), request))
         self._numbers[message.message_id] = len(self.arrivals)
 
     def number_of(self, message_id: str) -> int | None:
         """Return the how-manieth a message was that came in; None for one of ours."""
         return self._numbers.get(message_id)
+
+    def arrival_of(self, message_id: str) -> Arrival | None:
+        """Return how a message came in; None for one of ours."""
+        number = self._numbers.get(message_id)
+        return None if number is None else self.arrivals[number - 1]
 
     def restate(self, arrivals: Sequence[Arrival]) -> None:
         """Take these, and no others, as what came in."""

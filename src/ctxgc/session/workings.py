@@ -123,7 +123,7 @@ class Workings:
         """Take in a message that may come next, and return its segments."""
         if self.binds_thinking:
             self.bound.note(message, self.view.messages)
-        self.view.take(message)
+        self.view.take(message, self.requests + 1)
         ids = self.segmenter.take(message)
         self.books.enter(message)
         if isinstance(self.plugin, MarkSweepStrategy):
@@ -143,15 +143,15 @@ class Workings:
 
     def arrival(self, message_id: str, place: float | None = None) -> dict[str, Any]:
         """Return what is stored beside a message: its place, its age, and how it came in."""
-        known = self.view.place_of(message_id) if place is None else place
-        found: dict[str, Any] = {"place": known, "born": self.books.birth(message_id)}
+        where = self.view.place_of(message_id) if place is None else place
+        found: dict[str, Any] = {"place": where, "born": self.books.birth(message_id)}
         found |= self.bound.to_doc(message_id)
         if message_id in self.books.makers:
             found["created_by"] = self.books.makers[message_id]
-        number = self.view.number_of(message_id)
-        if number is not None:
-            digest = self.view.arrivals[number - 1].digest.hex()
-            found |= {"number": number, "digest": digest}
+        known = self.view.arrival_of(message_id)
+        if known is not None:
+            number = self.view.number_of(message_id)
+            found |= {"number": number, "digest": known.digest.hex(), "request": known.request}
         return found
 
     def watch(self) -> None:

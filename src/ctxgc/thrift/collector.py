@@ -13,7 +13,7 @@ from ctxgc.thrift.copies import Run
 from ctxgc.thrift.cutting import Books
 from ctxgc.thrift.items import Item
 from ctxgc.thrift.presets import Preset
-from ctxgc.thrift.reader import Known, Reader
+from ctxgc.thrift.reader import Born, Known, Reader
 from ctxgc.thrift.rounds import Edit, Ghost, Recall, Round
 from ctxgc.thrift.sizes import Sizes
 from ctxgc.thrift.stub import without_copies
@@ -26,8 +26,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     `number` counts requests from 1; the last one carried the first `sent` messages of the view,
     unchanged, and the last decision saw the first `same`. No message in `untouchable` may change.
-    `recall` gives the exact call that recalls a part of a message, `ghost` how strong the ghost of its
-    kin is; None while nothing was recalled.
+    `born` tells which request was the first that could carry a message. `recall` gives the exact call
+    that recalls a part of a message, `ghost` how strong the ghost of its kin is; None while nothing was
+    recalled.
     """
 
     view: Sequence[Message]
@@ -36,6 +37,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     books: Books
     untouchable: Collection[str]
     recall: Recall
+    born: Born | None = None
     ghost: Ghost | None = None
     same: int = 0
 
@@ -73,7 +75,9 @@ class Thrift:
         calls of edits that were made since.
         """
         self._sizes.drop(request.same)
-        fresh = self._reader.follow(request.view, request.number, request.same)
+        fresh = self._reader.follow(
+            request.view, request.number, born=request.born, same=request.same
+        )
         calls = list(self._calls(fresh, request)) if self._trims_calls else []
         return [*calls, *self._copies(fresh, request)]
 

@@ -121,6 +121,15 @@ def next_look(
     return request + how.hold - idle - clues.bonus(item, how), clues.news
 
 
+def overdue(item: Item, clues: Clues, how: Preset, request: int) -> int:
+    """Return for how many requests an item could have left already, as far as its age tells."""
+    if item.kind == "todo":
+        return 0
+    last = how.hold if item.kind == "view" else 1
+    idle = clues.idle(item, request) if item.kind == "view" else request - item.born
+    return max(0, idle - last)
+
+
 def haunted(
     item: Item, why: str | None, idle: int, how: Preset, *, delay: int, request: int
 ) -> tuple[str | None, int]:

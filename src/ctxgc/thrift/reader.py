@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from ctxgc.core.message import Message, Part
 from ctxgc.core.text import Text
@@ -18,6 +18,9 @@ from ctxgc.thrift.todos import may_leave
 from ctxgc.wire.texts import Texts
 
 _UNKNOWN = Call(kind="other")
+
+Born = Callable[[str], int]
+"""The first request that could carry a message."""
 
 
 class Known:
@@ -59,17 +62,27 @@ class Reader:
         self._names: dict[str, str] = {}
         self._ever: set[str] = set()
 
-    def follow(self, view: Sequence[Message], request: int, same: int = 0) -> list[Item]:
+    def follow(
+        self,
+        view: Sequence[Message],
+        request: int,
+        *,
+        born: Born | None = None,
+        same: int = 0,
+    ) -> list[Item]:
         """Read what is new in the view before a request; return the tool results that came in.
 
-        Its first `same` messages are known to be those of the last time.
+        Its first `same` messages are known to be those of the last time. A session that is read for
+        the first time was at work before: `born` tells which request first carried each message.
         """
         fresh: list[Item] = []
         start = min(same, self.read)
+        first = born if not self._ever else None
         for place, message in enumerate(view[start:], start):
             known = self.known.get(message.message_id)
             if known is None or known.message is not message:
-                fresh += self._read(message, place, request)
+                since = request if first is None else first(message.message_id)
+                fresh += self._read(message, place, since)
             elif known.place != place:
                 known.move(place)
         if len(self.known) > len(view):

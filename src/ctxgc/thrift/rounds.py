@@ -10,7 +10,7 @@ from ctxgc.core.message import Message
 from ctxgc.economics import PriceSheet
 from ctxgc.thrift.cover import Cover, cover
 from ctxgc.thrift.cutting import Books, best_cut
-from ctxgc.thrift.dying import WHY, evidence, haunted, next_look
+from ctxgc.thrift.dying import WHY, evidence, haunted, next_look, overdue
 from ctxgc.thrift.items import Item
 from ctxgc.thrift.presets import Preset
 from ctxgc.thrift.reader import Reader
@@ -123,8 +123,13 @@ class Round:
         The longer an item waits, the less often, so that waiting costs next to nothing.
         """
         if item.why_planned != why or self._request >= item.plan_until:
+            never = not item.planned_at
             item.planned_at, item.why_planned = self._request, why
             item.planned = self._planned(item, why)
+            if never:
+                # A session that goes on after a restart has paid for what waited before it.
+                waited = overdue(item, self._reader.clues, self._how, self._request)
+                item.rent = waited * self._sheet.read * item.planned
         return item.planned
 
     def _planned(self, item: Item, why: str) -> float:
