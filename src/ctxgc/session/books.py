@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource
@@ -76,6 +77,17 @@ class Books:
         """Let another message be the first request if it is one of these, which were taken back."""
         if self._first_request in message_ids:
             self._first_request = None
+
+    @contextmanager
+    def forgetting(self, message_ids: Collection[str]) -> Iterator[None]:
+        """Forget messages while the view changes; as before when that fails."""
+        before = self._first_request
+        self.forget(message_ids)
+        try:
+            yield
+        except BaseException:
+            self._first_request = before
+            raise
 
     def set_policy(self, message_id: str, policy: GCPolicy) -> None:
         """Give a message of the view another policy, for as long as the session lives."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from ctxgc.guard.checkpoint import Checkpoint
 from ctxgc.guard.checksums import FileDifference, checksum_files, compare_files
 from ctxgc.guard.shelf import CheckpointShelf
 from ctxgc.session.messages import message_from_doc, message_to_doc
-from ctxgc.session.saving import note_changes, save, state_of
+from ctxgc.session.saving import note_changes, state_of
 from ctxgc.session.swapping import swap
 from ctxgc.session.verdict import compare
 from ctxgc.session.workings import Workings
@@ -90,10 +91,10 @@ def restore_checkpoint(
     if also and w.binds_thinking:
         new = w.bound.strip(w.view.messages, new)
     change = compare(w.view.messages, new)
-    w.books.forget({message.message_id for message in change.gone})
-    swap(w, new, change)
-    _restore_pins(w, checkpoint, {message.message_id for message in also})
-    save(w)
+    gone = {message.message_id for message in change.gone}
+    spared = {message.message_id for message in also}
+    with _pinned_as(w, checkpoint, new, spared), w.books.forgetting(gone):
+        swap(w, new, change)
     w.events.emit("restored", checkpoint_id=checkpoint.checkpoint_id)
     return Restored(checkpoint=checkpoint, differences=tuple(compare_files(checkpoint)))
 
@@ -104,22 +105,43 @@ def _same_or(here: Message | None, wanted: Message) -> Message:
     return here if here is not None and same else wanted
 
 
-def _restore_pins(w: Workings, checkpoint: Checkpoint, spared: set[str]) -> None:
-    """Pin what was pinned, and nothing else that is not spared."""
-    snapshot = checkpoint.context_snapshot
-    shown = {message.message_id for message in w.view.messages}
-    kept = w.pinned_messages & spared
-    w.pinned_messages = kept | set(snapshot["state"]["pinned_messages"])
-    w.held_until = {name: until for name, until in w.held_until.items() if name in shown}
-    pinned = set(snapshot["pinned_segments"])
-    for segment_id in [*w.heap.recent.pinned]:
-        if segment_id not in pinned and w.heap.get(segment_id).message_id not in spared:
-            w.heap.unpin(segment_id)
-            w.unsaved[segment_id] = None
-    for segment_id in pinned:
-        if segment_id in w.heap:
-            w.heap.pin(segment_id)
-            w.unsaved[segment_id] = None
+@contextmanager
+def _pinned_as(
+    w: Workings, checkpoint: Checkpoint, new: Sequence[Message], spared: set[str]
+) -> Iterator[None]:
+    """Pin what was pinned, and nothing else that is not spared, while another view is shown.
+
+    What is made durable inside says so already. When that fails, all is pinned as before.
+    """
+    before, snapshot = (w.pinned_messages, w.held_until), checkpoint.context_snapshot
+    shown = {message.message_id for message in new}
+    w.pinned_messages = (before[0] & spared) | set(snapshot["state"]["pinned_messages"])
+    w.held_until = {name: until for name, until in before[1].items() if name in shown}
+    changed = _pins_to_change(w, set(snapshot["pinned_segments"]), spared)
+    _set_pins(w, changed)
+    try:
+        yield
+    except BaseException:
+        w.pinned_messages, w.held_until = before
+        _set_pins(w, {segment_id: not pinned for segment_id, pinned in changed.items()})
+        raise
+
+
+def _pins_to_change(w: Workings, wanted: set[str], spared: set[str]) -> dict[str, bool]:
+    """Return which segments are to be pinned, and which no longer."""
+    known = {segment_id: w.heap.get(segment_id) for segment_id in wanted if segment_id in w.heap}
+    loose = {
+        segment_id: False
+        for segment_id in w.heap.recent.pinned
+        if segment_id not in wanted and w.heap.get(segment_id).message_id not in spared
+    }
+    return loose | {i: True for i, segment in known.items() if not segment.pinned}
+
+
+def _set_pins(w: Workings, pins: Mapping[str, bool]) -> None:
+    for segment_id, pinned in pins.items():
+        (w.heap.pin if pinned else w.heap.unpin)(segment_id)
+    w.unsaved.update(dict.fromkeys(pins))
 
 
 def _known_files(w: Workings) -> list[str]:
