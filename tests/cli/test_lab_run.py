@@ -63,6 +63,21 @@ def test_the_tables_of_the_docs_are_printed_or_written(run: Run, data: Path, pro
     assert (project / "made.md").read_text("utf-8") == printed.output
 
 
+def test_a_report_for_programs_can_be_piped(run: Run, data: Path, project: Path) -> None:
+    printed = lab(run, data, "--json", "-")
+    assert lab(run, data, "--json", "made.json", "--quiet").output == ""
+    assert printed.stdout_bytes == (project / "made.json").read_bytes()
+    assert not (project / "-").exists()
+
+
+@pytest.mark.parametrize("file", ["-", "report"])
+def test_two_reports_do_not_go_to_one_file(run: Run, data: Path, project: Path, file: str) -> None:
+    done = lab(run, data, "--json", file, "--html", file)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "two reports cannot go to one file" in done.stderr
+    assert list(project.iterdir()) == [data]
+
+
 def test_one_run_in_so_many_is_played_and_the_report_says_so(run: Run, project: Path) -> None:
     data = write_runs(project, count=5, messages=12)
     lab(run, data, "--every", "2", "--json", "found.json", "--quiet")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 DEFAULTS = ("never", "ctxgc", "ctxgc-lean", "ctxgc-careful")
 STDOUT = Path("-")
-_FILE = OutputFile()
+_FILE = OutputFile(allow_dash=True)
 
 
 @click.command(
@@ -37,12 +37,7 @@ _FILE = OutputFile()
 @click.option("--cluster", help="Play on a Dask cluster: its address, or `local`.")
 @click.option("--json", "json_file", type=_FILE, help="Write the whole report as JSON.")
 @click.option("--html", "html_file", type=_FILE, help="Write the report as one page.")
-@click.option(
-    "--markdown",
-    "markdown_file",
-    type=OutputFile(allow_dash=True),
-    help="Write its tables as Markdown; `-` prints them in place of the terminal's.",
-)
+@click.option("--markdown", "markdown_file", type=_FILE, help="Write its tables as Markdown.")
 @click.option("--timing", is_flag=True, help="Report decision times, which differ at each run.")
 @click.option("--quiet", "-q", is_flag=True, help="Draw no table.")
 def run(
@@ -61,23 +56,30 @@ def run(
 ) -> None:
     """Replay runs request by request through each policy, and print what it cost and what it lost.
 
-    The same runs give the same report, byte for byte, whatever --jobs and --cluster.
+    The same runs give the same report, byte for byte, whatever --jobs and --cluster. A report that is
+    written to `-` is printed in place of the terminal's tables.
     """
     from ctxgc.lab.experiment import Experiment  # noqa: PLC0415 - help must be there at once
     from ctxgc.lab.policies import chosen  # noqa: PLC0415
 
     if demo and runs["data"] is not None:
         raise click.UsageError("--demo and --data exclude each other")
+    files = [file for file in (json_file, html_file, markdown_file) if file is not None]
+    if len({file.absolute() for file in files}) < len(files):
+        raise click.UsageError("two reports cannot go to one file")
     words = [word for each in policies or DEFAULTS for word in each.split(",")]
     with words_of_call():
         names = tuple(chosen(words))
         experiment = Experiment(policies=names, regime=regime, timing=timing, **runs)
         experiment.order()
     found = _conducted(experiment, jobs, cluster)
-    _write_files(found, json_file, html_file)
+    if json_file is not None:
+        _write(json_file, _json(found))
+    if html_file is not None:
+        _write(html_file, _page(found))
     if markdown_file is not None:
-        _write_markdown(found, markdown_file)
-    if not quiet and markdown_file != STDOUT:
+        _write(markdown_file, _markdown(found))
+    if not quiet and STDOUT not in files:
         from ctxgc.cli.lab_table import draw  # noqa: PLC0415
 
         draw(found)
@@ -94,23 +96,28 @@ def _conducted(experiment: Experiment, jobs: int, cluster: str | None) -> Report
         return conduct_on(cluster, experiment, done, jobs)
 
 
-def _write_files(found: Report, json_file: Path | None, html_file: Path | None) -> None:
+def _json(found: Report) -> bytes:
     from ctxgc.core.readable import readable_json  # noqa: PLC0415
-    from ctxgc.stores.files import write_atomic  # noqa: PLC0415
 
-    if json_file is not None:
-        write_atomic(json_file, readable_json(found))
-    if html_file is not None:
-        from ctxgc.lab.html import page  # noqa: PLC0415
-
-        write_atomic(html_file, page(found).encode())
+    return readable_json(found)
 
 
-def _write_markdown(found: Report, file: Path) -> None:
+def _page(found: Report) -> bytes:
+    from ctxgc.lab.html import page  # noqa: PLC0415
+
+    return page(found).encode()
+
+
+def _markdown(found: Report) -> bytes:
     from ctxgc.lab.markdown import document  # noqa: PLC0415
+
+    return document(found).encode()
+
+
+def _write(file: Path, report: bytes) -> None:
     from ctxgc.stores.files import write_atomic  # noqa: PLC0415
 
     if file == STDOUT:
-        click.echo(document(found), nl=False)
+        click.echo(report, nl=False)
     else:
-        write_atomic(file, document(found).encode())
+        write_atomic(file, report)
