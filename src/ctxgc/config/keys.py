@@ -52,8 +52,10 @@ def wrong_value(
     said, key = complaint.partition(" - at ")[0], _key_of(complaint)
     value = values.get(key)
     is_plain = value is None or isinstance(value, (bool, int, float, str))
-    got = f" (it is {shown(value, key)!r})" if is_plain else ""
-    hint = choices(complaint, kind) or f'correct "{key}"'
+    listed = choices(complaint, kind)
+    # A complaint about a word that is none of the listed ones names it already.
+    got = f" (it is {shown(value, key)!r})" if is_plain and not listed else ""
+    hint = listed or f'correct "{key}"'
     return ConfigError(f"{key}: {said[:1].lower()}{said[1:]}{got}", hint=hint, key=key)
 
 
