@@ -82,12 +82,12 @@ class Round:
     def _offers(self) -> list[Item]:
         """Return the results that may leave and would save something, the last of the view first."""
         request, sent, untouchable = self._request, self._sent, self._untouchable
-        read, news, haunted = self._sheet.read, self._reader.clues.news, self._ghost is not None
+        read, news, ghosts = self._sheet.read, self._reader.clues.news, self._ghost is not None
         offers: list[Item] = []
         for item in self._reader.open.newest_first():
             if item.place >= sent or item.message_id in untouchable:
                 continue
-            if item.looks_at <= request or item.heard < news or haunted:
+            if item.looks_at <= request or item.heard < news or ghosts:
                 self._weigh(item)
             if item.saving > 0:
                 item.rent += read * item.saving
