@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ctxgc.agents import check, install
+import pytest
+
+from ctxgc.agents import check, commands, install
 from ctxgc.agents.checking import Finding
+from ctxgc.errors import ConfigError
 
 
 def levels(findings: list[Finding]) -> list[tuple[str, str]]:
@@ -54,3 +57,15 @@ def test_a_damaged_file_is_named(home: Path) -> None:
     (home / ".cursor/mcp.json").write_text("{", encoding="utf-8")
     (finding,) = check()
     assert (finding.level, "is no JSON" in finding.what) == ("error", True)
+
+
+def test_a_server_that_cannot_run_is_found_and_not_installed(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install("cursor")
+    monkeypatch.setattr(commands, "find_spec", lambda name: None)
+    (finding,) = check()
+    assert (finding.level, finding.what) == ("error", commands.NO_SERVER)
+    with pytest.raises(ConfigError, match="the package mcp is missing"):
+        install("vscode")
+    assert [path.name for path in home.iterdir() if path.name.startswith(".v")] == []

@@ -106,6 +106,17 @@ def test_a_variable_that_sets_nothing_is_a_warning(
     )
 
 
+def test_a_variable_that_sets_nothing_is_told_without_a_file_too(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CTXGC_TRESHOLD_PERCENT", "5")
+    said = "CTXGC_TRESHOLD_PERCENT sets nothing; did you mean CTXGC_THRESHOLD_PERCENT?"
+    for call, code in (("check", 2), ("show", 0)):
+        done = run("config", call)
+        assert (done.exit_code, done.stdout.splitlines()[0]) == (code, f"warning: {said}")
+    assert json.loads(run("config", "show", "--json").stdout)["warnings"] == [said]
+
+
 def test_no_file_is_exit_code_2(run: Run) -> None:
     done = run("config", "check")
     assert (done.exit_code, done.stdout) == (2, "")

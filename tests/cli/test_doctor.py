@@ -154,6 +154,19 @@ def test_a_configuration_is_checked(run: Run, write: Callable[[str, Any], Path])
     assert "threshold_percent" in done.stdout
 
 
+def test_the_environment_is_checked_where_there_is_no_file(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CTXGC_TARGET_PERCENT", "abc")
+    monkeypatch.setenv("CTXGC_TARGT_PERCENT", "40")
+    done = run("doctor")
+    assert done.exit_code == 1
+    first, second, *_ = done.stdout.splitlines()
+    assert first.startswith("warning: environment: CTXGC_TARGT_PERCENT sets nothing; did you mean")
+    assert second.startswith("error: environment: ")
+    assert "CTXGC_TARGET_PERCENT" in second
+
+
 def test_without_a_name_everything_here_is_checked(run: Run) -> None:
     done = run("doctor")
     assert done.exit_code == 0

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from ctxgc.cli import main
+from ctxgc.stores import open_store
 from tests.cli.conftest import Run
 
 
@@ -45,6 +46,20 @@ def test_uninstall_tells_what_it_did(run: Run, home: Path) -> None:
     ]
     assert run("uninstall", "codex").output == "codex does not have it: nothing to do\n"
     assert list(home.iterdir()) == []
+
+
+def test_the_stash_that_goes_is_named(run: Run, home: Path) -> None:
+    stash = home / ".local/state/ctxgc/agents/stash.sqlite"
+    for agent in ("codex", "cursor"):
+        run("install", agent)
+    open_store(f"sqlite:{stash}").close()
+    assert "moved out" not in run("uninstall", "codex").output
+    dry = run("uninstall", "cursor", "--dry-run").output.splitlines()
+    assert dry[-1] == f"would remove {stash}: all that was moved out (--keep-stash keeps it)"
+    assert stash.exists()
+    last = run("uninstall", "cursor").output.splitlines()[-1]
+    assert last == f"removed {stash}: all that was moved out"
+    assert not stash.exists()
 
 
 def test_a_damaged_file_is_one_line_with_a_next_step(run: Run, home: Path) -> None:

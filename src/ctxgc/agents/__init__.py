@@ -15,13 +15,22 @@ if TYPE_CHECKING:
     from ctxgc.agents.installing import install, uninstall
     from ctxgc.agents.plugin_folder import write_plugin_folder
 
-__all__ = ["Change", "Finding", "check", "install", "uninstall", "write_plugin_folder"]
+__all__ = [
+    "Change",
+    "Finding",
+    "check",
+    "install",
+    "stash_that_goes",
+    "uninstall",
+    "write_plugin_folder",
+]
 
 _HOME_OF = {
     "Change": "ctxgc.agents.change",
     "Finding": "ctxgc.agents.checking",
     "check": "ctxgc.agents.checking",
     "install": "ctxgc.agents.installing",
+    "stash_that_goes": "ctxgc.agents.installing",
     "uninstall": "ctxgc.agents.installing",
     "write_plugin_folder": "ctxgc.agents.plugin_folder",
 }

@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from ctxgc.agents.change import read_file
-from ctxgc.agents.commands import HOOK_MODULE, Commands
+from ctxgc.agents.commands import HOOK_MODULE, NO_SERVER, SERVER_HINT, Commands, can_serve
 from ctxgc.agents.log import LOG_NAME
 from ctxgc.agents.places import Places
 from ctxgc.agents.receipt import Receipt, installed_agents, read_receipt
@@ -61,6 +61,8 @@ def _check(agent: str, places: Places) -> list[Finding]:
         return [Finding(level="error", where=where, what=error.message, fix=error.hint)]
     if missing:
         return [Finding(level="error", where=where, what=f"{missing} lacks our entries", fix=again)]
+    if not can_serve():
+        return [Finding(level="error", where=where, what=NO_SERVER, fix=SERVER_HINT)]
     hooks = _hook_findings(where, places) if agent in HOOKED else []
     return [Finding(level="ok", where=where, what="installed"), *hooks]
 

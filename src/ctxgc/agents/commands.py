@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 import sys
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from ctxgc.agents.settings import RECALL_TOOL, store_in
@@ -16,6 +17,13 @@ from ctxgc.agents.settings import RECALL_TOOL, store_in
 HOOK_MODULE = "ctxgc.agents.hook"
 SERVER_MODULE = "ctxgc.cli"
 SERVER_NAME = "ctxgc"
+NO_SERVER = "the MCP server cannot run here: the package mcp is missing"
+SERVER_HINT = "pip install 'ctxgc[mcp]', or '.[mcp]' in a checkout"
+
+
+def can_serve() -> bool:
+    """Tell whether the interpreter that goes into the commands has what the MCP server needs."""
+    return find_spec("mcp") is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from ctxgc.agents.change import Change, apply_changes, read_file
-from ctxgc.agents.commands import Commands
+from ctxgc.agents.commands import NO_SERVER, SERVER_HINT, Commands, can_serve
 from ctxgc.agents.leftovers import remove_directories, remove_home
 from ctxgc.agents.places import Places, Scope
 from ctxgc.agents.receipt import (
@@ -22,7 +22,7 @@ from ctxgc.agents.receipt import (
     receipt_path,
     write_receipt,
 )
-from ctxgc.agents.settings import AGENTS
+from ctxgc.agents.settings import AGENTS, STORE_NAME
 from ctxgc.agents.stash import anchored
 from ctxgc.agents.target import Target
 from ctxgc.agents.targets import targets_of
@@ -49,10 +49,13 @@ def install(
         dry_run: whether to return the changes without making them.
 
     Raises:
-        ConfigError: the agent is not known, or a file of it is damaged; nothing was written.
+        ConfigError: the agent is not known, a file of it is damaged, or the server cannot run here;
+            nothing was written.
         StoreError: a file cannot be written; those written before are as they were.
     """
     places = _places(agent, scope, project)
+    if not can_serve():
+        raise ConfigError(NO_SERVER, hint=SERVER_HINT, field="agent")
     if store is not None:
         inbox_of(store)  # a store that others cannot open is refused now
         store = anchored(store)
@@ -94,6 +97,16 @@ def uninstall(
         apply_changes(changed)
         _forget(places.home, known, keep_stash=keep_stash)
     return changed
+
+
+def stash_that_goes(
+    agent: str, *, scope: Scope = "user", project: Path | None = None
+) -> Path | None:
+    """Return the stash that goes with an agent; None while others use it, or if there is none."""
+    home = _places(agent, scope, project).home
+    stash = home / STORE_NAME
+    is_last = all(other == agent for other in installed_agents(home))
+    return stash if is_last and stash.exists() else None
 
 
 def _forget(home: Path, known: Receipt | None, *, keep_stash: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,13 @@ from ctxgc.cli.report import (
     write_json,
     write_table,
 )
-from ctxgc.config import Explanation, config_schema, explain_file, find_gc_file
+from ctxgc.config import (
+    Explanation,
+    config_schema,
+    environment_warnings,
+    explain_file,
+    find_gc_file,
+)
 
 
 @click.group()
@@ -48,6 +55,7 @@ def check(ctx: click.Context, file: Path | None, as_json: bool, quiet: bool) -> 
     """
     path = file or find_gc_file()
     if path is None or not path.is_file():
+        _write_warnings(environment_warnings())
         named = str(path) if path is not None else ".ctxgc/gc.json or .jaato/gc.json"
         click.echo(
             f"{paint('error:', 'red')} there is no {named} (next: ctxgc config show)", err=True
@@ -70,12 +78,17 @@ def show(as_json: bool, quiet: bool) -> None:
     Exit codes: 0 it can be used, 1 something in it is wrong.
     """
     path = find_gc_file()
-    settings = effective(path)
+    settings, warnings = effective(path), environment_warnings()
     if as_json:
         write_json(
-            {"file": str(path) if path else None, "settings": [s.to_dict() for s in settings]}
+            {
+                "file": str(path) if path else None,
+                "warnings": list(warnings),
+                "settings": [s.to_dict() for s in settings],
+            }
         )
     elif not quiet:
+        _write_warnings(warnings)
         click.echo(f"file: {path or 'none'}")
         _write_settings(settings)
 
@@ -98,12 +111,16 @@ def _as_data(found: Explanation, problems: list[str]) -> dict[str, Any]:
 def _write_explanation(found: Explanation, problems: list[str]) -> None:
     for problem in problems:
         click.echo(f"{paint('mistake:', 'red')} {found.path}: {problem}")
-    for warning in found.warnings:
-        click.echo(f"{paint('warning:', 'yellow')} {warning}")
+    _write_warnings(found.warnings)
     if problems:
         return
     click.echo(f"{paint('ok:', 'green')} {found.path} ({found.shape}) uses {found.plugin}")
     _write_settings([Setting(k.key, k.value, k.origin, k.meaning) for k in found.keys])
+
+
+def _write_warnings(warnings: Iterable[str]) -> None:
+    for warning in warnings:
+        click.echo(f"{paint('warning:', 'yellow')} {warning}")
 
 
 def _write_settings(settings: list[Setting]) -> None:

@@ -9,7 +9,7 @@ import msgspec
 
 from ctxgc.agents import Finding, check
 from ctxgc.cli.doctor_history import check_history
-from ctxgc.cli.doctor_store import check_config, check_store, store_url_of
+from ctxgc.cli.doctor_store import check_config, check_environment, check_store, store_url_of
 from ctxgc.cli.report import FOUND_PROBLEMS, output_options, paint, write_json
 from ctxgc.cli.session_argument import find_session
 from ctxgc.cli.stash_store import printable, store_option
@@ -65,9 +65,8 @@ def doctor(
 def _everything(store_url: str | None) -> list[Finding]:
     config = find_gc_file()
     url = store_url or SessionSettings.from_env().store or DEFAULT_URL
-    nothing = Finding(level="ok", where="configuration", what="no file here: the defaults count")
     return [
-        *([nothing] if config is None else check_config(config)),
+        *(check_environment() if config is None else check_config(config)),
         *check_store(url, is_wanted=store_url is not None),
         *check(),
     ]

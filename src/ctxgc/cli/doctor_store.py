@@ -9,12 +9,12 @@ from pathlib import Path
 
 from ctxgc.agents import Finding
 from ctxgc.cli.checkpoint import damage
-from ctxgc.cli.effective import plugin_problem
+from ctxgc.cli.effective import effective, plugin_problem
 from ctxgc.cli.stash_gc import open_session
 from ctxgc.cli.stash_store import count, opened
-from ctxgc.config import explain_file
+from ctxgc.config import environment_warnings, explain_file
 from ctxgc.core.tombstone import is_tombstone
-from ctxgc.errors import CtxgcError
+from ctxgc.errors import ConfigError, CtxgcError
 from ctxgc.stores import Store
 from ctxgc.stores.copy import copy_session
 from ctxgc.stores.memory import MemoryStore
@@ -79,6 +79,21 @@ def check_config(path: Path) -> list[Finding]:
     warnings = [Finding(level="warning", where=str(path), what=w) for w in found.warnings]
     fine = Finding(level="ok", where=str(path), what=f"uses {found.plugin}")
     return [*mistakes, *warnings] or [fine]
+
+
+def check_environment() -> list[Finding]:
+    """Return what is wrong with the variables that set the configuration where no file does."""
+    where = "environment"
+    strange = [
+        Finding(level="warning", where=where, what=said, fix="ctxgc config schema lists the keys")
+        for said in environment_warnings()
+    ]
+    try:
+        effective(None)
+    except ConfigError as error:
+        return [*strange, Finding(level="error", where=where, what=error.message, fix=error.hint)]
+    fine = Finding(level="ok", where="configuration", what="no file here: the defaults count")
+    return [*strange, fine]
 
 
 def _session(store: Store, name: str) -> Iterator[Finding]:

@@ -26,7 +26,7 @@ Examples:
   ctxgc prune latest --target 80k -o pruned/   write a copy that the agent can resume
   ctxgc prune 5f8cbb78 --in-place              change the file itself; ctxgc undo takes it back
 
-Exit codes: 0 done, 1 an error or the target was missed, 2 a wrong call.
+Exit codes: 0 done, 1 an error, or the --target was missed, 2 a wrong call.
 """
 
 

@@ -139,7 +139,11 @@ def _write_totals(proposal: Proposal) -> None:
     ]
     write_lines(bars(notes, _WIDTH))
     short = proposal.shortfall
-    verdict = paint(f"missed by {short:,}: the rest is needed", "yellow") if short else "met"
+    verdict = (
+        paint(f"missed by {short:,}: {proposal.strategy} keeps the rest", "yellow")
+        if short
+        else "met"
+    )
     pays = proposal.requests_to_pay_back
     worth = f", pays for itself after {pays:g} requests" if pays else ""
     leaving = count(len(proposal.rows), "segment")

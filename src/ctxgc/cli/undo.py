@@ -15,7 +15,7 @@ from ctxgc.pruning.backups import FOLDER, backups_of
 
 _EPILOG = """\b
 Examples:
-  ctxgc undo                 the last `ctxgc prune --in-place`, wherever it was
+  ctxgc undo                 the last `ctxgc prune --in-place` in this folder or of an agent's session
   ctxgc undo latest          that of the newest session
   ctxgc undo session.jsonl   that of this file
 

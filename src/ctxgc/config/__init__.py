@@ -1,6 +1,12 @@
 """GCConfig and every way to set it: code over environment over file over default."""
 
-from ctxgc.config.explain import ExplainedKey, Explanation, config_schema, explain_file
+from ctxgc.config.explain import (
+    ExplainedKey,
+    Explanation,
+    config_schema,
+    environment_warnings,
+    explain_file,
+)
 from ctxgc.config.files import (
     DEFAULT_PLUGIN,
     GCSpec,
@@ -31,6 +37,7 @@ __all__ = [
     "check_template",
     "choices",
     "config_schema",
+    "environment_warnings",
     "explain_file",
     "find_gc_file",
     "list_profiles",

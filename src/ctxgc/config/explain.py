@@ -42,7 +42,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
 def explain_file(path: str | Path, env: Mapping[str, str] | None = None) -> Explanation:
     """Return what the file and the environment set, or what is wrong with them; never raises."""
-    warnings = _warnings(env)
+    warnings = environment_warnings(env)
     try:
         spec = read_gc_file(path)
         config = spec.config(env)
@@ -102,7 +102,8 @@ def _keys(
     )
 
 
-def _warnings(env: Mapping[str, str] | None) -> tuple[str, ...]:
+def environment_warnings(env: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """Return a sentence for each variable that looks like one of ours and sets nothing."""
     strange = unknown_variables((GCConfig, SessionSettings), env)
     return tuple(
         f"{name} sets nothing" + (f"; did you mean {guess}?" if guess else "")
