@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench.tables import duration, print_table
+from bench.tables import duration, print_table, run
 from ctxgc.insight import analyze_transcript
 from ctxgc.wire.transcripts import open_transcript
 from tests import transcripts_made as made
@@ -134,4 +134,4 @@ def _met(is_met: bool) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run(main, __doc__))

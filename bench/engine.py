@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from bench.engine_case import Case, Result, measure
-from bench.tables import duration, print_table
+from bench.tables import duration, print_table, run
 
 SMALL = Case(1_000, 32, 100)
 WIDE = Case(10_000, 200, 7)
@@ -124,4 +124,4 @@ def _size(count: int) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run(main, __doc__))

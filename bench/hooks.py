@@ -20,7 +20,7 @@ from shutil import rmtree
 from statistics import median
 from typing import Any
 
-from bench.tables import duration, print_table
+from bench.tables import duration, print_table, run
 
 RUNS = 200
 MOST_SECONDS = 0.150
@@ -105,4 +105,4 @@ def _p95(times: list[float]) -> float:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run(main, __doc__))

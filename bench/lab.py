@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from bench.lab_case import Request, measure_decisions, measure_window, share
-from bench.tables import duration, print_table
+from bench.tables import duration, print_table, run
 
 MESSAGES = 4_000
 WINDOW = 100_000
@@ -65,4 +65,4 @@ def _both(times: Sequence[float]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run(main, __doc__))

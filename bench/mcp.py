@@ -18,7 +18,7 @@ from statistics import median
 import anyio
 from mcp import Client, StdioServerParameters
 
-from bench.tables import duration, print_table
+from bench.tables import duration, print_table, run
 from ctxgc.mcp import ContextService
 from ctxgc.mcp.intake import NewSegment
 
@@ -104,4 +104,4 @@ async def _in_turn(
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run(main, __doc__))

@@ -20,7 +20,7 @@ from bench.session_case import (
     measure_collection,
     measure_requests,
 )
-from bench.tables import duration, print_table
+from bench.tables import duration, print_table, run
 
 GROWTH = (250, 500, 1_000, 2_000, 4_000)
 BESIDE_PEERS = (250, 500, 1_000, 2_000)
@@ -103,4 +103,4 @@ def _row(name: str, times: Sequence[float], base: float) -> tuple[str, ...]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run(main, __doc__))

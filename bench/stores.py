@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from bench.stores_case import Result, measure
-from bench.tables import duration, print_table
+from bench.tables import duration, print_table, run
 from tests.stores.server import fresh_database
 
 KINDS = ("memory", "json", "sqlite", "postgres")
@@ -97,4 +97,4 @@ def _row(result: Result) -> tuple[str, ...]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(run(main, __doc__))

@@ -1,8 +1,18 @@
-"""Tables and times for people."""
+"""What all benchmarks share for people: help, tables and times."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
+
+
+def run(main: Callable[[list[str]], int], what: str | None) -> int:
+    """Call a benchmark with the words of the command line, or say what it is when asked for help."""
+    words = sys.argv[1:]
+    if {"-h", "--help"}.isdisjoint(words):
+        return main(words)
+    print(what)
+    return 0
 
 
 def duration(seconds: float) -> str:

@@ -83,6 +83,8 @@ def run(
         from ctxgc.cli.lab_table import draw  # noqa: PLC0415
 
         draw(found)
+        for file in files:
+            click.echo(f"wrote {file}")
 
 
 def _conducted(experiment: Experiment, jobs: int, cluster: str | None) -> Report:

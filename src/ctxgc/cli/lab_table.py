@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ctxgc.cli.stash_store import count
 from ctxgc.drawing.terminal import STYLES, Line
 from ctxgc.drawing.terminal_scatter import Point, scatter
 from ctxgc.lab.figures import Figure
@@ -49,8 +50,9 @@ def draw(report: Report) -> None:
 
 def _headline(report: Report) -> str:
     return (
-        f"{report.runs} runs in {report.groups} groups, {report.requests:,} requests, "
-        f"{report.tokens:,} tokens, {report.steps:,} steps with {report.needs:,} needs\n"
+        f"{count(report.runs, 'run')} in {count(report.groups, 'group')}, "
+        f"{count(report.requests, 'request')}, {report.tokens:,} tokens, "
+        f"{count(report.steps, 'step')} with {count(report.needs, 'need')}\n"
         f"{report.source} - {report.regime}, {report.sheet.name}"
     )
 

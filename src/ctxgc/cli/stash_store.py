@@ -35,7 +35,7 @@ def store_option(command: F) -> F:
 
 def session_option(command: F) -> F:
     """Give a command `--session`."""
-    return click.option("--session", metavar="ID", help="Only this session.")(command)
+    return click.option("--session", metavar="ID", help="The session that is meant.")(command)
 
 
 def address_of(url: str | None) -> str:
@@ -82,7 +82,7 @@ def handle_of(key: str, doc: dict[str, Any]) -> str:
 
 def count(number: int, thing: str) -> str:
     """Return for example `1 session` or `2 sessions`."""
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
 def preview(text: str, words: Sequence[str] = ()) -> str:
