@@ -199,26 +199,26 @@ def test_long_plans_are_cut_unless_all_is_asked_for(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "code", "says"),
     [
-        (["nothing.jsonl"], "nothing.jsonl cannot be read"),
-        ([CLAUDE, "--target", "much"], "the target cannot be 'much' (next: give tokens"),
-        ([CLAUDE, "-o", "x", "--in-place"], "-o and --in-place exclude each other"),
-        ([CLAUDE, "-o", CLAUDE], "-o names the session itself (next: use --in-place)"),
-        ([CLAUDE, "-o", "chat.json"], "chat.json is there already (next: add --force"),
-        ([CLAUDE, "--strategy", "gc_nothing"], "gc_nothing"),
-        (["empty.jsonl"], "holds no message that can be read"),
-        ([CLAUDE, "-o", "x/", "--store", "memory:"], "lives and ends with its process"),
+        (["nothing.jsonl"], 1, "nothing.jsonl cannot be read"),
+        ([CLAUDE, "--target", "much"], 2, "the target cannot be 'much' (next: give tokens"),
+        ([CLAUDE, "-o", "x", "--in-place"], 2, "-o and --in-place exclude each other"),
+        ([CLAUDE, "-o", CLAUDE], 2, "-o names the session itself (next: use --in-place)"),
+        ([CLAUDE, "-o", "chat.json"], 1, "chat.json is there already (next: add --force"),
+        ([CLAUDE, "--strategy", "gc_nothing"], 2, "gc_nothing"),
+        (["empty.jsonl"], 1, "holds no message that can be read"),
+        ([CLAUDE, "-o", "x/", "--store", "memory:"], 1, "lives and ends with its process"),
     ],
 )
 def test_errors_are_one_line_with_the_next_step(
-    run: Run, project: Path, arguments: list[str], says: str
+    run: Run, project: Path, arguments: list[str], code: int, says: str
 ) -> None:
     put(CLAUDE)
     put("chat.json")
     (project / "empty.jsonl").write_bytes(b"hello\n")
     done = run("prune", *arguments)
-    assert (done.exit_code, done.stdout) == (1, "")
+    assert (done.exit_code, done.stdout) == (code, "")
     assert says in done.stderr
     assert done.stderr.count("\n") == 1
     assert (project / CLAUDE).read_bytes() == FILES[CLAUDE]

@@ -9,10 +9,11 @@ import click
 
 from ctxgc.cli.prune_output import Output, in_place, save, write_proposal
 from ctxgc.cli.prune_store import stash_for, warn_of_another_stash
-from ctxgc.cli.report import FOUND_PROBLEMS, output_options, write_json
+from ctxgc.cli.report import FOUND_PROBLEMS, output_options, words_of_call, write_json
 from ctxgc.cli.session_argument import session_argument
 from ctxgc.cli.stash_store import store_option
 from ctxgc.config import GCConfig, SessionSettings
+from ctxgc.plugins import load_gc_plugin
 from ctxgc.pruning import PRESETS, Proposal, Target, configured, propose, store_name, written
 from ctxgc.pruning.stillness import check_still
 from ctxgc.wire.transcripts.writing import Writable, open_writable
@@ -68,12 +69,16 @@ def prune(
     written, which its agent can resume.
     """
     output = Output(chosen["output"], replaces=chosen["replaces"], force=chosen["force"])
-    output.check(session)
+    with words_of_call():
+        output.check(session)
+        target = _target(chosen)
+        if chosen["strategy"] is not None:
+            load_gc_plugin(chosen["strategy"])
     # A file that its agent is writing is refused before any work is done.
     seen = check_still(session) if output.replaces else None
     raw = session.read_bytes() if seen is not None else b""
     file = open_writable(session)
-    proposal = _propose(file, session, chosen, dry=not output.writes)
+    proposal = _propose(file, session, target, chosen, dry=not output.writes)
     place = None
     if output.writes and proposal.revision:
         new_id = None if output.replaces else output.new_id(file)
@@ -93,8 +98,14 @@ def prune(
     ctx.exit(FOUND_PROBLEMS if proposal.shortfall and chosen["target"] is not None else 0)
 
 
-def _propose(file: Writable, path: Path, chosen: dict[str, Any], *, dry: bool) -> Proposal:
-    target = chosen["target"]
+def _target(chosen: dict[str, Any]) -> Target:
+    named = chosen["target"]
+    return Target.preset(chosen["preset"]) if named is None else Target.parse(named)
+
+
+def _propose(
+    file: Writable, path: Path, target: Target, chosen: dict[str, Any], *, dry: bool
+) -> Proposal:
     limit = chosen["context_limit"] or SessionSettings.from_env().context_limit or DEFAULT_LIMIT
     name = store_name(file, path)
     with stash_for(chosen["store_url"], name, dry=dry) as store:
@@ -102,7 +113,7 @@ def _propose(file: Writable, path: Path, chosen: dict[str, Any], *, dry: bool) -
             file,
             store,
             name,
-            target=Target.preset(chosen["preset"]) if target is None else Target.parse(target),
+            target=target,
             context_limit=limit,
             plugin=chosen["strategy"],
             config=_config(chosen["preset"]),

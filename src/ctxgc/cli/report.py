@@ -10,7 +10,7 @@ from typing import IO, Any, TypeVar
 
 import click
 
-from ctxgc.errors import ConfigError, CtxgcError
+from ctxgc.errors import ConfigError, CtxgcError, InputError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -67,7 +67,7 @@ def words_of_call() -> Iterator[None]:
     """Look up words of the call: one that is unknown makes it a wrong call."""
     try:
         yield
-    except ConfigError as error:
+    except (ConfigError, InputError) as error:
         is_json = bool(click.get_current_context().meta.get("ctxgc.json"))
         raise WrongCallError(error, as_json=is_json) from error
 
