@@ -8,6 +8,7 @@ import pytest
 
 from ctxgc.budget import GCPolicy, InstructionSource
 from ctxgc.errors import MessageError
+from ctxgc.stores.memory import MemoryStore
 from tests.session.build import Json, filled, make, state_of
 from tests.session.walk import faults
 from tests.strategies.build import turn
@@ -21,6 +22,11 @@ BROKEN_CALL: Json = {
     "tool_calls": [{**CALL, "function": {"name": "run", "arguments": "{oops"}}],
 }
 
+
+class float64(float):  # noqa: N801 - as numpy calls it
+    """A number of somebody's own class."""
+
+
 WRONG: list[tuple[str, list[Json], Any, str]] = [
     ("a number", [], 7, "JSON object"),
     ("no role", [], {"content": "hello"}, "role"),
@@ -30,6 +36,8 @@ WRONG: list[tuple[str, list[Json], Any, str]] = [
     ("two answers to one call", [CALLS, RESULT], RESULT, "cannot come next"),
     ("a request before the answer", [CALLS], {"role": "user", "content": "hi"}, "cannot come next"),
     ("arguments that are not JSON", [], BROKEN_CALL, "JSON"),
+    ("no number", [], {"role": "assistant", "content": "z", "x": float64("nan")}, "JSON number"),
+    ("too long a number", [], {"role": "assistant", "content": "z", "x": 10**5_000}, "digits"),
     ("another format", [CALLS, RESULT], {"type": "function_call_output", "call_id": "a"}, "speaks"),
 ]
 
@@ -44,6 +52,26 @@ def test_a_message_that_cannot_be_used_changes_nothing(
     with pytest.raises(MessageError, match=why):
         session.append(message)
     assert state_of(session) == state
+    assert faults(session) == []
+
+
+class Own(str):
+    """A text of somebody's own class, such as what `ChatClient.send_message` returns."""
+
+    __slots__ = ()
+
+
+def test_texts_of_somebodys_own_class_are_texts() -> None:
+    session = make(store=(store := MemoryStore()), session_id="s")
+    for number in range(60):
+        session.append({"role": "user", "content": Own(f"question {number} " + "word " * 40)})
+        session.append(
+            {"role": "assistant", "content": [{"type": "text", "text": Own("so be it")}]}
+        )
+        session.messages()
+    assert session.gc_history
+    assert {type(segment.text) for segment in session.segments()} == {str}
+    assert make(store=store, session_id="s").view() == session.view()
     assert faults(session) == []
 
 

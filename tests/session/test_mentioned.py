@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ctxgc import GCConfig, Session
-from ctxgc.errors import MessageError
+from ctxgc.errors import MessageError, StoreError
 from ctxgc.session.events import Event
 from ctxgc.tokens import counter_for
 from tests.session.walk import faults
@@ -157,3 +157,57 @@ def test_nothing_comes_back_that_would_make_a_collection_due() -> None:
     assert made.usage().percent_used < 50
     assert sent[-1]["content"].endswith("what is frobnicator_100?")
     assert [event for event in told if event.kind in ("recalled", "collected")] == []
+
+
+QUESTION = {"role": "user", "content": "what was frobnicator_042?"}
+
+
+def came_back(made: Session) -> bool:
+    return "quuxly_042" in json.dumps(made.messages())
+
+
+def test_a_name_brings_its_lines_back_after_the_host_has_retried_its_message() -> None:
+    made = Session(LIMIT, config=GCConfig(**KEYS), store="memory:")
+    rows = "\n".join(f"frobnicator_{n:03} = quuxly_{n:03}" for n in range(200))
+    history = [{"role": "user", "content": "look around"}, call(0), result(0, rows)]
+    history += [{"role": "assistant", "content": "done"}, {"role": "user", "content": "fine"}]
+    history += [{"role": "assistant", "content": "what next?"}]
+    made.sync(history)
+    made.collect(300)
+    made.sync([*history, {"role": "user", "content": "something else"}])
+    assert not came_back(made)
+    made.sync([*history, QUESTION])
+    assert came_back(made)
+
+
+def test_a_name_brings_its_lines_back_after_a_restart() -> None:
+    made, _ = stashed()
+    made.append(QUESTION)
+    made.flush()
+    again = Session(
+        LIMIT, config=made.config, store=made._w.archive.store, session_id=made.session_id
+    )
+    assert came_back(again)
+
+
+def test_a_name_brings_its_lines_back_under_another_configuration() -> None:
+    made, _ = stashed()
+    made.append(QUESTION)
+    made.set_gc_plugin("gc_mark_sweep", made.config.replace(recent_messages=2))
+    assert came_back(made)
+
+
+def test_a_recall_that_could_not_be_stored_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, told = stashed()
+    made.append(QUESTION)
+
+    def full(*_: Any, **__: Any) -> int:
+        raise StoreError("the disk is full")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(made._w.archive.store, "commit", full)
+        with pytest.raises(StoreError):
+            made.messages()
+    assert (made._w.ghosts.to_doc(), told) == ({}, [])
+    assert came_back(made)
+    assert made._w.ghosts.to_doc() != {}

@@ -63,6 +63,20 @@ def swapped(history: History) -> History:
     return [*history[:4], history[6], history[7], history[4], history[5], *history[8:]]
 
 
+def scribbled(history: History, *, fails: bool = False) -> History:
+    """Change messages in their places, which are the session's own."""
+    for message in history[2:6]:
+        message.data["content"] = "HACK"
+        message.data.pop("role")
+    if fails:
+        raise KeyError("later")
+    return history
+
+
+def odd(reason: Any, items: Any) -> GCResult:
+    return GCResult(True, 1, 5, 3, "gc_odd", reason, removal_list=items)
+
+
 def louder(history: History) -> History:
     more = text_message("user", "word " * 500, "openai", "gc_more")
     return [history[0], more, *history[1:]]
@@ -89,6 +103,11 @@ REFUSED: list[tuple[str, Callable[[History, Any], Any], str]] = [
     ("grows the history", lambda h, r: (louder(h), done(r)), "the history grew"),
     ("edits the last request", lambda h, r: (edited(h, -4, "?"), done(r)), "must stay as it is"),
     ("reports no success", lambda h, r: (h, failed(r)), "the disk is full"),
+    ("scribbles", lambda h, r: (scribbled(h), done(r)), "changed message"),
+    ("scribbles, then raises", lambda h, r: scribbled(h, fails=True), "KeyError"),
+    ("lists numbers", lambda h, r: (h[:], odd(r, [1])), "removal_list"),
+    ("lists nothing", lambda h, r: (h[:], odd(r, None)), "removal_list"),
+    ("lists a wrong item", lambda h, r: (h[:], odd(r, [GCRemovalItem(7)])), "int"),  # type: ignore[arg-type]
 ]
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from enum import IntEnum
 from typing import Any
 
 import pytest
@@ -104,6 +105,31 @@ class Own(str):
     """A text of somebody's own class."""
 
     __slots__ = ()
+
+
+class Ratio(float):
+    """A number of somebody's own class."""
+
+
+class Rank(IntEnum):
+    FIRST = 1
+
+
+def test_texts_and_numbers_of_somebodys_own_class_become_plain() -> None:
+    taken = snapshot({Own("role"): Own("user"), "n": [Ratio(0.5), Rank.FIRST, True]})
+    assert taken == {"role": "user", "n": [0.5, 1, True]}
+    kinds = [*map(type, taken), type(taken["role"]), *map(type, taken["n"])]
+    assert kinds == [str, str, str, float, int, bool]
+
+
+@pytest.mark.parametrize(
+    "number",
+    [Ratio("nan"), Ratio("inf"), 10**4_000, -(10**5_000)],
+    ids=["nan", "inf", "long", "longer"],
+)
+def test_a_number_that_json_cannot_spell_is_refused(number: float) -> None:
+    with pytest.raises(MessageError, match=r"not a JSON number|more than 4,000 digits"):
+        snapshot({"role": "user", "n": number})
 
 
 @pytest.mark.parametrize("text", ["hi", Own("hi")])

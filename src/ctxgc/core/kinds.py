@@ -110,7 +110,7 @@ def validate(segment: ContextSegment) -> None:
         SegmentError: a field has a value that no segment may have; `details["field"]` names it.
     """
     if not _right_kinds(tuple(map(type, _values(segment)))):
-        _refuse_wrong_kinds(segment)
+        _settle_kinds(segment)
     if not _right_choices(_chosen(segment)):
         _refuse_wrong_choices(segment)
     if not segment.segment_id:
@@ -133,14 +133,18 @@ def _right_choices(values: tuple[str | None, ...]) -> bool:
     return all(value in known for value, known in zip(values, _CHOICES.values(), strict=True))
 
 
-def _refuse_wrong_kinds(segment: ContextSegment) -> None:
-    """Raise for the first field of a wrong kind; a subclass of a right one passes, but for bool."""
+def _settle_kinds(segment: ContextSegment) -> None:
+    """Make texts and numbers of somebody's own class plain; raise for the first field of a wrong kind."""
     for field, kinds in _KINDS.items():
         value: object = getattr(segment, field)
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
             known = " or ".join(kind.__name__ for kind in kinds if kind is not NoneType)
             hint = _AWARE if datetime in kinds else f"give a value of type {known}"
             raise _wrong(field, value, hint)
+        if isinstance(value, str):
+            force_setattr(segment, field, str.__str__(value))
+        elif isinstance(value, int) and not isinstance(value, bool):
+            force_setattr(segment, field, int.__int__(value))
 
 
 def _refuse_wrong_choices(segment: ContextSegment) -> None:

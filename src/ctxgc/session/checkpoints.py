@@ -13,6 +13,7 @@ from ctxgc.core.message import Message
 from ctxgc.guard.checkpoint import Checkpoint
 from ctxgc.guard.checksums import FileDifference, checksum_files, compare_files
 from ctxgc.guard.shelf import CheckpointShelf
+from ctxgc.session.keeping import pinning
 from ctxgc.session.messages import message_from_doc, message_to_doc
 from ctxgc.session.saving import note_changes, state_of
 from ctxgc.session.swapping import swap
@@ -109,39 +110,27 @@ def _same_or(here: Message | None, wanted: Message) -> Message:
 def _pinned_as(
     w: Workings, checkpoint: Checkpoint, new: Sequence[Message], spared: set[str]
 ) -> Iterator[None]:
-    """Pin what was pinned, and nothing else that is not spared, while another view is shown.
-
-    What is made durable inside says so already. When that fails, all is pinned as before.
-    """
-    before, snapshot = (w.pinned_messages, w.held_until), checkpoint.context_snapshot
+    """Pin what was pinned, and nothing else that is not spared, while another view is shown."""
+    held, snapshot = w.held_until, checkpoint.context_snapshot
     shown = {message.message_id for message in new}
-    w.pinned_messages = (before[0] & spared) | set(snapshot["state"]["pinned_messages"])
-    w.held_until = {name: until for name, until in before[1].items() if name in shown}
-    changed = _pins_to_change(w, set(snapshot["pinned_segments"]), spared)
-    _set_pins(w, changed)
+    pinned = (w.pinned_messages & spared) | set(snapshot["state"]["pinned_messages"])
+    w.held_until = {name: until for name, until in held.items() if name in shown}
     try:
-        yield
+        with pinning(w, pinned, _pins(w, set(snapshot["pinned_segments"]), spared)):
+            yield
     except BaseException:
-        w.pinned_messages, w.held_until = before
-        _set_pins(w, {segment_id: not pinned for segment_id, pinned in changed.items()})
+        w.held_until = held
         raise
 
 
-def _pins_to_change(w: Workings, wanted: set[str], spared: set[str]) -> dict[str, bool]:
+def _pins(w: Workings, wanted: set[str], spared: set[str]) -> dict[str, bool]:
     """Return which segments are to be pinned, and which no longer."""
-    known = {segment_id: w.heap.get(segment_id) for segment_id in wanted if segment_id in w.heap}
     loose = {
         segment_id: False
         for segment_id in w.heap.recent.pinned
-        if segment_id not in wanted and w.heap.get(segment_id).message_id not in spared
+        if w.heap.get(segment_id).message_id not in spared
     }
-    return loose | {i: True for i, segment in known.items() if not segment.pinned}
-
-
-def _set_pins(w: Workings, pins: Mapping[str, bool]) -> None:
-    for segment_id, pinned in pins.items():
-        (w.heap.pin if pinned else w.heap.unpin)(segment_id)
-    w.unsaved.update(dict.fromkeys(pins))
+    return loose | {segment_id: True for segment_id in wanted if segment_id in w.heap}
 
 
 def _known_files(w: Workings) -> list[str]:

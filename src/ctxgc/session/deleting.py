@@ -9,7 +9,7 @@ import msgspec
 
 from ctxgc.core.message import Message
 from ctxgc.core.segment import ContextSegment
-from ctxgc.errors import InputError
+from ctxgc.errors import InputError, StoreError
 from ctxgc.session.archive import arrival_write, form_writes, segment_write
 from ctxgc.session.digests import tell_no_more, told_before
 from ctxgc.session.saving import note_state, save
@@ -43,20 +43,31 @@ def delete(w: Workings, names: Sequence[str]) -> list[str]:
 
     Raises:
         InputError: one of them is pinned, or its message cannot stand without it; nothing changed.
-        StoreError: it could not be made durable; nothing changed.
+        StoreError: not all could be made durable; `details["deleted"]` names those that are gone.
     """
     segments = list({s.segment_id: s for s in map(w.stash.find, names)}.values())
     for segment in segments:
         _check(w, segment)
     save(w)
-    for segment in segments:
-        _unbind(w, segment)
-        erasure = _erasure(w, segment)
-        tell_no_more(w, _handles(w, erasure))
-        _erase(w, erasure)
-    ids = [segment.segment_id for segment in segments]
-    w.events.emit("deleted", ids=ids)
-    return ids
+    gone: list[str] = []
+    try:
+        for segment in segments:
+            _delete(w, segment)
+            gone.append(segment.segment_id)
+    except StoreError as error:
+        error.details["deleted"] = gone
+        raise
+    finally:
+        if gone:
+            w.events.emit("deleted", ids=gone)
+    return gone
+
+
+def _delete(w: Workings, segment: ContextSegment) -> None:
+    _unbind(w, segment)
+    erasure = _erasure(w, segment)
+    tell_no_more(w, _handles(w, erasure))
+    _erase(w, erasure)
 
 
 def _check(w: Workings, segment: ContextSegment) -> None:

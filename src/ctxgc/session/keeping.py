@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from ctxgc.budget import GCPolicy
@@ -14,24 +15,60 @@ from ctxgc.stores import SearchFilters
 
 
 def set_pinned(w: Workings, name: str, *, pinned: bool) -> None:
-    """Pin or unpin a message with all its parts, or a single segment."""
+    """Pin or unpin a message with all its parts, or a single segment.
+
+    Raises:
+        StoreError: it could not be made durable; nothing has changed.
+    """
     is_message = w.view.get(name) is not None
-    if is_message:
-        change = w.pinned_messages.add if pinned else w.pinned_messages.discard
-        change(name)
-    for segment_id in w.segment_ids(name) if is_message else (w.stash.find(name).segment_id,):
-        (w.heap.pin if pinned else w.heap.unpin)(segment_id)
-        w.unsaved[segment_id] = None
-    save(w)
+    messages = {name} if is_message else set()
+    ids = w.segment_ids(name) if is_message else (w.stash.find(name).segment_id,)
+    kept = w.pinned_messages | messages if pinned else w.pinned_messages - messages
+    with pinning(w, kept, dict.fromkeys(ids, pinned)):
+        save(w)
     w.events.emit("pinned" if pinned else "unpinned", id=name)
 
 
+@contextmanager
+def pinning(w: Workings, messages: set[str], segments: Mapping[str, bool]) -> Iterator[None]:
+    """Pin just these messages, and pin or unpin segments; what is made durable inside says so already.
+
+    When that fails, all is pinned as before.
+    """
+    before = w.pinned_messages
+    changed = {i: pinned for i, pinned in segments.items() if w.heap.get(i).pinned != pinned}
+    w.pinned_messages = messages
+    _set_pins(w, changed)
+    try:
+        yield
+    except BaseException:
+        w.pinned_messages = before
+        _set_pins(w, {segment_id: not pinned for segment_id, pinned in changed.items()})
+        raise
+
+
+def _set_pins(w: Workings, pins: Mapping[str, bool]) -> None:
+    for segment_id, pinned in pins.items():
+        (w.heap.pin if pinned else w.heap.unpin)(segment_id)
+    w.unsaved.update(dict.fromkeys(pins))
+
+
 def set_policy(w: Workings, name: str, policy: GCPolicy) -> None:
-    """Give a message, or the message of a segment, another policy."""
+    """Give a message, or the message of a segment, another policy.
+
+    Raises:
+        StoreError: it could not be made durable; nothing has changed.
+    """
     is_message = w.view.get(name) is not None
-    message_id = name if is_message else w.stash.find(name).message_id
-    w.books.set_policy(message_id or name, GCPolicy(policy))
-    save(w)
+    message_id = (name if is_message else w.stash.find(name).message_id) or name
+    before, chosen = w.books.policies, GCPolicy(policy)
+    w.books.policies = {**before, message_id: chosen}
+    try:
+        save(w)
+    except BaseException:
+        w.books.policies = before
+        raise
+    w.books.set_policy(message_id, chosen)
 
 
 def search(

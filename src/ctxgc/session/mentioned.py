@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable
+from itertools import takewhile
 
 from ctxgc.core.identifiers import identifiers
 from ctxgc.core.mentions import Mentions
@@ -34,7 +35,6 @@ class Mentioned:
         self._w = workings
         self._names = Mentions()
         self._indexed: dict[str, ContextSegment] = {}
-        self._read = len(workings.view.arrivals)
         self.last: Message | None = None
 
     def bring_back(self) -> Message | None:
@@ -43,8 +43,7 @@ class Mentioned:
         Nothing is added beyond 2 % of the window, nor what would make a collection due.
         """
         w = self._w
-        fresh = {known.message_id for known in w.view.arrivals[self._read :]}
-        self._read = len(w.view.arrivals)
+        fresh = self._fresh()
         asking = self._asking(fresh) if w.config.auto_recall and fresh else []
         if not asking:
             return None
@@ -52,12 +51,13 @@ class Mentioned:
         lines = self._lines(names, self._room())
         if not lines:
             return None
-        self._note_faults(lines.keys() & self._unheld([m for m in asking if not m.results()]))
+        needed = lines.keys() & self._unheld([m for m in asking if not m.results()])
         text = "\n".join(lines.values())
         format_ = w.view.messages[0].format
         self.last = text_message("user", text, format_, f"recall_{uuid.uuid4().hex}", "gc_notice")
         change = Change(gone=[], edited=[], added=[self.last])
         swap(w, [*w.view.messages, self.last], change, created_by="auto_recall")
+        self._note_faults(needed)
         w.events.emit("recalled", names=names, automatic=True)
         return self.last
 
@@ -66,6 +66,12 @@ class Mentioned:
         full = config.target_percent if config.continuous else config.threshold_percent
         left = budget.context_limit * full / 100 - budget.total_tokens() - MESSAGE_TOKENS
         return int(min(budget.context_limit * MOST_SHARE, left))
+
+    def _fresh(self) -> set[str]:
+        """Return the messages that came in since the last request."""
+        w = self._w
+        known = takewhile(lambda arrival: arrival.request > w.requests, reversed(w.view.arrivals))
+        return {arrival.message_id for arrival in known}
 
     def _asking(self, fresh: set[str]) -> list[Message]:
         """Return the new messages whose names bring lines back; they stand at the end of the view."""

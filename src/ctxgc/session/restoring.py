@@ -98,14 +98,13 @@ def _is_arrival(key: str, doc: dict[str, Any]) -> bool:
 
 
 def _reopen_view(w: Workings, docs: Docs, came_in: dict[str, Message]) -> None:
-    next_request = w.requests + 1
     w.view.originals = dict(_originals(docs, came_in))
     edited = {i: message_from_doc(docs[f"{SHOWN}{i}"]) for i in came_in if f"{SHOWN}{i}" in docs}
     shown = [edited.get(i, m) for i, m in came_in.items() if f"{GONE}{i}" not in docs]
     arrivals = [
         (
             doc["number"],
-            Arrival(key, bytes.fromhex(doc["digest"]), doc.get("request", next_request)),
+            Arrival(key, bytes.fromhex(doc["digest"]), doc.get("request", w.requests)),
         )
         for key, doc in docs.items()
         if "digest" in doc

@@ -11,7 +11,6 @@ from ctxgc.invariants import check
 from ctxgc.session.essentials import whole_groups
 from ctxgc.session.faults import note_faults
 from ctxgc.session.record import Applied
-from ctxgc.session.saving import save
 from ctxgc.session.swapping import swap
 from ctxgc.session.verdict import compare
 from ctxgc.session.view import View
@@ -27,6 +26,7 @@ def recall(w: Workings, handle: str) -> ContextSegment:
     Raises:
         UnknownHandleError: nothing answers to the handle.
         PlanError: the view would be invalid with it, or it does not fit the window.
+        StoreError: it could not be made durable; nothing has changed.
     """
     segment = w.stash.find(handle)
     left = w.view.originals.get(segment.message_id or "")
@@ -37,12 +37,17 @@ def recall(w: Workings, handle: str) -> ContextSegment:
     ids = [i for i in left.together or (left.message.message_id,) if i in w.view.originals]
     new = w.view.with_messages(w.view.originals[i].message for i in ids)
     _check_room(w, new, ids)
-    _show(w, new)
-    for message_id in ids:
-        w.held_until[message_id] = w.collections + w.config.recall_hold_collections
+    held = w.held_until
+    until = w.collections + w.config.recall_hold_collections
+    w.held_until = {**held, **dict.fromkeys(ids, until)}
+    try:
+        _show(w, new)
+    except BaseException:
+        w.held_until = held
+        raise
+    # What it costs and teaches is stored with the next commit.
     note_faults(w, [segment], ids)
     w.savings.fault(segment.tokens or 0, w.books.budget.total_tokens())
-    save(w)
     w.events.emit("recalled", handle=handle, segment_id=segment.segment_id)
     return w.heap.get(segment.segment_id)
 
@@ -68,6 +73,7 @@ def undo(w: Workings) -> None:
 
     Raises:
         PlanError: there is no collection to undo, or the view would be invalid without it.
+        StoreError: it could not be made durable; nothing has changed.
     """
     if not w.applied:
         raise PlanError("there is no collection to undo", hint="look at gc_history")
@@ -77,11 +83,15 @@ def undo(w: Workings) -> None:
     kept = {name: value for name, value in doc.items() if name == "result"}
     back = w.view.with_messages(_to_bring_back(w, record))
     new = [m for m in back if m.message_id not in record.added]
-    _show(w, new, more=[Put("collections", key, kept)])
+    left_alone = w.undone.to_doc()
+    w.undone.note((m.message_id for m in record.before), w.requests)
+    try:
+        _show(w, new, more=[Put("collections", key, kept)])
+    except BaseException:
+        w.undone.restate(left_alone)
+        raise
     w.applied.pop()
     w.collections -= 1
-    w.undone.note((m.message_id for m in record.before), w.requests)
-    save(w)
     w.events.emit("undone", number=record.number)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from hashlib import blake2b
 from typing import Any
 
@@ -18,8 +19,14 @@ from ctxgc.invariants.verbatim import first_difference
 from ctxgc.session.removals import true_items, unlawful_items
 from ctxgc.session.usage import ContextUsage
 from ctxgc.session.verdict import Change, compare, objections
-from ctxgc.strategies.base import GCPlugin, GCResult, GCTriggerReason, run_collect
-from ctxgc.wire import parse, strip_bound_thinking
+from ctxgc.strategies.base import (
+    GCPlugin,
+    GCRemovalItem,
+    GCResult,
+    GCTriggerReason,
+    run_collect,
+)
+from ctxgc.wire import parse, render, strip_bound_thinking
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,8 +62,11 @@ def run_plugin(
     old = history if isinstance(history, Paired) else Paired(history)
     snapshot = budget.snapshot()
     try:
-        returned = run_collect(plugin, list(history), usage, config, reason, budget=budget)
+        with nullcontext() if _is_ours(plugin) else _unchanged(old):
+            returned = run_collect(plugin, list(history), usage, config, reason, budget=budget)
         new, result = _checked_shape(returned, old)
+        if not _is_ours(plugin):
+            result.removal_list = _checked_items(result.removal_list)
     except Exception as error:  # noqa: BLE001 - a plugin may raise anything
         new, against = old, [_said(error)]
     else:
@@ -117,6 +127,33 @@ def _checked_shape(returned: Any, old: Sequence[Message]) -> tuple[list[Message]
         raise ValueError("the new history is empty")
     format_: Format = old[0].format if old else "openai"
     return [_as_message(item, format_, number) for number, item in enumerate(new)], result
+
+
+def _checked_items(items: Any) -> list[GCRemovalItem]:
+    """Return the items of a removal list; an error for what is none, or has fields of a wrong kind."""
+    if not isinstance(items, list) or not all(isinstance(i, GCRemovalItem) for i in items):
+        raise TypeError("removal_list must be a list of GCRemovalItem")
+    return msgspec.convert(msgspec.to_builtins(items), list[GCRemovalItem])
+
+
+def _is_ours(plugin: GCPlugin) -> bool:
+    return type(plugin).__module__.startswith("ctxgc.")
+
+
+@contextmanager
+def _unchanged(history: Sequence[Message]) -> Iterator[None]:
+    """Give messages to other people's code, which may not change them: they are as they were afterwards."""
+    before = render(history)
+    try:
+        yield
+    finally:
+        changed = [pair for pair in zip(history, before, strict=True) if pair[0].data != pair[1]]
+        for message, data in changed:
+            message.data.clear()
+            message.data.update(data)
+    if changed:
+        name = changed[0][0].message_id
+        raise ValueError(f"the plugin changed message {name} in its place; return a new one")
 
 
 def _as_message(item: object, format_: Format, number: int) -> Message:

@@ -75,7 +75,8 @@ def text_message(
         )
     if not text.strip():
         raise MessageError("`text` is blank", hint="say something, or add no message", field="text")
-    return build(_WRITERS[format].text_data(role, text), format, message_id, origin=origin)
+    data = _WRITERS[format].text_data(role, str.__str__(text))
+    return build(data, format, message_id, origin=origin)
 
 
 def _with_arguments(message: Message, part: Part, arguments: str) -> Json:

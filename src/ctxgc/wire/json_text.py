@@ -19,9 +19,10 @@ MAX_DEPTH = 64
 MAX_BYTES = 64 * 1024 * 1024
 MAX_NODES = 500_000
 
-_SCALARS = (str, int, bool, type(None))
+_SCALARS = (str, bool, type(None))
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_DIGITS = 4_000
+_MOST = 10**_MAX_DIGITS
 
 
 def load(text: str | bytes) -> tuple[dict[str, Any], bytes]:
@@ -93,8 +94,8 @@ class _Snapshot:
         kind = type(value)
         if kind in _SCALARS:
             return value
-        if kind is float:
-            return _finite(value)
+        if kind is int or kind is float:
+            return _number(value)
         self.nodes += 1 + (len(value) if kind in (dict, list, tuple) else 0)
         if depth > MAX_DEPTH:
             raise _too_deep()
@@ -107,8 +108,11 @@ class _Snapshot:
             return {_key(key): self.copy(each, depth + 1) for key, each in value.items()}
         if isinstance(value, list | tuple):
             return [self.copy(each, depth + 1) for each in value]
-        if isinstance(value, str | int | float):
-            return value
+        # Texts and numbers of somebody's own class are plain data from here on.
+        if isinstance(value, str):
+            return str.__str__(value)
+        if isinstance(value, int | float):
+            return _number(int.__int__(value) if isinstance(value, int) else float.__float__(value))
         if hasattr(value, "model_dump"):
             return self.copy(value.model_dump(mode="json", exclude_unset=True), depth)
         raise _refusal(f"a message cannot hold a {type(value).__name__}: it is not JSON")
@@ -117,11 +121,14 @@ class _Snapshot:
 def _key(key: Any) -> str:
     if not isinstance(key, str):
         raise _refusal(f"the key {key!r} of a message is not a string")
-    return key
+    return key if type(key) is str else str.__str__(key)
 
 
-def _finite(number: float) -> float:
-    if not math.isfinite(number):
+def _number(number: float) -> float:
+    if isinstance(number, int):
+        if not -_MOST < number < _MOST:
+            raise _refusal(f"a message cannot hold a number of more than {_MAX_DIGITS:,} digits")
+    elif not math.isfinite(number):
         raise _refusal(f"{number} is not a JSON number")
     return number
 
