@@ -94,6 +94,16 @@ def test_a_view_with_an_open_call_is_not_handed_out() -> None:
     assert session.messages()[-1] == RESULT
 
 
+def test_a_view_that_ends_in_bare_reasoning_is_not_handed_out() -> None:
+    session = make()
+    session.append({"type": "message", "role": "user", "content": "think"}, format="responses")
+    session.append({"type": "reasoning", "id": "rs_1", "summary": []})
+    with pytest.raises(MessageError, match="waits for what follows it"):
+        session.messages()
+    session.append({"type": "message", "role": "assistant", "content": "done"})
+    assert len(session.messages()) == 3
+
+
 def test_plain_text_becomes_what_the_first_clear_message_is() -> None:
     use = {"type": "tool_use", "id": "t", "name": "run", "input": {}}
     answer = {"type": "tool_result", "tool_use_id": "t", "content": "done"}

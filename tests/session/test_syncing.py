@@ -8,6 +8,7 @@ from ctxgc.errors import MessageError
 from tests.session.build import make, requests_in, state_of
 from tests.session.walk import faults
 from tests.strategies.build import turn
+from tests.thrift.agent import LONG, Agent, drive, opened
 
 STORY = [message for number in range(12) for message in turn(number, tools=1)]
 
@@ -70,3 +71,23 @@ def test_a_history_that_cannot_be_changes_nothing() -> None:
     with pytest.raises(MessageError):
         session.sync([*STORY[:8], {"role": "tool", "tool_call_id": "x", "content": "?"}])
     assert state_of(session) == state
+
+
+def test_what_a_restore_put_in_the_stead_of_a_message_stays_with_it() -> None:
+    session, agent = opened(), Agent()
+    work = [
+        ("read", 0, 0, 1),
+        *[("edit", 0, 0)] * 3,
+        ("grep", "harvest", 3),
+        ("grep", "harvest", 7),
+    ]
+    drive(session, work, agent)
+    checkpoint = session.checkpoint("here")
+    for disturb in (
+        lambda: session.sync(session.view()),
+        lambda: session.restore(checkpoint.checkpoint_id),
+        lambda: session.sync(session.view()),
+    ):
+        disturb()
+        drive(session, LONG[:8], agent)
+        assert faults(session) == []

@@ -207,12 +207,13 @@ class Walk:
                 self.session.delete([self.rng.choice(segments).segment_id], confirm=True)
 
     def waiting(self) -> bool:
-        """Tell whether a call has no answer yet."""
+        """Tell whether a call has no answer yet, or reasoning nothing that follows it."""
         open_calls: set[str] = set()
         for message in self.session.history:
             open_calls |= set(message.calls())
             open_calls -= set(message.results())
-        return bool(open_calls)
+        last = self.session.history[-1:]
+        return bool(open_calls) or any(message.data.get("type") == "reasoning" for message in last)
 
 
 def _story(rng: Random, format_: Format) -> list[Json]:

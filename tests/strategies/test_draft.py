@@ -49,7 +49,10 @@ def test_what_comes_in_stands_in_front_of_its_place_even_if_that_is_empty() -> N
     draft.insert(last, before=None)
     assert ids(draft.history()) == ["m0", "n", "m2", "m3", "l"]
     assert draft.tokens == size_of(draft.history())
-    draft.withdraw(note)
+    draft.renew(note, text_message("user", "a longer note", "openai", "r"))
+    assert ids(draft.history()) == ["m0", "r", "m2", "m3", "l"]
+    assert draft.tokens == size_of(draft.history())
+    draft.withdraw(draft.added[0])
     assert ids(draft.history()) == ["m0", "m2", "m3", "l"]
     assert draft.tokens == size_of(draft.history())
 

@@ -109,3 +109,12 @@ def test_under_pressure_turns_go_where_no_summary_is_shorter() -> None:
     new, result = collect("gc_summarize", history, target=30, limit=60, config=PRESSURE)
     assert requests(new) == [0, 6, 7]
     assert {item.reason for item in result.removal_list} <= {"summarized", "truncated"}
+
+
+def test_under_pressure_a_summary_grows_shorter_before_it_goes() -> None:
+    history = talk(40)
+    target = size_of(history) // 5
+    new, result = collect("gc_summarize", history, target=target, limit=target, config=PRESSURE)
+    (summary,) = [m for m in new if m.origin == "gc_summary"]
+    assert target * 3 // 4 < result.tokens_after <= target
+    assert (result.shortfall, result.details["summary_tokens"]) == (0, size_of([summary]))

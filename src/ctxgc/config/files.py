@@ -56,7 +56,7 @@ def find_gc_file(root: str | Path | None = None) -> Path | None:
     """Return `.ctxgc/gc.json`, else `.jaato/gc.json`, under `root` (else here), if it exists."""
     base = Path.cwd() if root is None else Path(root)
     candidates = (base / folder / "gc.json" for folder in FOLDERS)
-    return next((path for path in candidates if path.is_file()), None)
+    return next((path for path in candidates if path.exists()), None)
 
 
 def read_gc_file(path: str | Path) -> GCSpec:

@@ -4,10 +4,35 @@ from __future__ import annotations
 
 from copy import copy
 
+from ctxgc.errors import MessageError
+from ctxgc.invariants.pairs import is_thinking
 from ctxgc.session.saving import save
 from ctxgc.session.workings import Workings
 
 _BOOKED = ("sent_before", "sent_messages", "sent_at", "requests")
+
+
+def check_complete(w: Workings) -> None:
+    """Make sure that nothing in the view waits for what belongs to it.
+
+    Raises:
+        MessageError: a call has no result yet, or reasoning stands alone at the end.
+    """
+    hint = "view() shows the messages as they are"
+    for call, message_id in w.view.waiting.items():
+        raise MessageError(
+            f"the tool call '{call}' waits for its result",
+            hint=f"append the result first; {hint}",
+            call_id=call,
+            message_id=message_id,
+        )
+    last = w.view.messages[-1] if w.view.messages else None
+    if last is not None and last.format == "responses" and is_thinking(last):
+        raise MessageError(
+            "the reasoning at the end waits for what follows it",
+            hint=f"append the rest of the answer first; {hint}",
+            message_id=last.message_id,
+        )
 
 
 def record_request(w: Workings) -> None:

@@ -37,7 +37,7 @@ from ctxgc.session.handout import Handout
 from ctxgc.session.intake import SessionIntake
 from ctxgc.session.keeping import search, set_pinned, set_policy
 from ctxgc.session.planning import plan
-from ctxgc.session.requests import record_request
+from ctxgc.session.requests import check_complete, record_request
 from ctxgc.session.returning import recall, undo
 from ctxgc.session.saving import save_all
 from ctxgc.session.setup import Setup, set_up
@@ -99,18 +99,12 @@ class Session(SessionIntake, SessionGuard):
         """Return the view to send now, valid for its provider; collects first when that is due.
 
         Raises:
-            MessageError: a tool call still waits for its result, or the session has another format.
+            MessageError: a tool call waits for its result, or reasoning for what follows it; or the
+                session has another format.
             ContextOverflowError: what must stay does not fit the window; `details` names the parts.
         """
         self._check_format(format)
-        if self._w.view.waiting:
-            call, message_id = next(iter(self._w.view.waiting.items()))
-            raise MessageError(
-                f"the tool call '{call}' waits for its result",
-                hint="append the result first; view() shows the messages as they are",
-                call_id=call,
-                message_id=message_id,
-            )
+        check_complete(self._w)
         if self.config.check_before_send:
             spare(self._w)
             collect_if_due(self._w)

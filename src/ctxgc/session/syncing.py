@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from msgspec.structs import replace
@@ -10,7 +11,7 @@ from ctxgc.core.message import Format, Message
 from ctxgc.session.archive import arrival_write, form_writes
 from ctxgc.session.swapping import swap
 from ctxgc.session.verdict import compare
-from ctxgc.session.view import View
+from ctxgc.session.view import View, digest
 from ctxgc.session.workings import Workings
 from ctxgc.stores import Drop
 from ctxgc.wire import message_bytes, parse
@@ -47,17 +48,25 @@ def _rewind(w: Workings, count: int, new: Sequence[Message]) -> None:
 
 
 def _strays(view: View, count: int) -> set[str]:
-    """The messages behind the first `count` that came in which a restore brought back after a rewind."""
-    kept = {arrival.message_id for arrival in view.arrivals[:count]}
-    places = [view.place_of(m.message_id) for m in view.messages if m.message_id in kept]
-    border = max(places, default=-1.0)
-    return {
-        m.message_id
-        for m in view.messages
-        if m.origin == "conversation"
-        and view.number_of(m.message_id) is None
-        and view.place_of(m.message_id) > border
-    }
+    """The messages behind the first `count` that came in which a restore brought back after a rewind.
+
+    One that says what such a message said, and stands in its stead, is none.
+    """
+    kept = {arrival.message_id: arrival.digest for arrival in view.arrivals[:count]}
+    here = {message.message_id for message in view.messages}
+    border = max((view.place_of(name) for name in here & kept.keys()), default=-1.0)
+    missing = Counter(known for name, known in kept.items() if name not in here)
+    strays: set[str] = set()
+    for message in view.messages:
+        name = message.message_id
+        if message.origin != "conversation" or view.number_of(name) is not None:
+            continue
+        if view.place_of(name) > border:
+            said = digest(message)
+            missing[said] -= 1
+            if missing[said] < 0:
+                strays.add(name)
+    return strays
 
 
 def is_plain(message: Message) -> bool:

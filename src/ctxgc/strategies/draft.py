@@ -96,6 +96,13 @@ class Draft:
             inserted[:] = [m for m in inserted if m is not message]
         self.tokens -= self._count(message)
 
+    def renew(self, message: Message, other: Message) -> None:
+        """Put another new message where one was put in before."""
+        self.added[self.added.index(message)] = other
+        for inserted in self._inserted.values():
+            inserted[:] = [other if m is message else m for m in inserted]
+        self.tokens += self._count(other) - self._count(message)
+
     def history(self) -> list[Message]:
         """Return the new history."""
         result: list[Message] = []

@@ -6,7 +6,12 @@ from typing import Any, ClassVar
 
 from ctxgc.strategies.base import Constraints
 from ctxgc.strategies.builtin import BuiltinStrategy
-from ctxgc.strategies.summarizing import Summaries, replace_by_summary, withdraw_summaries
+from ctxgc.strategies.summarizing import (
+    Summaries,
+    replace_by_summary,
+    shorten_summaries,
+    withdraw_summaries,
+)
 from ctxgc.strategies.truncate import drop_turns
 from ctxgc.strategies.turns import Turn
 from ctxgc.strategies.workbench import Workbench
@@ -39,6 +44,8 @@ class HybridStrategy(BuiltinStrategy):
             replace_by_summary(bench, ids, self._summaries, "middle_summarized")
         if bench.excess > 0:
             drop_turns(bench, middle, "middle_truncated")
+        if bench.excess > 0 and bench.under_pressure:
+            shorten_summaries(bench)
         if bench.excess > 0 and bench.under_pressure:
             withdraw_summaries(bench)
 

@@ -10,6 +10,7 @@ from ctxgc.strategies.summarizing import (
     EXPECTED_SHARE,
     Summaries,
     replace_by_summary,
+    shorten_summaries,
     withdraw_summaries,
 )
 from ctxgc.strategies.truncate import drop_turns
@@ -44,7 +45,10 @@ class SummarizeStrategy(BuiltinStrategy):
         if bench.excess > 0 and rest:
             replace_by_summary(bench, rest, self._summaries, "summarized")
         if bench.excess > 0 and bench.under_pressure:
+            shorten_summaries(bench)
+        if bench.excess > 0 and bench.under_pressure:
             drop_turns(bench, bench.turns, "truncated")
+            shorten_summaries(bench)
         if bench.excess > 0 and bench.under_pressure:
             withdraw_summaries(bench)
 

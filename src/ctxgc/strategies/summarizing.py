@@ -89,6 +89,28 @@ def replace_by_summary(
     return True
 
 
+def shorten_summaries(bench: Workbench) -> None:
+    """Leave of the new summaries the lines that the target has room for, where it has any."""
+    for message in [m for m in bench.draft.added if m.origin == "gc_summary"]:
+        shorter = _shorter(bench, message) if bench.excess > 0 else None
+        if shorter is not None:
+            won = bench.host.message_tokens(message) - bench.host.message_tokens(shorter)
+            bench.draft.renew(message, shorter)
+            bench.details["summary_tokens"] -= won
+
+
+def _shorter(bench: Workbench, message: Message) -> Message | None:
+    heading, _, lines = message.text().partition("\n")
+    room = bench.host.counter.count(lines) - bench.excess
+    if room < 1:
+        return None
+    kept = ExtractiveSummarizer(room, counter=bench.host.counter)(lines)
+    if not kept:
+        return None
+    text = f"{heading}\n{kept}"
+    return text_message("user", text, bench.format, message.message_id, "gc_summary")
+
+
 def withdraw_summaries(bench: Workbench) -> None:
     """Take the new summaries back: under pressure even summaries go when the target is unmet."""
     for message in [m for m in bench.draft.added if m.origin == "gc_summary"]:
