@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -18,6 +18,7 @@ from ctxgc.cli.stash_find import (
     segment_row,
 )
 from ctxgc.cli.stash_store import age, opened, preview, printable, session_option, store_option
+from ctxgc.core.kinds import SegmentType
 from ctxgc.session.stash import excerpt
 from ctxgc.stores import SearchFilters, SessionInfo, StoreHit
 from ctxgc.stores.exchange import chosen_sessions
@@ -61,9 +62,7 @@ Examples:
 @store_option
 @session_option
 @click.option("--limit", type=click.IntRange(min=1), default=10, show_default=True)
-@click.option(
-    "--type", "type_", metavar="TYPE", help="message, code, log, note, decision, summary."
-)
+@click.option("--type", "type_", type=click.Choice(get_args(SegmentType)))
 @click.option("--tag", "tags", metavar="TAG", multiple=True, help="One of these tags.")
 @click.option("--file", "file_path", metavar="PATH", help="Segments about this file.")
 @click.option("--task", "task_id", metavar="ID", help="Segments of this task.")
