@@ -59,6 +59,7 @@ def targets(
 
 
 def _print_requests(requests: Sequence[Requests]) -> None:
+    print("Everything is measured three times, and the calmest run counts.\n")
     print("Beside each request, when nothing is due (append one message, ask for the view):")
     rows: list[tuple[str, ...]] = [
         ("messages", "append", "of it counting", "messages()", "beyond counting", "when due")

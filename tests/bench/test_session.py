@@ -28,7 +28,7 @@ def test_the_quick_benchmark_prints_every_table() -> None:
 
 
 def test_requests_are_measured_without_the_time_of_counting() -> None:
-    found = measure_requests(40, more=20)
+    found = measure_requests(40, runs=2)
     assert found.messages == 40
     assert min(found.append, found.view, found.counting) > 0
     assert found.beyond_counting == found.append - found.counting + found.view

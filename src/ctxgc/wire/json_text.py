@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from sys import intern
 from typing import Any
 
 import msgspec
@@ -19,9 +20,9 @@ MAX_DEPTH = 64
 MAX_BYTES = 64 * 1024 * 1024
 MAX_NODES = 500_000
 
-_SCALARS = (str, bool, type(None))
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_DIGITS = 4_000
+_SHORT = 64
 _MOST = 10**_MAX_DIGITS
 
 
@@ -92,7 +93,10 @@ class _Snapshot:
 
     def copy(self, value: Any, depth: int) -> Any:
         kind = type(value)
-        if kind in _SCALARS:
+        if kind is str:
+            # Ids, roles and names come again and again: one object for each saves memory and misses.
+            return intern(value) if len(value) <= _SHORT else value
+        if kind is bool or value is None:
             return value
         if kind is int or kind is float:
             return _number(value)
@@ -110,7 +114,7 @@ class _Snapshot:
             return [self.copy(each, depth + 1) for each in value]
         # Texts and numbers of somebody's own class are plain data from here on.
         if isinstance(value, str):
-            return str.__str__(value)
+            return self.copy(str.__str__(value), depth)
         if isinstance(value, int | float):
             return _number(int.__int__(value) if isinstance(value, int) else float.__float__(value))
         if hasattr(value, "model_dump"):
