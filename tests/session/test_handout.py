@@ -73,3 +73,13 @@ def test_what_cannot_be_compared_is_copied_anew() -> None:
     handout, view = Handout(), view_of(MESSAGES[:2])
     handout.render(view)[0]["meta"] = Incomparable()
     assert handout.render(view)[0] == MESSAGES[0].data
+
+
+def test_nothing_is_remembered_of_messages_that_left() -> None:
+    handout, view = Handout(), view_of(MESSAGES)
+    handout.render(view)
+    whole = len(handout._reached)
+    view.show(MESSAGES[:2])
+    handout.render(view)
+    assert len(handout._reached) == handout._ends[-1] == whole // 4
+    assert len(handout._datas) == len(handout._copies) == len(handout._ends) == 2
