@@ -10,10 +10,9 @@ import pytest
 
 from ctxgc import GCConfig, Session
 from ctxgc.core.message import Format
-from ctxgc.errors import CheckpointError, PlanError, StoreError
+from ctxgc.errors import CheckpointError, PlanError
 from ctxgc.guard import FileDifference, checksum_files
 from ctxgc.stores import Put, open_store
-from ctxgc.stores.memory import MemoryStore
 from ctxgc.testing import make_session
 from tests.session.walk import faults
 
@@ -250,40 +249,3 @@ def test_what_a_restore_brought_back_leaves_with_a_rewind_to_before_it() -> None
     session.sync(other)
     assert session.messages() == other
     assert faults(session) == []
-
-
-def test_a_restore_is_one_commit_and_changes_nothing_when_that_fails(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    session, rest = started(store=(store := MemoryStore()), session_id="s")
-    first = session.history[1].message_id
-    session.pin(first)
-    checkpoint = session.checkpoint("here")
-    session.unpin(first)
-    session.extend(rest)
-    session.pin(session.history[-1].message_id)
-    session.collect(1_000)
-    before = (shown(session), pins(session), session.usage())
-    commits: list[int] = []
-    with monkeypatch.context() as broken:
-        broken.setattr(store, "commit", lambda *_, **__: fail(commits))
-        with pytest.raises(StoreError):
-            session.restore(checkpoint.checkpoint_id)
-    assert (shown(session), pins(session), session.usage()) == before
-    assert (len(commits), faults(session)) == (1, [])
-    revision = store.revision("s")
-    session.restore(checkpoint.checkpoint_id)
-    assert store.revision("s") == revision + 1
-    again = Session(LIMIT, store=store, session_id="s", config=CONFIG, plugin="gc_mark_sweep")
-    assert (shown(again), pins(again)) == (shown(session), pins(session))
-    assert pins(again)[0] == {first}
-
-
-def pins(session: Session) -> tuple[set[str], set[str]]:
-    """Return the messages and the segments that are pinned."""
-    return session._w.pinned_messages, {s.segment_id for s in session.segments() if s.pinned}
-
-
-def fail(commits: list[int]) -> int:
-    commits.append(1)
-    raise StoreError("the disk is full")

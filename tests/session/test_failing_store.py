@@ -10,32 +10,16 @@ import pytest
 from ctxgc.budget import GCPolicy
 from ctxgc.errors import StoreError
 from ctxgc.session import Session
-from ctxgc.stores.memory import MemoryStore
 from tests.session.build import filled, make, state_of
+from tests.session.flaky import Flaky
 from tests.session.walk import faults, handles
 from tests.strategies.build import turn
 
 Act = Callable[[Session], object]
 
 
-class Flaky(MemoryStore):
-    """Refuses a commit on demand; `commits` counts all that were asked for."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.commits = 0
-        self.fails_at = -1
-
-    def commit(self, *given: Any, **more: Any) -> int:
-        """Write a batch, or refuse it."""
-        self.commits += 1
-        if self.commits == self.fails_at:
-            raise StoreError("the disk is full")
-        return super().commit(*given, **more)
-
-
 def started() -> tuple[Session, Flaky]:
-    """Return a session with two collections, a pin and a checkpoint behind it."""
+    """Return a session with two collections behind it, and a checkpoint with another pin than now."""
     store = Flaky()
     session = filled(
         12, tools=1, store=store, session_id="s", plugin="gc_mark_sweep", recent_messages=2,
@@ -43,6 +27,8 @@ def started() -> tuple[Session, Flaky]:
     )  # fmt: skip
     session.pin(session.history[2].message_id)
     session.checkpoint("here")
+    session.unpin(session.history[2].message_id)
+    session.pin(session.history[6].message_id)
     for more in (12, 13):
         session.collect(session.usage().total_tokens - 200)
         session.extend(turn(more, tools=1))
@@ -67,7 +53,7 @@ ACTS: dict[str, Act] = {
     "undo": lambda session: session.undo(),
     "recall": lambda session: session.recall(handles(session)[0]),
     "pin": lambda session: session.pin(session.history[-1].message_id),
-    "unpin": lambda session: session.unpin(session.history[2].message_id),
+    "unpin": lambda session: session.unpin(*session._w.pinned_messages),
     "set_policy": lambda session: session.set_policy(
         session.history[-1].message_id, GCPolicy.PRESERVABLE
     ),
@@ -75,6 +61,14 @@ ACTS: dict[str, Act] = {
     "collect": lambda session: session.collect(session.usage().total_tokens - 200),
     "delete": lambda session: session.delete([session.segments()[-1].segment_id], confirm=True),
 }
+
+
+@pytest.mark.parametrize("act", ["undo", "recall", "pin", "unpin", "set_policy", "restore"])
+def test_it_is_one_commit(act: str) -> None:
+    session, store = started()
+    before = store.commits
+    ACTS[act](session)
+    assert store.commits == before + 1
 
 
 @pytest.mark.parametrize("act", ACTS)

@@ -10,7 +10,9 @@ import pytest
 from ctxgc import GCConfig, Session
 from ctxgc.errors import MessageError, StoreError
 from ctxgc.session.events import Event
+from ctxgc.stores import Store
 from ctxgc.tokens import counter_for
+from tests.session.flaky import Flaky
 from tests.session.walk import faults
 
 LIMIT = 20_000
@@ -30,9 +32,9 @@ def result(number: int, text: str) -> dict[str, Any]:
     return {"role": "tool", "tool_call_id": f"c{number}", "content": text}
 
 
-def stashed(**keys: Any) -> tuple[Session, list[Event]]:
+def stashed(store: str | Store = "memory:", **keys: Any) -> tuple[Session, list[Event]]:
     """Return a session that moved out an output with rare names, and the events from then on."""
-    made = Session(LIMIT, config=GCConfig(**{**KEYS, **keys}), store="memory:")
+    made = Session(LIMIT, config=GCConfig(**{**KEYS, **keys}), store=store)
     made.append({"role": "user", "content": "look around"})
     rows = [f"frobnicator_{n:03} = quuxly_{n:03}" for n in range(200)]
     outputs = ["\n".join(rows), *("nothing new " * 60 for _ in range(6))]
@@ -197,17 +199,12 @@ def test_a_name_brings_its_lines_back_under_another_configuration() -> None:
     assert came_back(made)
 
 
-def test_a_recall_that_could_not_be_stored_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    made, told = stashed()
+def test_a_recall_that_could_not_be_stored_is_made_again() -> None:
+    made, told = stashed(store := Flaky())
     made.append(QUESTION)
-
-    def full(*_: Any, **__: Any) -> int:
-        raise StoreError("the disk is full")
-
-    with monkeypatch.context() as broken:
-        broken.setattr(made._w.archive.store, "commit", full)
-        with pytest.raises(StoreError):
-            made.messages()
+    store.fail_next()
+    with pytest.raises(StoreError):
+        made.messages()
     assert (made._w.ghosts.to_doc(), told) == ({}, [])
     assert came_back(made)
     assert made._w.ghosts.to_doc() != {}

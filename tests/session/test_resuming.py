@@ -15,6 +15,7 @@ from ctxgc.errors import StoreError
 from ctxgc.session.requests import is_cold
 from ctxgc.stores.memory import MemoryStore
 from tests.session.build import filled
+from tests.session.flaky import Flaky
 from tests.session.test_faults import Insistent, reckless
 from tests.session.walk import Clock, faults
 from tests.thrift.agent import HOW, LONG, Agent, drive, opened
@@ -65,19 +66,14 @@ def test_it_knows_when_the_provider_has_forgotten_the_last_request() -> None:
     assert is_cold(again._w)
 
 
-def test_a_request_that_could_not_be_saved_was_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    session = filled(3, plugin="gc_none")
+def test_a_request_that_could_not_be_saved_was_not_sent() -> None:
+    session = filled(3, plugin="gc_none", store=(store := Flaky()))
     session.messages()
     session.append({"role": "user", "content": "and now?"})
     before = known(session)
-
-    def full(*_: Any, **__: Any) -> int:
-        raise StoreError("the disk is full")
-
-    with monkeypatch.context() as broken:
-        broken.setattr(session._w.archive.store, "commit", full)
-        with pytest.raises(StoreError):
-            session.messages()
+    store.fail_next()
+    with pytest.raises(StoreError):
+        session.messages()
     assert known(session) == before
     session.messages()
     assert session._w.requests == before["requests"] + 1

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from random import Random
 from typing import Any
 
@@ -59,7 +60,7 @@ def broken_histories(draw: st.DrawFn, format: Format) -> list[Json]:  # noqa: A0
     return history
 
 
-class _Maker:
+class _Maker(ABC):
     """What the three formats share: the course of a conversation."""
 
     def __init__(self, rng: Random) -> None:
@@ -103,17 +104,17 @@ class _Maker:
     def text(self) -> str:
         return str(self.pick(WORDS))
 
-    def user(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def user(self) -> None: ...
 
-    def answer(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def answer(self) -> None: ...
 
-    def call(self, ids: list[str]) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def call(self, ids: list[str]) -> None: ...
 
-    def results(self, ids: list[str]) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def results(self, ids: list[str]) -> None: ...
 
 
 class _OpenAI(_Maker):

@@ -9,6 +9,7 @@ from typing import Any
 
 from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource
 from ctxgc.core.message import Message
+from ctxgc.session.trying import trying
 from ctxgc.strategies.turns import opens_turn
 from ctxgc.tokens import TokenCounter
 from ctxgc.tokens.messages import message_tokens
@@ -81,13 +82,9 @@ class Books:
     @contextmanager
     def forgetting(self, message_ids: Collection[str]) -> Iterator[None]:
         """Forget messages while the view changes; as before when that fails."""
-        before = self._first_request
-        self.forget(message_ids)
-        try:
+        with trying(self, _first_request=self._first_request):
+            self.forget(message_ids)
             yield
-        except BaseException:
-            self._first_request = before
-            raise
 
     def set_policy(self, message_id: str, policy: GCPolicy) -> None:
         """Give a message of the view another policy, for as long as the session lives."""

@@ -17,6 +17,7 @@ from ctxgc.session.keeping import pinning
 from ctxgc.session.messages import message_from_doc, message_to_doc
 from ctxgc.session.saving import note_changes, state_of
 from ctxgc.session.swapping import swap
+from ctxgc.session.trying import trying
 from ctxgc.session.verdict import compare
 from ctxgc.session.workings import Workings
 
@@ -111,16 +112,12 @@ def _pinned_as(
     w: Workings, checkpoint: Checkpoint, new: Sequence[Message], spared: set[str]
 ) -> Iterator[None]:
     """Pin what was pinned, and nothing else that is not spared, while another view is shown."""
-    held, snapshot = w.held_until, checkpoint.context_snapshot
-    shown = {message.message_id for message in new}
+    snapshot, shown = checkpoint.context_snapshot, {message.message_id for message in new}
     pinned = (w.pinned_messages & spared) | set(snapshot["state"]["pinned_messages"])
-    w.held_until = {name: until for name, until in held.items() if name in shown}
-    try:
-        with pinning(w, pinned, _pins(w, set(snapshot["pinned_segments"]), spared)):
-            yield
-    except BaseException:
-        w.held_until = held
-        raise
+    held = {name: until for name, until in w.held_until.items() if name in shown}
+    segments = _pins(w, set(snapshot["pinned_segments"]), spared)
+    with trying(w, held_until=held), pinning(w, pinned, segments):
+        yield
 
 
 def _pins(w: Workings, wanted: set[str], spared: set[str]) -> dict[str, bool]:

@@ -10,6 +10,7 @@ from ctxgc.budget import GCPolicy
 from ctxgc.session.arguments import checked_filters
 from ctxgc.session.saving import save
 from ctxgc.session.stash import Hit
+from ctxgc.session.trying import trying
 from ctxgc.session.workings import Workings
 from ctxgc.stores import SearchFilters
 
@@ -35,14 +36,12 @@ def pinning(w: Workings, messages: set[str], segments: Mapping[str, bool]) -> It
 
     When that fails, all is pinned as before.
     """
-    before = w.pinned_messages
     changed = {i: pinned for i, pinned in segments.items() if w.heap.get(i).pinned != pinned}
-    w.pinned_messages = messages
     _set_pins(w, changed)
     try:
-        yield
+        with trying(w, pinned_messages=messages):
+            yield
     except BaseException:
-        w.pinned_messages = before
         _set_pins(w, {segment_id: not pinned for segment_id, pinned in changed.items()})
         raise
 
@@ -61,13 +60,9 @@ def set_policy(w: Workings, name: str, policy: GCPolicy) -> None:
     """
     is_message = w.view.get(name) is not None
     message_id = (name if is_message else w.stash.find(name).message_id) or name
-    before, chosen = w.books.policies, GCPolicy(policy)
-    w.books.policies = {**before, message_id: chosen}
-    try:
+    chosen = GCPolicy(policy)
+    with trying(w.books, policies={**w.books.policies, message_id: chosen}):
         save(w)
-    except BaseException:
-        w.books.policies = before
-        raise
     w.books.set_policy(message_id, chosen)
 
 

@@ -7,6 +7,7 @@ from copy import copy
 from ctxgc.errors import MessageError
 from ctxgc.invariants.pairs import is_thinking
 from ctxgc.session.saving import save
+from ctxgc.session.trying import trying
 from ctxgc.session.workings import Workings
 
 _BOOKED = ("sent_before", "sent_messages", "sent_at", "requests")
@@ -41,15 +42,10 @@ def record_request(w: Workings) -> None:
     Raises:
         StoreError: it could not be made durable; then it is not sent, and nothing was booked.
     """
-    before = {name: getattr(w, name) for name in _BOOKED}
-    before["savings"] = copy(w.savings)
-    _book(w)
-    try:
+    booked = {name: getattr(w, name) for name in _BOOKED}
+    with trying(w, savings=copy(w.savings), **booked):
+        _book(w)
         save(w)
-    except BaseException:
-        for name, value in before.items():
-            setattr(w, name, value)
-        raise
 
 
 def _book(w: Workings) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 
 from ctxgc.core.message import Message
 from ctxgc.core.segment import ContextSegment
@@ -12,6 +13,7 @@ from ctxgc.session.essentials import whole_groups
 from ctxgc.session.faults import note_faults
 from ctxgc.session.record import Applied
 from ctxgc.session.swapping import swap
+from ctxgc.session.trying import trying
 from ctxgc.session.verdict import compare
 from ctxgc.session.view import View
 from ctxgc.session.workings import Workings
@@ -37,14 +39,9 @@ def recall(w: Workings, handle: str) -> ContextSegment:
     ids = [i for i in left.together or (left.message.message_id,) if i in w.view.originals]
     new = w.view.with_messages(w.view.originals[i].message for i in ids)
     _check_room(w, new, ids)
-    held = w.held_until
     until = w.collections + w.config.recall_hold_collections
-    w.held_until = {**held, **dict.fromkeys(ids, until)}
-    try:
+    with trying(w, held_until={**w.held_until, **dict.fromkeys(ids, until)}):
         _show(w, new)
-    except BaseException:
-        w.held_until = held
-        raise
     # What it costs and teaches is stored with the next commit.
     note_faults(w, [segment], ids)
     w.savings.fault(segment.tokens or 0, w.books.budget.total_tokens())
@@ -83,13 +80,9 @@ def undo(w: Workings) -> None:
     kept = {name: value for name, value in doc.items() if name == "result"}
     back = w.view.with_messages(_to_bring_back(w, record))
     new = [m for m in back if m.message_id not in record.added]
-    left_alone = w.undone.to_doc()
-    w.undone.note((m.message_id for m in record.before), w.requests)
-    try:
+    with trying(w, undone=copy(w.undone)):
+        w.undone.note((m.message_id for m in record.before), w.requests)
         _show(w, new, more=[Put("collections", key, kept)])
-    except BaseException:
-        w.undone.restate(left_alone)
-        raise
     w.applied.pop()
     w.collections -= 1
     w.events.emit("undone", number=record.number)

@@ -18,6 +18,7 @@ from ctxgc.core.unchanged import unchanged
 from ctxgc.session.archive import arrival_write, form_writes, segment_write
 from ctxgc.session.moves import Move, moves_of
 from ctxgc.session.saving import note_changes
+from ctxgc.session.trying import trying
 from ctxgc.session.verdict import Change, compare
 from ctxgc.session.workings import Workings
 from ctxgc.stores import Drop, Put, Write
@@ -81,15 +82,13 @@ def rewriting(w: Workings, new: Sequence[Message]) -> Iterator[int]:
     What is made durable inside says so already. When that fails, all counts as before.
     """
     first = unchanged(w.view.messages, new)
-    before = w.rewrites, w.sent_messages, w.sent_before
-    w.rewrites += first < w.sent_messages
-    w.sent_messages = min(w.sent_messages, first)
-    w.sent_before = min(w.sent_before, _before(w, first))
-    try:
+    with trying(
+        w,
+        rewrites=w.rewrites + (first < w.sent_messages),
+        sent_messages=min(w.sent_messages, first),
+        sent_before=min(w.sent_before, _before(w, first)),
+    ):
         yield first
-    except BaseException:
-        w.rewrites, w.sent_messages, w.sent_before = before
-        raise
 
 
 def _before(w: Workings, place: int) -> int:
