@@ -102,6 +102,24 @@ def test_an_older_file_is_brought_up_to_date(path: Path, monkeypatch: pytest.Mon
         assert db.execute("SELECT count(*) FROM extra").fetchone() == (0,)
 
 
+@pytest.mark.parametrize("moment", ["PRAGMA user_version", "SELECT count", "BEGIN IMMEDIATE"])
+def test_a_file_that_another_process_makes_meanwhile_is_taken_for_ours(
+    path: Path, moment: str
+) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+
+        def let_the_other_come_first(statement: str) -> None:
+            if statement.startswith(moment):
+                db.set_trace_callback(None)
+                _filled(path).close()
+
+        db.set_trace_callback(let_the_other_come_first)
+        sqlite_schema.migrate(db, path)
+        assert not db.in_transaction
+    assert SqliteStore(path).get("a", "state", "s") == {"n": 1}
+
+
 def test_files_of_others_are_refused_and_left_alone(path: Path) -> None:
     with closing(sqlite3.connect(path)) as db:
         db.execute("CREATE TABLE theirs (x)")

@@ -1,10 +1,10 @@
-"""What SQLite complains about, as errors of ours that say what to do."""
+"""Transactions of SQLite, and what it complains about as errors of ours that say what to do."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ctxgc.errors import StoreBusyError, StoreDamagedError, StoreError
@@ -19,6 +19,19 @@ _HINTS = {
     sqlite3.SQLITE_PERM: "this user may not open the file: correct the permissions",
     sqlite3.SQLITE_TOOBIG: "the document is larger than SQLite takes",
 }
+
+
+@contextmanager
+def transaction(db: sqlite3.Connection, kind: str = "DEFERRED") -> Iterator[None]:
+    """Let all that is read see one moment; an error takes everything back that was written."""
+    db.execute(f"BEGIN {kind}")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        with suppress(sqlite3.Error):  # an error of the disk has rolled back already
+            db.execute("ROLLBACK")
+        raise
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from ctxgc.errors import CtxgcError
 from ctxgc.stores.base import Put
 from ctxgc.stores.documents import decode, prepare, unescape
 from ctxgc.stores.sqlite_documents import write
+from ctxgc.stores.sqlite_errors import transaction
 from ctxgc.stores.sqlite_schema import migrate
 
 _STEP = 64
@@ -34,10 +35,8 @@ def salvage(damaged: Path, fresh: Path) -> tuple[int, int]:
     """Copy all documents that can be read, and return how many were saved and how many lost."""
     with closing(_connect(damaged)) as source, closing(_connect(fresh)) as target:
         migrate(target, fresh)
-        target.execute("BEGIN")
-        counts = _copy(source, target)
-        target.execute("COMMIT")
-    return counts
+        with transaction(target):
+            return _copy(source, target)
 
 
 def _connect(path: Path) -> sqlite3.Connection:

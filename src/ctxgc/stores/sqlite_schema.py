@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 from ctxgc.errors import StoreDamagedError, StoreVersionError
+from ctxgc.stores.sqlite_errors import transaction
 
 APPLICATION_ID = 0x43544743  # "CTGC"
 
@@ -48,22 +48,20 @@ def migrate(db: sqlite3.Connection, path: Path) -> None:
         StoreVersionError: a newer ctxgc wrote it.
         StoreDamagedError: it is a database of another program.
     """
-    if _version(db, path) == len(MIGRATIONS):
+    with transaction(db):
+        version = _version(db, path)
+    if version == len(MIGRATIONS):
         return
-    db.execute("BEGIN IMMEDIATE")
-    try:
+    with transaction(db, "IMMEDIATE"):
+        # Asked again: another process may have come between.
         for step in MIGRATIONS[_version(db, path) :]:
             step(db)
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
-        db.execute("COMMIT")
-    except BaseException:
-        with suppress(sqlite3.Error):  # an error of the disk has rolled back already
-            db.execute("ROLLBACK")
-        raise
 
 
 def _version(db: sqlite3.Connection, path: Path) -> int:
+    """Return the version of a file; only inside a transaction do the answers fit each other."""
     application, version, tables = (
         int(db.execute(question).fetchone()[0])
         for question in (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -21,7 +21,7 @@ from ctxgc.stores.documents import check_collection, check_name, decode, prepare
 from ctxgc.stores.search import find
 from ctxgc.stores.search import query as ask
 from ctxgc.stores.sqlite_documents import get, info, revision, sid_of, write
-from ctxgc.stores.sqlite_errors import sqlite_errors
+from ctxgc.stores.sqlite_errors import sqlite_errors, transaction
 from ctxgc.stores.sqlite_file import SqliteFile
 from ctxgc.stores.sqlite_segments import SqliteSource, forget_segment
 from ctxgc.stores.tables import conflict
@@ -135,11 +135,5 @@ class SqliteStore:
         """Give the database inside a transaction; an error takes everything back."""
         with self._lock, sqlite_errors(self._file.path), self._file.watched():
             db = self._file.open()
-            db.execute(f"BEGIN {kind}")
-            try:
+            with transaction(db, kind):
                 yield db
-                db.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):
-                    db.execute("ROLLBACK")
-                raise
