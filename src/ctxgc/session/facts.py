@@ -28,7 +28,7 @@ class SessionFacts:
 
     @property
     def history(self) -> list[Message]:
-        """The messages of the view, in parts."""
+        """The messages of the view, in parts, to be read; `messages()` gives copies that may change."""
         return list(self._w.view.messages)
 
     def arrivals(self) -> list[str]:
