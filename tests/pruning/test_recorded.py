@@ -27,5 +27,9 @@ def test_recorded_sessions_are_pruned_to_valid_ones() -> None:
         pruned = writable(written(file, proposal, "another-id"))
         assert pruned.session_id == "another-id"
         assert validate([entry.data for entry in pruned.entries], "anthropic", complete=False) == []
-        assert proposal.tokens_after < 0.9 * proposal.tokens_before
+        before, after = (
+            tokens - proposal.beside for tokens in (proposal.tokens_before, proposal.tokens_after)
+        )
+        assert after < 0.9 * before
+        assert pruned.usages[-1].prompt == proposal.revision.reported < file.usages[-1].prompt
         assert all(store.get(name, "segments", row.segment_id) for row in proposal.rows)

@@ -10,6 +10,7 @@ from typing import Any
 
 from ctxgc.mcp.tools import TOOLS
 from ctxgc.testing import RecordedRequest, ToolCall, check_history
+from ctxgc.wire.transcripts.writing import open_writable
 from tools.real_agents.claude_code import ClaudeCode
 from tools.real_agents.stage import NEEDLE, Stage
 
@@ -66,7 +67,10 @@ def compaction(stage: Stage, session: str) -> str:
 
 
 def pruned_session(stage: Stage) -> str:
-    """A session pruned by `ctxgc prune` is resumed: a valid history, smaller, with every root."""
+    """A session pruned by `ctxgc prune` is resumed: a valid history, smaller, with every root.
+
+    The agent may hold less than the session had before, so it must see that there is room now.
+    """
     reads = [stage.shell(f"head -c {12_000 - n} build.log") for n in range(16)]
     stage.script.extend([*reads, DECISION])
     session = stage.say(TASK)
@@ -80,9 +84,15 @@ def pruned_session(stage: Stage) -> str:
     must(transcript.read_bytes() == before, "the original was changed")
     resumed = stage.pruned_id(transcript)
     must(resumed != session, f"prune wrote no session of its own: {out[-500:]}")
+    full, freed = (_reported(stage, each) for each in (session, resumed))
+    stage.compact_at = (full + freed) // 2
     stage.script.extend([lambda request: _recall_first(stage, request), "resumed"])
     stage.say("What did we decide?", resumed)
+    stage.compact_at = None
     request = stage.server.requests[-1]
+    must(len(stage.outputs(request)) > len(reads), "the pruned session was compacted at once")
+    took = _reported(stage, resumed, newest=1)
+    must(0.8 < freed / took < 1.25, f"{freed} tokens were told of a request that took {took}")
     recalled = stage.outputs(request)[-1]
     must("step 0 of the build" in recalled, f"what was pruned is not recalled: {recalled[:300]}")
     sent = json.dumps(request.messages, ensure_ascii=False)
@@ -92,7 +102,10 @@ def pruned_session(stage: Stage) -> str:
     must(now < 0.7 * was, f"the outputs still have {now} of {was} characters")
     breaches = check_history(stage.history(request), request.format)
     must(not breaches, f"the provider would refuse it: {breaches[:3]}")
-    return f"{was} characters of outputs became {now}; the history is valid and holds every root"
+    return (
+        f"{was} characters of outputs became {now}, {full} tokens {freed} ({took} by the provider); "
+        "the history is valid and holds every root"
+    )
 
 
 def mcp_tools(stage: Stage) -> str:
@@ -175,6 +188,12 @@ def plugin(stage: ClaudeCode) -> str:
     must(f"{tool}(handle=" in evacuated, f"the output is not evacuated: {evacuated[:300]}")
     must("step 0 of the build" in recalled, f"it is not recalled: {recalled[:300]}")
     return "validated by Claude Code; its hooks evacuated and its server recalled"
+
+
+def _reported(stage: Stage, session: str, newest: int = 0) -> int:
+    """Return the tokens of the newest request of a session, or of one before it."""
+    usages = open_writable(stage.transcript(session)).usages
+    return usages[-1 - newest].prompt
 
 
 def _recall_first(stage: Stage, request: RecordedRequest, tool: str = RECALL) -> ToolCall:

@@ -10,6 +10,8 @@ from ctxgc.testing import RecordedRequest, ToolCall
 from tools.real_agents.stage import Stage, text_of
 
 _OWN = (".claude.json", ".claude/", ".cache/")
+_RESERVE = 33_000
+"""How much of its window it keeps free: it compacts before that is used."""
 _QUIET = (
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_TELEMETRY", "DISABLE_AUTOUPDATER",
     "DISABLE_ERROR_REPORTING",
@@ -34,8 +36,11 @@ class ClaudeCode(Stage):
 
     def environment(self) -> dict[str, str]:
         """Return what keeps it away from everything but our server."""
+        limit = self.compact_at
+        window = {} if limit is None else {"CLAUDE_CODE_AUTO_COMPACT_WINDOW": str(limit + _RESERVE)}
         return {
             **self.base_environment(),
+            **window,
             **dict.fromkeys(_QUIET, "1"),
             "ANTHROPIC_BASE_URL": self.server.base_url,
             "ANTHROPIC_API_KEY": "any-text",

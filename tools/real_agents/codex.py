@@ -55,13 +55,12 @@ class Codex(Stage):
     def say(self, prompt: str, session: str | None = None) -> str:
         """Have one conversation, or go on with one, and return its id."""
         resume = ["resume", session] if session else []
-        self.agent("exec", *resume, *_FLAGS, prompt)
+        self.agent("exec", *resume, *_FLAGS, *self._limit(self.compact_at), prompt)
         return session or self._newest().stem[-36:]
 
     def compact(self, session: str) -> None:
         """Go on with a conversation that is too long for the limit it is given."""
-        limit = ("-c", "model_auto_compact_token_limit=1000")
-        self.agent("exec", "resume", session, *_FLAGS, *limit, "go on")
+        self.agent("exec", "resume", session, *_FLAGS, *self._limit(1_000), "go on")
 
     def shell(self, command: str) -> ToolCall:
         """Return the call that runs a command."""
@@ -75,6 +74,9 @@ class Codex(Stage):
     def transcript(self, session: str) -> Path:
         """Return the file of a conversation."""
         return next(self._sessions().rglob(f"rollout-*{session}.jsonl"))
+
+    def _limit(self, tokens: int | None) -> tuple[str, ...]:
+        return () if tokens is None else ("-c", f"model_auto_compact_token_limit={tokens}")
 
     def _newest(self) -> Path:
         return max(self._sessions().rglob("rollout-*.jsonl"), key=lambda path: path.name)

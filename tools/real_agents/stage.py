@@ -22,6 +22,8 @@ class Stage(ABC):
     """One agent with a fresh home; what it does and sends can be looked at."""
 
     name: str
+    compact_at: int | None = None
+    """At how many tokens the agent compacts by itself, if not at its own limit."""
 
     def __init__(self, program: Path, folder: Path, **settings: Any) -> None:
         self.program = program

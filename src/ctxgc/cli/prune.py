@@ -130,8 +130,8 @@ def _config(preset: str) -> GCConfig:
 
 def _as_data(proposal: Proposal, place: dict[str, Any] | None) -> dict[str, Any]:
     names = (
-        "kind", "session_id", "messages", "left_alone", "tokens_before", "tokens_after", "target",
-        "shortfall", "strategy", "requests_to_pay_back",
+        "kind", "session_id", "messages", "left_alone", "tokens_before", "tokens_after", "beside",
+        "target", "shortfall", "strategy", "requests_to_pay_back",
     )  # fmt: skip
     rows = [{name: getattr(row, name) for name in row.__struct_fields__} for row in proposal.rows]
     found = {name: getattr(proposal, name) for name in names}

@@ -133,8 +133,9 @@ def _cells(row: Row, *, with_handle: bool) -> tuple[str, ...]:
 def _write_totals(proposal: Proposal) -> None:
     before, after = proposal.tokens_before, proposal.tokens_after
     share = 100 * (before - after) / before if before else 0.0
+    beside = f", {proposal.beside:,} of them beside the messages" if proposal.beside else ""
     notes = [
-        ("before", float(before), f"{before:,} tokens"),
+        ("before", float(before), f"{before:,} tokens{beside}"),
         ("after", float(after), f"{after:,} tokens, {share:.0f}% less"),
     ]
     write_lines(bars(notes, _WIDTH))

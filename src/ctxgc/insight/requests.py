@@ -9,11 +9,11 @@ from itertools import pairwise
 import msgspec
 
 from ctxgc.economics import PriceSheet
+from ctxgc.tokens.growth import scale_by_growth
 from ctxgc.wire.transcripts import Usage
 
 _LEAST_LOSS = 2_048
 _LEAST_SHARE = 0.1
-_LEAST_GROWTH = 2_000
 _SCALES = (0.6, 2.5)
 
 
@@ -44,20 +44,14 @@ class CacheBreak(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def scale_of(requests: list[Request]) -> float | None:
-    """Return how many tokens the provider counts for one of ours; None when that cannot be told.
-
-    From request to request a window grows by what was said: what stands beside the messages cancels out.
-    """
-    reported = grown = 0
-    for before, now in pairwise(requests):
-        if before.window != now.window or before.usage is None or now.usage is None:
-            continue
-        if now.counted > before.counted and now.prompt > before.prompt:
-            reported += now.prompt - before.prompt
-            grown += now.counted - before.counted
-    if grown < _LEAST_GROWTH:
-        return None
-    return min(max(reported / grown, _SCALES[0]), _SCALES[1])
+    """Return how many tokens the provider counts for one of ours; None when that cannot be told."""
+    steps = (
+        (now.counted - before.counted, now.prompt - before.prompt)
+        for before, now in pairwise(requests)
+        if before.window == now.window and before.usage is not None and now.usage is not None
+    )
+    scale = scale_by_growth(steps)
+    return None if scale is None else min(max(scale, _SCALES[0]), _SCALES[1])
 
 
 def cache_breaks(requests: list[Request], sheet: PriceSheet) -> Iterator[CacheBreak]:

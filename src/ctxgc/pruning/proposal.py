@@ -16,6 +16,7 @@ from ctxgc.core.segment import ContextSegment, SegmentType
 from ctxgc.core.tombstone import describe
 from ctxgc.errors import PlanError
 from ctxgc.invariants import check
+from ctxgc.pruning.measure import Measure, measure
 from ctxgc.pruning.target import Target
 from ctxgc.session import Session
 from ctxgc.stores import Store
@@ -47,6 +48,8 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
 
     `left_alone` counts messages of the window that break a rule of their provider by themselves, such
     as a call without its result: they stay as they are. `shortfall` is what is missing to the target.
+    Tokens are those of whole requests as the provider counts them, where the transcript has its reports;
+    `beside` is what of them is no message of the file.
     """
 
     kind: str
@@ -55,6 +58,7 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     left_alone: int
     tokens_before: int
     tokens_after: int
+    beside: int
     target: int
     shortfall: int
     strategy: str
@@ -99,17 +103,17 @@ def propose(
     Raises:
         CtxgcError: the session could not be collected; the transcript is not touched by this.
     """
-    entries = sound(file.entries)
+    entries, measured = sound(file.entries), measure(file)
     clock = _Clock(_first_time(entries))
     session = Session(
         context_limit, store=store, session_id=session_id, plugin=plugin, clock=clock,
-        config=_by_hand(config), model=_model(entries),
+        config=_by_hand(config), counter=measured.counter,
     )  # fmt: skip
     _take_in(session, entries, clock)
-    present = session.usage().total_tokens
-    wanted = target.resolve(present, context_limit)
-    plan = session.plan(wanted)
-    result = session.collect(wanted)
+    beside = measured.beside
+    wanted = target.resolve(session.usage().total_tokens, context_limit, beside)
+    plan = session.plan(max(0, wanted - beside))
+    result = session.collect(max(0, wanted - beside))
     session.flush()
     if result.error is not None:
         raise PlanError(f"nothing was pruned: {result.error}", hint="choose another --strategy")
@@ -119,13 +123,14 @@ def propose(
         session_id=session_id,
         messages=len(file.entries),
         left_alone=len(file.entries) - len(entries),
-        tokens_before=result.tokens_before,
-        tokens_after=result.tokens_after,
+        tokens_before=result.tokens_before + beside,
+        tokens_after=result.tokens_after + beside,
+        beside=beside,
         target=wanted,
-        shortfall=result.shortfall,
+        shortfall=max(0, result.tokens_after + beside - wanted) if result.shortfall else 0,
         strategy=result.plugin_name,
         rows=_rows(plan, {s.segment_id: s for s in session.segments()}, handle_of),
-        revision=revise(session, entries),
+        revision=_told(revise(session, entries), measured, entries),
         requests_to_pay_back=result.details.get("requests_to_pay_back"),
     )
 
@@ -158,6 +163,11 @@ def revise(session: Session, entries: Sequence[Entry]) -> Revision:
     return Revision(gone=gone, edited=edited, added=tuple(reversed(added)))
 
 
+def _told(revision: Revision, measured: Measure, entries: Sequence[Entry]) -> Revision:
+    """The revision with what its newest request would have taken."""
+    return msgspec.structs.replace(revision, reported=measured.after(entries, revision))
+
+
 def _take_in(session: Session, entries: Sequence[Entry], clock: _Clock) -> None:
     """Let the session know what its agent wrote, each message at its time."""
     form = entries[0].format if entries else None
@@ -188,10 +198,6 @@ def _by_hand(config: GCConfig | None) -> GCConfig:
 def _first_time(entries: Sequence[Entry]) -> datetime:
     times = [entry.written_at for entry in entries if entry.written_at is not None]
     return min(times, default=datetime(2000, 1, 1, tzinfo=UTC))
-
-
-def _model(entries: Sequence[Entry]) -> str | None:
-    return next((entry.model for entry in reversed(entries) if entry.model), None)
 
 
 def _handles(store: Store, session_id: str) -> Callable[[str], str]:

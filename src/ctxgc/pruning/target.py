@@ -53,13 +53,13 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
             )
         return cls(percent_of_present=PRESETS[name])
 
-    def resolve(self, present: int, context_limit: int) -> int:
-        """Return the tokens to land at."""
+    def resolve(self, present: int, context_limit: int, beside: int = 0) -> int:
+        """Return the tokens to land at; `beside` are those of a request that no pruning reaches."""
         if self.tokens is not None:
             return self.tokens
         if self.percent_of_window is not None:
             return int(context_limit * self.percent_of_window / 100)
-        return int(present * (self.percent_of_present or 100) / 100)
+        return beside + int(present * (self.percent_of_present or 100) / 100)
 
 
 def _no_target(text: str) -> InputError:

@@ -8,6 +8,7 @@ from typing import Any
 from ctxgc.wire.transcripts.revision import Addition, Revision
 from ctxgc.wire.transcripts.writing_claude_code import ClaudeCodeFile
 from tests.pruning.made import OTHER, SESSION, ClaudeCode, claude_code, dumped
+from tests.pruning.reports import claude_usage
 
 Json = dict[str, Any]
 
@@ -121,3 +122,53 @@ def test_a_line_of_ours_joins_the_tree() -> None:
     assert broken_links(written) == []
     again = file.write(Revision(added=(Addition(target, {"role": "user", "content": "Note."}),)))
     assert again == written
+
+
+def usages(data: bytes) -> list[Json]:
+    return [x["message"]["usage"] for x in lines(data) if "usage" in x.get("message", {})]
+
+
+def answered(*prompts: int) -> bytes:
+    """Return a talk whose answers took prompts of so many tokens, each on two lines."""
+    made = ClaudeCode()
+    for number, prompt in enumerate(prompts):
+        made.user(f"question {number}")
+        for text in ("well", "yes"):
+            made.block(f"msg_{number}", {"type": "text", "text": text})
+            made.lines[-1]["message"]["usage"] = claude_usage(prompt)
+    return dumped(made.lines)
+
+
+def test_the_usage_of_the_newest_answer_is_lowered_on_all_its_lines_cached_tokens_first() -> None:
+    data = answered(20_000, 30_000)
+    first, last = claude_usage(20_000), claude_usage(30_000)
+    written = ClaudeCodeFile(data).write(Revision(reported=12_000))
+    less = {**last, "cache_read_input_tokens": 10_994}
+    assert usages(written) == [first, first, less, less]
+    none = {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 4}
+    bare = {"cache_read_input_tokens": 0, "cache_creation_input_tokens": 4, "cache_creation": none}
+    written = ClaudeCodeFile(data).write(Revision(reported=10))
+    assert usages(written)[2:] == [{**last, **bare}] * 2
+
+
+def test_a_usage_is_never_raised() -> None:
+    data = answered(20_000, 30_000)
+    assert ClaudeCodeFile(data).write(Revision(reported=30_000)) == data
+    assert ClaudeCodeFile(data).write(Revision(reported=99_000)) == data
+
+
+def test_where_the_newest_answer_leaves_the_one_before_it_is_lowered() -> None:
+    file = ClaudeCodeFile(answered(20_000, 30_000))
+    gone = frozenset(entry.message_id for entry in file.entries[3:])
+    written = file.write(Revision(gone=gone, reported=12_000))
+    less = {**claude_usage(20_000), "cache_read_input_tokens": 10_994}
+    assert usages(written) == [less, less]
+
+
+def test_usages_are_one_for_each_answer_of_the_window() -> None:
+    file = ClaudeCodeFile(answered(20_000, 30_000))
+    assert [(u.prompt, u.line, u.reply_id) for u in file.usages] == [
+        (20_000, 2, "msg_0"),
+        (30_000, 5, "msg_1"),
+    ]
+    assert ClaudeCodeFile(claude_code()).usages == []

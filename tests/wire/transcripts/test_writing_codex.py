@@ -7,6 +7,7 @@ import json
 from ctxgc.wire.transcripts.revision import Addition, Revision
 from ctxgc.wire.transcripts.writing_codex import CodexFile
 from tests.pruning.made import OTHER, codex, dumped
+from tests.pruning.reports import codex_usage, reported_codex
 
 
 def test_the_window_begins_with_the_history_of_the_last_compaction() -> None:
@@ -49,3 +50,33 @@ def test_a_copy_has_its_own_session_id() -> None:
     }
     assert after[1:] == before[1:]
     assert CodexFile(written).session_id == OTHER
+
+
+def counts(data: bytes) -> list[dict[str, object]]:
+    payloads = [json.loads(line)["payload"] for line in data.splitlines()]
+    return [p["info"]["last_token_usage"] for p in payloads if p.get("type") == "token_count"]
+
+
+def test_the_newest_count_is_lowered_wherever_it_is_written() -> None:
+    data = reported_codex()
+    file = CodexFile(data)
+    last = file.usages[-1].prompt
+    *before, one, two = counts(file.write(Revision(reported=12_000)))
+    assert before == counts(data)[:-2]
+    shorter = {**codex_usage(12_000), "cached_input_tokens": 11_500}
+    assert [one, two] == [shorter, shorter]
+    *_, bare = counts(file.write(Revision(reported=300)))
+    assert bare == {
+        **codex_usage(300),
+        "cached_input_tokens": 0,
+        "cache_write_input_tokens": 200,
+    }
+    assert file.write(Revision(reported=last)) == data
+
+
+def test_counts_before_a_compaction_are_not_of_the_window() -> None:
+    lines = [json.loads(line) for line in reported_codex().splitlines()]
+    told = [line for line in lines if line["payload"].get("type") == "token_count"]
+    file = CodexFile(dumped([lines[0], *told, *lines[1:5]]))
+    assert file.usages == []
+    assert file.write(Revision(reported=5)) == dumped([lines[0], *told, *lines[1:5]])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -52,3 +52,14 @@ def tokens_of(data: Mapping[str, Any], key: str) -> int:
     value = data.get(key)
     is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 0
     return int(value) if is_count and value is not None else 0
+
+
+def less(counts: Mapping[str, Any], keys: Iterable[str], tokens: int) -> dict[str, Any]:
+    """Return reported numbers with so many tokens taken away, from the first of the keys on."""
+    found = dict(counts)
+    for key in keys:
+        taken = min(tokens, tokens_of(counts, key))
+        if taken:
+            found[key] = tokens_of(counts, key) - taken
+            tokens -= taken
+    return found

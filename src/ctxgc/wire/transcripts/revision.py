@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
 from ctxgc.core.message import Format
 from ctxgc.wire.json_text import dump
-from ctxgc.wire.transcripts.entry import Entry
+from ctxgc.wire.transcripts.entry import Entry, Usage
 
 
 class Addition(msgspec.Struct, frozen=True):
@@ -21,11 +21,16 @@ class Addition(msgspec.Struct, frozen=True):
 
 
 class Revision(msgspec.Struct, frozen=True, kw_only=True):
-    """Which entries leave, which say something else, and what comes in between them."""
+    """Which entries leave, which say something else, and what comes in between them.
+
+    `reported` is what the newest request shall have taken at most: agents decide by its record when to
+    compact, and would summarize at once what was pruned so that they need not.
+    """
 
     gone: frozenset[str] = frozenset()
     edited: Mapping[str, dict[str, Any]] = {}
     added: tuple[Addition, ...] = ()
+    reported: int | None = None
 
     def __bool__(self) -> bool:
         return bool(self.gone or self.edited or self.added)
@@ -58,6 +63,11 @@ class Writable(Protocol):
         ...
 
     @property
+    def usages(self) -> list[Usage]:
+        """What the provider reported for the answers of the window; empty where the format has none."""
+        ...
+
+    @property
     def session_id(self) -> str | None:
         """The agent's id of the session, where the format has one."""
         ...
@@ -65,6 +75,16 @@ class Writable(Protocol):
     def write(self, revision: Revision, new_id: str | None = None) -> bytes:
         """Return the file with the revision in it, under another session id if one is given."""
         ...
+
+
+def newest(usages: Iterable[Usage]) -> list[Usage]:
+    """Return one usage for each answer: what was reported last, on the line that had it first."""
+    found: dict[str, Usage] = {}
+    for usage in usages:
+        name = usage.reply_id or f"line-{usage.line}"
+        line = found[name].line if name in found else usage.line
+        found[name] = msgspec.structs.replace(usage, line=line)
+    return list(found.values())
 
 
 class Line(NamedTuple):

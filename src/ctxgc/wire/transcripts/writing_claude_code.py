@@ -14,13 +14,14 @@ from uuid import NAMESPACE_URL, uuid5
 from ctxgc.core.message import Format
 from ctxgc.wire.json_text import dump
 from ctxgc.wire.transcripts.claude_code import items
-from ctxgc.wire.transcripts.entry import Entry
-from ctxgc.wire.transcripts.facts import Facts
+from ctxgc.wire.transcripts.entry import Entry, Item, Usage
+from ctxgc.wire.transcripts.facts import Facts, less, tokens_of
 from ctxgc.wire.transcripts.recorded import Window
-from ctxgc.wire.transcripts.revision import Addition, Revision, split_lines
+from ctxgc.wire.transcripts.revision import Addition, Revision, newest, split_lines
 from ctxgc.wire.transcripts.tool_use_result import edited_result
 
 _POINTERS = ("parentUuid", "logicalParentUuid", "leafUuid", "sourceToolAssistantUUID")
+_PROMPT = ("cache_read_input_tokens", "cache_creation_input_tokens", "input_tokens")
 _ENVELOPE = ("isSidechain", "userType", "entrypoint", "cwd", "sessionId", "version", "gitBranch")
 
 
@@ -38,6 +39,7 @@ class ClaudeCodeFile:
             if line.data is not None and isinstance(uuid := line.data.get("uuid"), str)
         }
         self.entries = self._window()
+        self.usages = self._reported()
 
     @property
     def session_id(self) -> str | None:
@@ -49,16 +51,24 @@ class ClaudeCodeFile:
         """Return the file with the revision in it, under another session id if one is given."""
         return b"".join(_renamed(raw, self._old_ids(), new_id) for raw in self._written(revision))
 
+    def _items(self) -> Iterator[Item]:
+        for line in self._lines:
+            yield from items(line.data, line.number, Facts()) if line.data else ()
+
     def _window(self) -> list[Entry]:
         """The spoken lines of the branch; what the program attaches to them by itself is not edited."""
         window = Window()
-        for line in self._lines:
-            for item in items(line.data, line.number, Facts()) if line.data else ():
-                window.take(item)
+        for item in self._items():
+            window.take(item)
         found = window.entries(chained=True)
         return [e for e in found if self._known[e.message_id].get("type") != "attachment"]
 
+    def _reported(self) -> list[Usage]:
+        shown = {entry.line for entry in self.entries}
+        return newest(u for u in self._items() if isinstance(u, Usage) and u.line in shown)
+
     def _written(self, revision: Revision) -> Iterator[bytes]:
+        last = self._last_answer(revision)
         for line in self._lines:
             uuid = None if line.data is None else line.data.get("uuid")
             if uuid in revision.gone:
@@ -73,8 +83,18 @@ class ClaudeCodeFile:
                 data = {**data, "parentUuid": new["uuid"]}
             if isinstance(uuid, str) and uuid in revision.edited:
                 data = _edited(data, revision.edited[uuid])
+            if uuid in last and revision.reported is not None:
+                data = _lowered(data, revision.reported)
             yield line.raw if data is line.data else line.with_data(data)
         yield from self._at_the_end(revision)
+
+    def _last_answer(self, revision: Revision) -> set[str]:
+        """The lines of the newest answer that stays and has a usage."""
+        known = {usage.reply_id for usage in self.usages}
+        stay = [
+            e for e in self.entries if e.reply_id in known and e.message_id not in revision.gone
+        ]
+        return {e.message_id for e in stay if e.reply_id == stay[-1].reply_id}
 
     def _at_the_end(self, revision: Revision) -> Iterator[bytes]:
         for addition in revision.before(None):
@@ -130,6 +150,23 @@ def _edited(data: dict[str, Any], said: dict[str, Any]) -> dict[str, Any]:
             data["toolUseResult"], _result_text(data["message"]), _result_text(said)
         )
     return changed
+
+
+def _lowered(data: dict[str, Any], most: int) -> dict[str, Any]:
+    """The line with a usage of so many prompt tokens at most; the same object where it has no more."""
+    message = data["message"]
+    usage = message.get("usage")
+    if not isinstance(usage, dict):
+        return data
+    over = sum(tokens_of(usage, key) for key in _PROMPT) - most
+    if over <= 0:
+        return data
+    shorter = less(usage, _PROMPT, over)
+    lives = usage.get("cache_creation")
+    if isinstance(lives, dict):
+        written = tokens_of(usage, _PROMPT[1]) - tokens_of(shorter, _PROMPT[1])
+        shorter["cache_creation"] = less(lives, tuple(lives), written)
+    return {**data, "message": {**message, "usage": shorter}}
 
 
 def _result_text(message: dict[str, Any]) -> str:

@@ -8,10 +8,10 @@ from typing import Any
 from ctxgc.core.message import Format
 from ctxgc.wire.json_text import dump
 from ctxgc.wire.transcripts.codex import is_codex, items
-from ctxgc.wire.transcripts.entry import Entry
-from ctxgc.wire.transcripts.facts import Facts
+from ctxgc.wire.transcripts.entry import Compaction, Entry, Item, Usage
+from ctxgc.wire.transcripts.facts import Facts, less, tokens_of
 from ctxgc.wire.transcripts.recorded import Window
-from ctxgc.wire.transcripts.revision import Line, Revision, split_lines
+from ctxgc.wire.transcripts.revision import Line, Revision, newest, split_lines
 
 
 class CodexFile:
@@ -23,6 +23,7 @@ class CodexFile:
     def __init__(self, data: bytes) -> None:
         self._lines = split_lines(data)
         self.entries = self._window()
+        self.usages = newest(self._reported())
 
     @property
     def session_id(self) -> str | None:
@@ -34,17 +35,29 @@ class CodexFile:
         """Return the file with the revision in it, under another session id if one is given."""
         return b"".join(self._written(revision, new_id))
 
-    def _window(self) -> list[Entry]:
-        window = Window()
+    def _items(self) -> Iterator[Item]:
         for line in self._lines:
             if line.data is not None and is_codex(line.data):
-                for item in items(line.data, line.number, Facts()):
-                    window.take(item)
+                yield from items(line.data, line.number, Facts())
+
+    def _reported(self) -> list[Usage]:
+        found: list[Usage] = []
+        for item in self._items():
+            if isinstance(item, Compaction):
+                found = []
+            elif isinstance(item, Usage):
+                found.append(item)
+        return found
+
+    def _window(self) -> list[Entry]:
+        window = Window()
+        for item in self._items():
+            window.take(item)
         bare = {f"line-{x.number}-1" for x in self._lines if _is_bare_summary(x.data)}
         return [e for e in window.entries(chained=False) if e.message_id not in bare]
 
     def _written(self, revision: Revision, new_id: str | None) -> Iterator[bytes]:
-        old = self.session_id
+        old, counts = self.session_id, self._last_count()
         for line in self._lines:
             name = f"line-{line.number}"
             if line.data is None:
@@ -54,12 +67,34 @@ class CodexFile:
                 yield _item_line(addition.data, line.data.get("timestamp"))
             if name not in revision.gone:
                 data = _revised(line, line.data, revision)
+                if line.number in counts and revision.reported is not None:
+                    data = _lowered(data, revision.reported)
                 if new_id is not None and (meta := _meta(data)) is not None:
                     data = {**data, "payload": _renamed(meta, old, new_id)}
                 yield line.raw if data is line.data else line.with_data(data)
         last = self._lines[-1].data if self._lines else None
         for addition in revision.before(None):
             yield _item_line(addition.data, (last or {}).get("timestamp"))
+
+    def _last_count(self) -> set[int]:
+        """The lines that tell the newest count; it is written again when only rate limits changed."""
+        last = {usage.reply_id or usage.line for usage in self.usages[-1:]}
+        return {u.line for u in self._reported() if (u.reply_id or u.line) in last}
+
+
+def _lowered(data: dict[str, Any], most: int) -> dict[str, Any]:
+    """The line with a count of so many prompt tokens at most; the same object where it has no more."""
+    info = data["payload"]["info"]
+    last = info["last_token_usage"]
+    over = tokens_of(last, "input_tokens") - most
+    if over <= 0:
+        return data
+    shorter = {
+        **less(last, ("cached_input_tokens", "cache_write_input_tokens"), over),
+        "input_tokens": most,
+        "total_tokens": max(0, tokens_of(last, "total_tokens") - over),
+    }
+    return {**data, "payload": {**data["payload"], "info": {**info, "last_token_usage": shorter}}}
 
 
 def _revised(line: Line, data: dict[str, Any], revision: Revision) -> dict[str, Any]:

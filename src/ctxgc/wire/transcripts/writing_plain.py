@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from ctxgc.core.message import Format
 from ctxgc.errors import TranscriptError
 from ctxgc.wire.json_text import dump, encode
 from ctxgc.wire.transcripts.documents import LISTS
-from ctxgc.wire.transcripts.entry import Entry, moment
+from ctxgc.wire.transcripts.entry import Entry, Usage, moment
 from ctxgc.wire.transcripts.plain import format_of, is_plain
 from ctxgc.wire.transcripts.revision import Revision, split_lines
 
@@ -24,6 +24,7 @@ class LinesFile:
 
     kind = "plain"
     session_id = None
+    usages: Final[list[Usage]] = []
 
     def __init__(self, data: bytes) -> None:
         self._lines = split_lines(data)
@@ -51,6 +52,7 @@ class DocumentFile:
 
     kind = "plain"
     session_id = None
+    usages: Final[list[Usage]] = []
 
     def __init__(self, data: bytes) -> None:
         self._text = data.decode("utf-8", "replace")

@@ -1,0 +1,96 @@
+"""How the provider counts the window of a transcript, learned from what it reported for its requests."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
+from typing import Any
+
+import msgspec
+
+from ctxgc.errors import MessageError
+from ctxgc.tokens import Calibration, EstimatedCounter, TokenCounter, counter_for
+from ctxgc.tokens.calibration import QUORUM
+from ctxgc.tokens.growth import scale_by_growth
+from ctxgc.tokens.messages import message_tokens
+from ctxgc.wire import parse
+from ctxgc.wire.json_text import dump
+from ctxgc.wire.transcripts.entry import Entry
+from ctxgc.wire.transcripts.revision import Revision, Writable
+
+
+class Measure(msgspec.Struct, frozen=True, kw_only=True):
+    """What counts the window as its provider does.
+
+    `beside` is what a request holds beside the messages of the file, such as the system prompt.
+    `prompt` is what the newest request took, whose answer begins on `line`; None if nothing is reported.
+    """
+
+    counter: TokenCounter
+    beside: int = 0
+    prompt: int | None = None
+    line: int = 0
+
+    def after(self, entries: Sequence[Entry], revision: Revision) -> int | None:
+        """Return what the newest request would have taken with a revision; None if that is not known."""
+        if self.prompt is None:
+            return None
+        there = [entry for entry in entries if entry.line < self.line]
+        saved = sum(_saved(entry, revision, self.counter) for entry in there)
+        return max(self.beside, self.prompt - saved)
+
+
+def measure(file: Writable) -> Measure:
+    """Return how the window of a transcript is counted: by its reports, else by its model's counter."""
+    counter = counter_for(_model(file.entries))
+    if not file.usages:
+        return Measure(counter=counter)
+    counted = _counted(file, counter)
+    prompts = [usage.prompt for usage in file.usages]
+    steps = zip(_steps(counted), _steps(prompts), strict=True)
+    scale = scale_by_growth(steps)
+    if scale is None or not isinstance(counter, EstimatedCounter):
+        scale = 1.0
+    else:
+        counter.calibration = Calibration([scale] * QUORUM)
+    return Measure(
+        counter=counter,
+        beside=max(0, prompts[-1] - round(counted[-1] * scale)),
+        prompt=prompts[-1],
+        line=file.usages[-1].line,
+    )
+
+
+def _counted(file: Writable, counter: TokenCounter) -> list[int]:
+    """Return what stood in front of each answer that has a usage."""
+    sizes = sorted((entry.line, _size(entry.data, entry, counter)) for entry in file.entries)
+    lines = [line for line, _ in sizes]
+    totals = [0, *accumulate(size for _, size in sizes)]
+    return [totals[bisect_left(lines, usage.line)] for usage in file.usages]
+
+
+def _steps(sizes: Sequence[int]) -> list[int]:
+    return [now - before for before, now in pairwise(sizes)]
+
+
+def _saved(entry: Entry, revision: Revision, counter: TokenCounter) -> int:
+    """Return by how much a request shrinks at an entry."""
+    name = entry.message_id
+    new = [addition.data for addition in revision.before(name)]
+    old = [entry.data] if name in revision.gone or name in revision.edited else []
+    if name in revision.edited:
+        new.append(revision.edited[name])
+    was, now = (sum(_size(data, entry, counter) for data in side) for side in (old, new))
+    return was - now
+
+
+def _size(data: Mapping[str, Any], entry: Entry, counter: TokenCounter) -> int:
+    try:
+        return message_tokens(parse(dict(data), entry.format, entry.message_id), counter)
+    except MessageError:
+        return counter.count(dump(dict(data)))
+
+
+def _model(entries: Sequence[Entry]) -> str | None:
+    return next((entry.model for entry in reversed(entries) if entry.model), None)
