@@ -111,7 +111,10 @@ def _write(before: Side, after: Side, rows: list[dict[str, Any]], *, show_all: b
     if len(shown) < len(rows):
         click.echo(f"  ... and {len(rows) - len(shown)} more (--all lists them)")
     sides = [("a", before), ("b", after)]
-    notes = [(n, float(s.tokens), f"{s.tokens:,} tokens, {s.messages} messages") for n, s in sides]
+    notes = [
+        (n, float(s.tokens), f"{s.tokens:,} tokens of o200k, {s.messages} messages")
+        for n, s in sides
+    ]
     write_lines(bars(notes, _WIDTH))
     counts = {kind: sum(row["change"] == kind for row in rows) for kind in _SIGNS}
     said = ", ".join(f"{number} {kind}" for kind, number in counts.items() if number)
