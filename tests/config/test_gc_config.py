@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import re
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from ctxgc.config import DEFAULTS, GCConfig
 from ctxgc.errors import ConfigError
 from tests.requirements import requirement
+from tools.requirement_scan import ROOT
 
 
 @requirement(
@@ -233,3 +235,17 @@ def test_repr_and_description_mask_secrets() -> None:
 def test_a_template_with_a_wrong_field_is_refused_when_it_is_set(template: str, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         GCConfig(notification_template=template)
+
+
+def test_the_guide_lists_every_share_of_the_window_with_its_default() -> None:
+    guide = (ROOT / "docs" / "guides" / "configuration.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| (\d+) \| `(\w+_percent)` \|", guide, re.MULTILINE)
+    of_a_segment = {"evacuate_keep_percent", "tombstone_names_percent"}
+    config = GCConfig()
+    shares = {
+        name: getattr(config, name)
+        for name in config.__struct_fields__
+        if name.endswith("_percent") and name not in of_a_segment
+    }
+    assert {name: float(percent) for percent, name in listed} == shares
+    assert [int(percent) for percent, _ in listed] == sorted(int(p) for p, _ in listed)
