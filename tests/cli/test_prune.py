@@ -17,6 +17,7 @@ from ctxgc import validate
 from ctxgc.agents import install
 from ctxgc.wire.transcripts.writing import open_writable
 from tests.pruning.made import OTHER, SESSION, all_files
+from tests.pruning.reports import BESIDE, reported_claude_code
 
 Run = Callable[..., Result]
 FILES = all_files()
@@ -172,6 +173,26 @@ def test_options_choose_target_and_strategy(run: Run) -> None:
     assert after("--target", "20k") == (20_000, "gc_mark_sweep")
     assert after("--target", "10%", "--context-limit", "100000") == (10_000, "gc_mark_sweep")
     assert after("--strategy", "gc_truncate", "--target", "20k")[1] == "gc_truncate"
+
+
+def test_the_window_is_that_of_the_model_unless_it_is_given(run: Run, project: Path) -> None:
+    (project / CLAUDE).write_bytes(reported_claude_code(0.8))
+    wanted = ("prune", CLAUDE, "--target", "50%", "--json")
+    first = json.loads(run(*wanted).stdout)
+    given = json.loads(run(*wanted, "--context-limit", "1000000").stdout)
+    larger = reported_claude_code(0.8).replace(b"claude-x", b"claude-x[1m]")
+    (project / CLAUDE).write_bytes(larger)
+    known = json.loads(run(*wanted).stdout)
+    assert [each["target"] for each in (first, given, known)] == [100_000, 500_000, 500_000]
+
+
+def test_totals_name_what_stands_beside_the_messages(run: Run, project: Path) -> None:
+    (project / CLAUDE).write_bytes(reported_claude_code(0.8))
+    report = json.loads(run("prune", CLAUDE, "--json").stdout)
+    before, beside = report["tokens_before"], report["beside"]
+    said = f"{before:,} tokens, {beside:,} of them beside the messages"
+    assert said in run("prune", CLAUDE).stdout
+    assert beside == pytest.approx(BESIDE, abs=20)
 
 
 def test_a_missed_target_ends_with_1_and_says_by_how_much(run: Run) -> None:

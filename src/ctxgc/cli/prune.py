@@ -13,12 +13,12 @@ from ctxgc.cli.report import FOUND_PROBLEMS, output_options, words_of_call, writ
 from ctxgc.cli.session_argument import session_argument
 from ctxgc.cli.stash_store import store_option
 from ctxgc.config import GCConfig, SessionSettings
+from ctxgc.insight.limits import limit_for
 from ctxgc.plugins import load_gc_plugin
 from ctxgc.pruning import PRESETS, Proposal, Target, configured, propose, store_name, written
 from ctxgc.pruning.stillness import check_still
 from ctxgc.wire.transcripts.writing import Writable, open_writable
 
-DEFAULT_LIMIT = 200_000
 TIGHT_MESSAGES = 4
 _EPILOG = """\b
 Examples:
@@ -41,7 +41,11 @@ Exit codes: 0 done, 1 an error, or the --target was missed, 2 a wrong call.
     help="Keep about 75%, 50% or 25% of what is there; tight also spares fewer recent messages.",
 )  # fmt: skip
 @click.option("--strategy", metavar="NAME", help="Another strategy than the configured one.")
-@click.option("--context-limit", type=click.IntRange(min=1), help="The window in tokens.")
+@click.option(
+    "--context-limit",
+    type=click.IntRange(min=1),
+    help="The window in tokens; else that of its model.",
+)
 @click.option(
     "-o", "--output", metavar="FILE", help="Write the pruned session here; a folder ends in /."
 )
@@ -106,7 +110,7 @@ def _target(chosen: dict[str, Any]) -> Target:
 def _propose(
     file: Writable, path: Path, target: Target, chosen: dict[str, Any], *, dry: bool
 ) -> Proposal:
-    limit = chosen["context_limit"] or SessionSettings.from_env().context_limit or DEFAULT_LIMIT
+    limit = chosen["context_limit"] or SessionSettings.from_env().context_limit or _limit(file)
     name = store_name(file, path)
     with stash_for(chosen["store_url"], name, dry=dry) as store:
         return propose(
@@ -118,6 +122,12 @@ def _propose(
             plugin=chosen["strategy"],
             config=_config(chosen["preset"]),
         )
+
+
+def _limit(file: Writable) -> int:
+    """Return the window of the session's model, as `ctxgc analyze` takes it to be."""
+    largest = max((usage.prompt for usage in file.usages), default=0)
+    return limit_for(file.facts.model, file.facts.context_limit, largest)
 
 
 def _config(preset: str) -> GCConfig:

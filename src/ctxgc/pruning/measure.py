@@ -43,7 +43,7 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
 
 def measure(file: Writable) -> Measure:
     """Return how the window of a transcript is counted: by its reports, else by its model's counter."""
-    counter = counter_for(_model(file.entries))
+    counter = counter_for(file.facts.model)
     if not file.usages:
         return Measure(counter=counter)
     counted = _counted(file, counter)
@@ -90,7 +90,3 @@ def _size(data: Mapping[str, Any], entry: Entry, counter: TokenCounter) -> int:
         return message_tokens(parse(dict(data), entry.format, entry.message_id), counter)
     except MessageError:
         return counter.count(dump(dict(data)))
-
-
-def _model(entries: Sequence[Entry]) -> str | None:
-    return next((entry.model for entry in reversed(entries) if entry.model), None)

@@ -11,6 +11,7 @@ import msgspec
 from ctxgc.core.message import Format
 from ctxgc.wire.json_text import dump
 from ctxgc.wire.transcripts.entry import Entry, Usage
+from ctxgc.wire.transcripts.facts import Facts
 
 
 class Addition(msgspec.Struct, frozen=True):
@@ -60,6 +61,11 @@ class Writable(Protocol):
     @property
     def entries(self) -> list[Entry]:
         """The messages of the window."""
+        ...
+
+    @property
+    def facts(self) -> Facts:
+        """What the file says about the session."""
         ...
 
     @property

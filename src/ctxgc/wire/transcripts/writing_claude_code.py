@@ -14,7 +14,7 @@ from uuid import NAMESPACE_URL, uuid5
 from ctxgc.core.message import Format
 from ctxgc.wire.json_text import dump
 from ctxgc.wire.transcripts.claude_code import items
-from ctxgc.wire.transcripts.entry import Entry, Item, Usage
+from ctxgc.wire.transcripts.entry import Entry, Usage
 from ctxgc.wire.transcripts.facts import Facts, less, tokens_of
 from ctxgc.wire.transcripts.recorded import Window
 from ctxgc.wire.transcripts.revision import Addition, Revision, newest, split_lines
@@ -38,6 +38,13 @@ class ClaudeCodeFile:
             for line in self._lines
             if line.data is not None and isinstance(uuid := line.data.get("uuid"), str)
         }
+        self.facts = Facts()
+        self._items = [
+            item
+            for line in self._lines
+            if line.data is not None
+            for item in items(line.data, line.number, self.facts)
+        ]
         self.entries = self._window()
         self.usages = self._reported()
 
@@ -51,21 +58,17 @@ class ClaudeCodeFile:
         """Return the file with the revision in it, under another session id if one is given."""
         return b"".join(_renamed(raw, self._old_ids(), new_id) for raw in self._written(revision))
 
-    def _items(self) -> Iterator[Item]:
-        for line in self._lines:
-            yield from items(line.data, line.number, Facts()) if line.data else ()
-
     def _window(self) -> list[Entry]:
         """The spoken lines of the branch; what the program attaches to them by itself is not edited."""
         window = Window()
-        for item in self._items():
+        for item in self._items:
             window.take(item)
         found = window.entries(chained=True)
         return [e for e in found if self._known[e.message_id].get("type") != "attachment"]
 
     def _reported(self) -> list[Usage]:
         shown = {entry.line for entry in self.entries}
-        return newest(u for u in self._items() if isinstance(u, Usage) and u.line in shown)
+        return newest(u for u in self._items if isinstance(u, Usage) and u.line in shown)
 
     def _written(self, revision: Revision) -> Iterator[bytes]:
         last = self._last_answer(revision)

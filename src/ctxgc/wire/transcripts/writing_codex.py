@@ -8,7 +8,7 @@ from typing import Any
 from ctxgc.core.message import Format
 from ctxgc.wire.json_text import dump
 from ctxgc.wire.transcripts.codex import is_codex, items
-from ctxgc.wire.transcripts.entry import Compaction, Entry, Item, Usage
+from ctxgc.wire.transcripts.entry import Compaction, Entry, Usage
 from ctxgc.wire.transcripts.facts import Facts, less, tokens_of
 from ctxgc.wire.transcripts.recorded import Window
 from ctxgc.wire.transcripts.revision import Line, Revision, newest, split_lines
@@ -22,6 +22,13 @@ class CodexFile:
 
     def __init__(self, data: bytes) -> None:
         self._lines = split_lines(data)
+        self.facts = Facts()
+        self._items = [
+            item
+            for line in self._lines
+            if line.data is not None and is_codex(line.data)
+            for item in items(line.data, line.number, self.facts)
+        ]
         self.entries = self._window()
         self.usages = newest(self._reported())
 
@@ -35,14 +42,9 @@ class CodexFile:
         """Return the file with the revision in it, under another session id if one is given."""
         return b"".join(self._written(revision, new_id))
 
-    def _items(self) -> Iterator[Item]:
-        for line in self._lines:
-            if line.data is not None and is_codex(line.data):
-                yield from items(line.data, line.number, Facts())
-
     def _reported(self) -> list[Usage]:
         found: list[Usage] = []
-        for item in self._items():
+        for item in self._items:
             if isinstance(item, Compaction):
                 found = []
             elif isinstance(item, Usage):
@@ -51,7 +53,7 @@ class CodexFile:
 
     def _window(self) -> list[Entry]:
         window = Window()
-        for item in self._items():
+        for item in self._items:
             window.take(item)
         bare = {f"line-{x.number}-1" for x in self._lines if _is_bare_summary(x.data)}
         return [e for e in window.entries(chained=False) if e.message_id not in bare]

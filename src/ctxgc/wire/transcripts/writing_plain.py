@@ -12,6 +12,7 @@ from ctxgc.errors import TranscriptError
 from ctxgc.wire.json_text import dump, encode
 from ctxgc.wire.transcripts.documents import LISTS
 from ctxgc.wire.transcripts.entry import Entry, Usage, moment
+from ctxgc.wire.transcripts.facts import Facts
 from ctxgc.wire.transcripts.plain import format_of, is_plain
 from ctxgc.wire.transcripts.revision import Revision, split_lines
 
@@ -24,6 +25,7 @@ class LinesFile:
 
     kind = "plain"
     session_id = None
+    facts: Final = Facts()
     usages: Final[list[Usage]] = []
 
     def __init__(self, data: bytes) -> None:
@@ -64,6 +66,9 @@ class DocumentFile:
                 hint="only a whole JSON document can be written again; ctxgc doctor shows what is wrong",
             ) from None
         self._under = _list_name(self._value)
+        self.facts = Facts()
+        if self._under is not None:
+            self.facts.note("model", self._value.get("model"))
         messages = [m if isinstance(m, dict) else {} for m in self._messages()]
         self.format: Format = "responses" if self._under == "input" else self._format(messages)
         self.entries = [
