@@ -50,6 +50,19 @@ def test_the_picture_of_a_session() -> None:
     assert all(len(line) <= 60 for line in lines)
 
 
+@pytest.mark.parametrize(
+    ("height", "kept"),
+    [(24, range(24)), (23, [*range(18), *range(19, 24)]), (22, [*range(15), *range(19, 24)]),
+     (19, [*range(3), *range(15, 24)]), (11, [*range(3), *range(15, 18), *range(19, 24)]),
+     (8, [*range(3), *range(19, 24)]), (1, [*range(3), *range(19, 24)])],
+)  # fmt: skip
+def test_a_low_screen_shows_the_garbage_before_the_chart_and_the_newest_tools(
+    height: int, kept: list[int]
+) -> None:
+    whole = draw(FRAME, 60)
+    assert draw(FRAME, 60, height) == [whole[place] for place in kept]
+
+
 @pytest.mark.parametrize("name", [name for name in sorted(all_files()) if name.endswith(".jsonl")])
 def test_one_picture_of_each_kind(run: Run, name: str) -> None:
     Path(name).write_bytes(all_files()[name])

@@ -77,7 +77,7 @@ def _rich(frame: Frame) -> Text:
 
     lines = [
         Text.assemble(*((text, STYLES[style]) for text, style in line))
-        for line in draw(frame, _width())
+        for line in draw(frame, _width(), shutil.get_terminal_size((100, 24)).lines - 1)
     ]
     return Text("\n").join(lines)
 

@@ -13,6 +13,7 @@ from ctxgc.drawing.terminal import Line, bar, bars, chart, plain, shortened
 
 _MARKS = {70: "warning", 90: "hard limit"}
 _BAR = 40
+_TOOLS_HEAD = 2
 
 
 class Sample(NamedTuple):
@@ -58,12 +59,20 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
 
-def draw(frame: Frame, width: int) -> list[Line]:
-    """Return the lines of a picture that is at most so wide."""
-    return [
-        _cut(line, width)
-        for line in (*_head(frame), *_over_time(frame, width), *_tools(frame), *_garbage(frame))
-    ]
+def draw(frame: Frame, width: int, height: int | None = None) -> list[Line]:
+    """Return the lines of a picture that is at most so wide and high.
+
+    Where the height does not do, the oldest tools go first, then the chart.
+    """
+    head, over_time, tools, garbage = (
+        _head(frame), _over_time(frame, width), _tools(frame), _garbage(frame)
+    )  # fmt: skip
+    if height is not None:
+        room = height - len(head) - len(garbage)
+        over_time = over_time if len(over_time) <= room else []
+        room -= len(over_time)
+        tools = tools[:room] if room > _TOOLS_HEAD else []
+    return [_cut(line, width) for line in (*head, *over_time, *tools, *garbage)]
 
 
 def _head(frame: Frame) -> list[Line]:
