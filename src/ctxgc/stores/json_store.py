@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import RLock
 
 from ctxgc.errors import StoreError
 from ctxgc.stores import journal
@@ -35,9 +34,9 @@ class JsonStore(TableStore):
     """
 
     def __init__(self, path: str | Path = DEFAULT_PATH, *, timeout: float = LOCK_TIMEOUT) -> None:
+        super().__init__()
         self.url = f"json:{path}"
         self._disk = JsonDisk(Path(path).absolute())
-        self._lock = RLock()
         self._timeout = timeout
         with self._current():
             pass

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from threading import RLock
 
 from ctxgc.stores.base import StoreReport, Write
 from ctxgc.stores.documents import prepare
@@ -19,8 +18,8 @@ class MemoryStore(TableStore):
     reports: tuple[StoreReport, ...] = ()
 
     def __init__(self) -> None:
+        super().__init__()
         self._tables = Tables()
-        self._lock = RLock()
 
     def commit(self, session_id: str, writes: Sequence[Write], *, expect: int | None = None) -> int:
         """Write a batch, all or nothing, and return the session's new revision."""

@@ -19,6 +19,7 @@ from ctxgc.stores.base import (
     Write,
 )
 from ctxgc.stores.documents import check_collection, check_name, decode, escape, prepare, unescape
+from ctxgc.stores.forking import tell_of_forks
 from ctxgc.stores.search import find
 from ctxgc.stores.search import query as ask
 from ctxgc.stores.tables import conflict
@@ -43,6 +44,7 @@ MOST_CONNECTIONS = 8
 
 # No prepared statements: they do not survive poolers such as pgbouncer.
 _OPTIONS: dict[str, Any] = {"autocommit": True, "prepare_threshold": None}
+_OF_PARENTS: list[object] = []
 
 
 class PostgresStore:
@@ -61,6 +63,7 @@ class PostgresStore:
         self._timeout = timeout
         self._lock = Lock()
         self._pool: ConnectionPool[Connection[Any]] | None = None
+        tell_of_forks(self)
         with (
             postgres_errors(self.url),
             psycopg.connect(url, connect_timeout=10, **_OPTIONS) as db,
@@ -145,9 +148,22 @@ class PostgresStore:
 
     def close(self) -> None:
         """Close all connections; they open again by themselves if the store is used again."""
-        pool, self._pool = self._pool, None
+        with self._lock:
+            pool, self._pool = self._pool, None
         if pool is not None:
             pool.close()
+
+    def before_fork(self) -> None:
+        """Let no other thread open or close the pool until `after_fork`."""
+        self._lock.acquire()
+
+    def after_fork(self, *, in_child: bool) -> None:
+        """Go on; a child opens connections of its own."""
+        if in_child and self._pool is not None:
+            # Kept, not closed: that would end the talks of the parent.
+            _OF_PARENTS.append(self._pool)
+            self._pool = None
+        self._lock.release()
 
     @contextmanager
     def _transaction(self, kind: str = "") -> Iterator[Connection[Any]]:

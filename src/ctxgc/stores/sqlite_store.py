@@ -6,7 +6,6 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from threading import RLock
 from typing import Any
 
 from ctxgc.stores.base import (
@@ -18,6 +17,7 @@ from ctxgc.stores.base import (
     Write,
 )
 from ctxgc.stores.documents import check_collection, check_name, decode, prepare, unescape
+from ctxgc.stores.forking import OneThreadAtATime
 from ctxgc.stores.search import find
 from ctxgc.stores.search import query as ask
 from ctxgc.stores.sqlite_documents import get, info, revision, sid_of, write
@@ -29,7 +29,7 @@ from ctxgc.stores.tables import conflict
 BUSY_TIMEOUT = 30.0
 
 
-class SqliteStore:
+class SqliteStore(OneThreadAtATime):
     """Keeps sessions in a SQLite database in WAL mode; every commit is synced.
 
     Raises:
@@ -41,8 +41,8 @@ class SqliteStore:
     def __init__(self, path: str | Path, *, timeout: float = BUSY_TIMEOUT) -> None:
         self.url = f"sqlite:{path}"
         self._file = SqliteFile(Path(path).absolute(), timeout)
-        self._lock = RLock()
-        with sqlite_errors(self._file.path):
+        super().__init__()
+        with self._lock, sqlite_errors(self._file.path):
             self._file.open()
 
     @property
@@ -129,6 +129,11 @@ class SqliteStore:
         """Close the database; it opens again by itself if the store is used again."""
         with self._lock:
             self._file.close()
+
+    def before_fork(self) -> None:
+        """Close the database: a child must not even hold a connection that it did not make."""
+        super().before_fork()
+        self._file.close()
 
     @contextmanager
     def _transaction(self, kind: str = "DEFERRED") -> Iterator[sqlite3.Connection]:

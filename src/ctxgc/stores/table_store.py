@@ -7,10 +7,11 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from ctxgc.stores.base import Collection, SearchFilters, SessionInfo, StoreHit
+from ctxgc.stores.forking import OneThreadAtATime
 from ctxgc.stores.tables import Tables
 
 
-class TableStore(ABC):
+class TableStore(OneThreadAtATime, ABC):
     """Answers from tables that `_current` brings up to date and holds still."""
 
     def revision(self, session_id: str) -> int:
