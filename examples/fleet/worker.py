@@ -30,11 +30,11 @@ def say(store: Store, job: dict[str, Any]) -> dict[str, Any]:
     """Append a message to a session, whoever worked on it before, and the model's answer."""
     refusals: list[str] = []
     while True:
-        session = Session(WINDOW, store=store, session_id=job["session"])
-        if job.pop("pause", False):
-            answer({"paused": True})
-            sys.stdin.readline()
         try:
+            session = Session(WINDOW, store=store, session_id=job["session"])
+            if job.pop("pause", False):
+                answer({"paused": True})
+                sys.stdin.readline()
             session.append({"role": "user", "content": job["text"]})
             session.append({"role": "assistant", "content": think(session.messages())})
             session.flush()

@@ -11,6 +11,7 @@ from ctxgc.budget import GCPolicy, InstructionSource
 from ctxgc.session import Session
 from tests.session.build import filled, make
 from tests.session.walk import children, faults, handles
+from tests.stores.between import Between
 from tests.strategies.build import turn
 
 OPTIONS: dict[str, Any] = {
@@ -55,6 +56,18 @@ def test_a_closed_session_continues_as_it_was(store: str) -> None:
         assert again.context_limit == 2_000
         assert faults(again) == []
         assert all(again.read(handle) for handle in before["handles"])
+
+
+def test_a_session_that_is_opened_while_another_process_collects_is_seen_whole() -> None:
+    store = Between()
+    session = filled(12, tools=1, store=store, session_id="work", **OPTIONS)
+    session.flush()
+    store.happens(lambda: session.collect(1_000))
+    again = make(store=store, session_id="work", limit=None, **OPTIONS)
+    assert seen(again) == seen(session)
+    assert faults(again) == []
+    again.append({"role": "user", "content": "Go on."})
+    again.flush()
 
 
 def test_undo_and_recall_work_after_a_restart(store: str) -> None:

@@ -106,7 +106,8 @@ def _session(store: Store, name: str) -> Iterator[Finding]:
         yield Finding(level="error", where=where, what=said)
     for key, _ in store.load(name, "checkpoints"):
         why = damage(store, name, key)
-        if why is not None:
+        # One that is not there any more was let go by its session meanwhile.
+        if why is not None and store.get(name, "checkpoints", key) is not None:
             hint = "the checkpoints before it can still be restored"
             yield Finding(level="error", where=f"{where}, checkpoint {key}", what=why, fix=hint)
 

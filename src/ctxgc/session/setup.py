@@ -18,6 +18,7 @@ from ctxgc.session.arguments import checked_config, checked_plugin, checked_text
 from ctxgc.session.restoring import reopen
 from ctxgc.session.workings import Workings
 from ctxgc.stores import Store, open_store
+from ctxgc.stores.moment import in_one_moment
 from ctxgc.strategies.base import GCPlugin
 from ctxgc.tokens import CountingCache, TokenCounter, counter_for
 
@@ -61,7 +62,32 @@ def set_up(asked: Setup) -> Workings:
         else checked_plugin(named)
     )
     store = open_store(asked.store or said.store or DEFAULT_STORE)
-    archive = Archive(store, checked_text(asked.session_id, "session_id") or uuid.uuid4().hex)
+    name = checked_text(asked.session_id, "session_id") or uuid.uuid4().hex
+    # CountingCache has a length, so an empty one must not be taken for a missing one.
+    counter = asked.counter if asked.counter is not None else counter_for(asked.model)
+    prices = price_sheet(asked.prices or said.prices or DEFAULT_PRICES)
+
+    def read() -> Workings:
+        archive = Archive(store, name)
+        workings = Workings(
+            context_limit=_limit(asked, said, archive),
+            config=config,
+            plugin=plugin,
+            archive=archive,
+            prices=prices,
+            counter=CountingCache(counter),
+            model=asked.model,
+            recall_call=asked.recall_call,
+            clock=asked.clock,
+        )
+        if archive.is_known:
+            reopen(workings)
+        return workings
+
+    return in_one_moment(store, name, read)
+
+
+def _limit(asked: Setup, said: SessionSettings, archive: Archive) -> int:
     limit = asked.context_limit
     if limit is None:
         limit = said.context_limit or archive.load_state().get("context_limit")
@@ -71,19 +97,4 @@ def set_up(asked: Setup) -> Workings:
             hint="pass the size of the model's window, or set CTXGC_CONTEXT_LIMIT",
             field="context_limit",
         )
-    # CountingCache has a length, so an empty one must not be taken for a missing one.
-    counter = asked.counter if asked.counter is not None else counter_for(asked.model)
-    workings = Workings(
-        context_limit=limit,
-        config=config,
-        plugin=plugin,
-        archive=archive,
-        prices=price_sheet(asked.prices or said.prices or DEFAULT_PRICES),
-        counter=CountingCache(counter),
-        model=asked.model,
-        recall_call=asked.recall_call,
-        clock=asked.clock,
-    )
-    if archive.is_known:
-        reopen(workings)
-    return workings
+    return limit

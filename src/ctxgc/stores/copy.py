@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from ctxgc.errors import InputError, StoreError
 from ctxgc.stores.base import COLLECTIONS, Drop, Put, Store
+from ctxgc.stores.exchange import documents
 
 
 def copy_sessions(
@@ -43,8 +44,6 @@ def copy_session(source: Store, target: Store, session_id: str) -> int:
     """Give the target the documents of a session, and no others, in one commit; return how many."""
     held = target.revision(session_id)
     drops = [Drop(name, key) for name in COLLECTIONS for key, _ in target.load(session_id, name)]
-    puts = [
-        Put(name, key, doc) for name in COLLECTIONS for key, doc in source.load(session_id, name)
-    ]
+    puts = [Put(each.collection, each.key, each.doc) for each in documents(source, session_id)]
     target.commit(session_id, [*drops, *puts], expect=held)
     return len(puts)

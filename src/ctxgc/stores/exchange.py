@@ -8,7 +8,7 @@ before anything of it is used. The other form is the file of a json store, with 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from difflib import get_close_matches
@@ -26,6 +26,7 @@ from ctxgc.stores.files import append_durable, create_private, remove, replace
 from ctxgc.stores.json_file import render
 from ctxgc.stores.json_salvage import parse
 from ctxgc.stores.masking import masked_document
+from ctxgc.stores.moment import in_one_moment
 from ctxgc.stores.tables import Tables
 
 EXPORT_VERSION = 1
@@ -77,15 +78,34 @@ def entries_of(
     """Yield all documents of sessions; with `mask` without likely keys, and without checkpoints."""
     names = [name for name in COLLECTIONS if not (mask and name in UNMASKABLE)]
     for session_id in chosen_sessions(store, session_ids):
-        for entry in _documents(store, session_id, names):
+        for entry in documents(store, session_id, names):
             shown = masked_document(entry.collection, entry.doc) if mask else entry.doc
             yield msgspec.structs.replace(entry, doc=shown)
+
+
+def documents(
+    store: Store, session_id: str, collections: Sequence[Collection] = COLLECTIONS
+) -> list[Entry]:
+    """Return the documents of a session as they are at one moment.
+
+    Raises:
+        StoreBusyError: others wrote to it whenever it was read.
+    """
+    return in_one_moment(
+        store,
+        session_id,
+        lambda: [
+            Entry(session_id, name, key, doc)
+            for name in collections
+            for key, doc in store.load(session_id, name)
+        ],
+    )
 
 
 def session_digest(store: Store, session_id: str) -> str:
     """Return what tells the documents of a session, in their order, from any others."""
     digest = blake2b(digest_size=32)
-    for entry in _documents(store, session_id, COLLECTIONS):
+    for entry in documents(store, session_id):
         digest.update(_line(entry))
     return digest.hexdigest()
 
@@ -165,12 +185,6 @@ def read_export(path: Path, data: bytes, now: datetime) -> Export:
             field="path",
         )
     return Export(entries)
-
-
-def _documents(store: Store, session_id: str, collections: Iterable[Collection]) -> Iterator[Entry]:
-    for name in collections:
-        for key, doc in store.load(session_id, name):
-            yield Entry(session_id, name, key, doc)
 
 
 def _read_lines(path: Path, data: bytes) -> Export:
