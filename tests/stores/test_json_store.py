@@ -16,6 +16,7 @@ from ctxgc.errors import StoreBusyError, StoreVersionError
 from ctxgc.stores import Drop, Put, json_disk, open_store
 from ctxgc.stores.files import FileLock
 from ctxgc.stores.json_store import JsonStore
+from ctxgc.stores.tables import Tables
 from tests.requirements import requirement
 from tests.stores.places import segment
 
@@ -278,3 +279,27 @@ def test_entries_that_are_no_documents_are_counted(path: Path) -> None:
     store = JsonStore(path)
     assert store.load("default", "segments") == [("k", good)]
     assert [(report.kind, report.lost) for report in store.reports] == [("damaged", 3)]
+
+
+@pytest.mark.parametrize("moment", ["append_durable", "apply"])
+def test_a_commit_that_is_interrupted_is_there_or_not_and_the_store_knows_which(
+    path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    store = JsonStore(path)
+    store.commit("a", [Put("state", "k", {"n": 1})])
+    owner: Any = json_disk if moment == "append_durable" else Tables
+    real = getattr(owner, moment)
+
+    def interrupted(*given: Any) -> None:
+        if moment == "append_durable":
+            real(*given)
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(owner, moment, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        store.commit("a", [Put("state", "k", {"n": 2})])
+    for one in (store, JsonStore(path)):
+        assert (one.get("a", "state", "k"), one.revision("a")) == ({"n": 2}, 2)
+    assert store.commit("a", [Put("state", "l", {})], expect=2) == 3
+    assert JsonStore(path).revision("a") == 3

@@ -12,11 +12,14 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ctxgc.errors import StoreBusyError, StoreDamagedError, StoreError, StoreVersionError
 from ctxgc.stores import Put, open_store, sqlite_schema
+from ctxgc.stores.files import FileLock
+from ctxgc.stores.sqlite_errors import transaction
 from ctxgc.stores.sqlite_store import SqliteStore
 from tests.stores.places import segment
 
@@ -172,6 +175,46 @@ def test_a_damaged_database_that_others_use_is_not_taken_from_them(path: Path) -
         store.revision("a")
     other.close()
     assert store.revision("a") == 1
+
+
+def test_a_damaged_database_that_another_process_saves_is_waited_for(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _filled(path).close()
+    _damage(path)
+    with closing(SqliteStore(path)) as store, pytest.raises(StoreDamagedError):
+        store.load("a", "segments")
+    saving, acquire = FileLock(path.with_name("stash.db.lock"), 0), FileLock.acquire
+    saving.acquire()
+
+    def when_it_is_saved(lock: FileLock, *, shared: bool = False) -> None:
+        if shared:
+            monkeypatch.undo()
+            saving.release()
+            SqliteStore(path).close()
+        acquire(lock, shared=shared)
+
+    monkeypatch.setattr(FileLock, "acquire", when_it_is_saved)
+    store = SqliteStore(path)
+    assert (store.revision("a"), store.reports) == (1, ())
+
+
+class _Interrupted(sqlite3.Connection):
+    """Gets Ctrl-C while it begins a transaction; Python tells it as soon as that is done."""
+
+    def execute(self, sql: str, *given: Any) -> sqlite3.Cursor:
+        """Execute a statement."""
+        done = super().execute(sql, *given)
+        if sql.startswith("BEGIN"):
+            raise KeyboardInterrupt
+        return done
+
+
+def test_who_is_interrupted_while_a_transaction_begins_leaves_none_open(path: Path) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None, factory=_Interrupted)) as db:
+        with pytest.raises(KeyboardInterrupt), transaction(db, "IMMEDIATE"):
+            pytest.fail("it was interrupted before")
+        assert not db.in_transaction
 
 
 def test_a_locked_database_is_a_typed_timeout(path: Path) -> None:

@@ -7,7 +7,8 @@ that moment, whether or not it could be removed. Whoever calls holds the lock be
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ctxgc.errors import StoreError
@@ -21,6 +22,7 @@ from ctxgc.stores.tables import Tables, now
 SMALLEST_FOLD = 1 << 18
 
 Stamp = tuple[int, int, int] | None
+_UNREAD: tuple[Stamp, Stamp] = ((-1, -1, -1), (-1, -1, -1))
 
 
 class JsonDisk:
@@ -60,16 +62,26 @@ class JsonDisk:
         if problem is not None:
             self._report(problem, repair=repair)
 
-    def append(self, line: bytes) -> None:
-        """Make a line of the journal durable; the tables are the caller's to change."""
+    @contextmanager
+    def appended(self, line: bytes) -> Iterator[None]:
+        """Make a line of the journal durable; what is done inside changes the tables in the same way.
+
+        Who is interrupted between the two reads all again.
+        """
         if self._seen[0] is None:
             self.fold()
         if self._end == 0:
             head = journal.header(self._contents.generation)
             write_atomic(self.journal, head)
             self._end = len(head)
-        append_durable(self.journal, line, self._end)
+        seen, self._seen = self._seen, _UNREAD
+        try:
+            append_durable(self.journal, line, self._end)
+        except StoreError:
+            self._seen = seen
+            raise
         self._end += len(line)
+        yield
         self._seen = self._stamps()
 
     def fold(self) -> None:

@@ -54,8 +54,8 @@ class JsonStore(TableStore):
             if not prepared:
                 return found
             moment = now()
-            self._disk.append(journal.commit_line(session_id, found + 1, moment, prepared))
-            tables.apply(session_id, prepared, moment)
+            with self._disk.appended(journal.commit_line(session_id, found + 1, moment, prepared)):
+                tables.apply(session_id, prepared, moment)
             self._disk.fold_if_due()
             return found + 1
 
@@ -64,8 +64,8 @@ class JsonStore(TableStore):
         check_name("session_id", session_id)
         with self._writing() as tables:
             if session_id in tables.sessions:
-                self._disk.append(journal.drop_line(session_id))
-                del tables.sessions[session_id]
+                with self._disk.appended(journal.drop_line(session_id)):
+                    del tables.sessions[session_id]
 
     def close(self) -> None:
         """Fold the journal into the file. If the disk refuses, the journal keeps what it has."""

@@ -24,8 +24,9 @@ _HINTS = {
 @contextmanager
 def transaction(db: sqlite3.Connection, kind: str = "DEFERRED") -> Iterator[None]:
     """Let all that is read see one moment; an error takes everything back that was written."""
-    db.execute(f"BEGIN {kind}")
     try:
+        # Inside: Ctrl-C while it waits for others is raised when it has begun.
+        db.execute(f"BEGIN {kind}")
         yield
         db.execute("COMMIT")
     except BaseException:

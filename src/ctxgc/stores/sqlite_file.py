@@ -43,6 +43,7 @@ class SqliteFile:
                 self._save()
             self._lock.acquire(shared=True)
             try:
+                self._check_saved()
                 with self.watched():
                     self._db = self._connect()
             except BaseException:
@@ -101,22 +102,27 @@ class SqliteFile:
         migrate(db, self.path)
 
     def _save(self) -> None:
-        """Put a database with all that can be read in the place of the damaged one."""
+        """Put a database with all that can be read in the place of the damaged one, if nobody uses it."""
         alone = FileLock(self._lock.path, 0)
         try:
             alone.acquire()
         except StoreBusyError:
-            raise StoreDamagedError(
-                f"{self.path} is damaged, and other processes use it",
-                hint="close them, then open the store again: what can be read will be saved",
-                path=str(self.path),
-            ) from None
+            return  # others use it, or save it at this moment
         try:
-            if not is_sound(self.path):
+            if self._marker.exists() and not is_sound(self.path):
                 self._replace_damaged()
             remove(self._marker)
         finally:
             alone.release()
+
+    def _check_saved(self) -> None:
+        """Refuse a damaged database that others use; whoever is saving it has ended by now."""
+        if self._marker.exists():
+            raise StoreDamagedError(
+                f"{self.path} is damaged, and other processes use it",
+                hint="close them, then open the store again: what can be read will be saved",
+                path=str(self.path),
+            )
 
     def _replace_damaged(self) -> None:
         fresh = self.path.with_name(f"{self.path.name}.salvaged")
