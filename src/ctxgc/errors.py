@@ -20,6 +20,7 @@
     │   ├── StoreVersionError           written by a newer ctxgc
     │   └── UnknownHandleError          no stashed segment answers to this handle
     ├── CheckpointError                 a checkpoint cannot be read, or does not verify
+    ├── SessionBusyError                a session was called again by what it waits for
     ├── TranscriptBusyError             somebody is writing a transcript; it was left alone
     ├── ClientError                     the chat client cannot do what it was asked to
     ├── PeerError                       another library, measured in the lab, is missing or failed
@@ -180,6 +181,12 @@ class CheckpointError(CtxgcError):
     """A checkpoint is missing, damaged, or does not verify."""
 
     code = "checkpoint_failed"
+
+
+class SessionBusyError(CtxgcError):
+    """A session was to be changed by a strategy or summarizer that it waits for; nothing was changed."""
+
+    code = "session_busy"
 
 
 class TranscriptBusyError(CtxgcError):

@@ -16,6 +16,7 @@ from ctxgc.core.message import Format, Message
 from ctxgc.errors import CtxgcError
 from ctxgc.invariants.pairs import Paired
 from ctxgc.invariants.verbatim import first_difference
+from ctxgc.session.interrupts import interruptible
 from ctxgc.session.removals import true_items, unlawful_items
 from ctxgc.session.usage import ContextUsage
 from ctxgc.session.verdict import Change, compare, objections
@@ -64,7 +65,7 @@ def run_plugin(
     try:
         # Watching costs a tenth of a collection, which our own strategies need not pay.
         watched = not type(plugin).__module__.startswith("ctxgc.")
-        with _unchanged(old) if watched else nullcontext():
+        with interruptible(), _unchanged(old) if watched else nullcontext():
             returned = run_collect(plugin, list(history), usage, config, reason, budget=budget)
         new, result = _checked_shape(returned, old)
         result.removal_list = (

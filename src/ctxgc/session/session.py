@@ -44,6 +44,7 @@ from ctxgc.session.setup import Setup, set_up
 from ctxgc.session.sparing import spare
 from ctxgc.session.stash import RECALL_CALL, Hit
 from ctxgc.session.syncing import is_plain
+from ctxgc.session.turns import Turns, one_at_a_time
 from ctxgc.session.view import wrong_format
 from ctxgc.session.workings import Workings
 from ctxgc.stores import SearchFilters, Store
@@ -53,8 +54,9 @@ from ctxgc.tokens import TokenCounter
 from ctxgc.wire import render_json
 
 
+@one_at_a_time
 class Session(SessionIntake, SessionGuard):
-    """One conversation under garbage collection, used by one thread at a time.
+    """One conversation under garbage collection; threads that share it wait for each other.
 
     Args:
         context_limit: the size of the model's window in tokens.
@@ -89,6 +91,7 @@ class Session(SessionIntake, SessionGuard):
             clock=clock,
         )  # fmt: skip
         self._w: Workings = set_up(asked)
+        self._turns = Turns(self._w.events)
         self._format_is_guess = all(map(is_plain, self._w.view.messages))
         self._handout = Handout()
         self._guard = Guard(self._w)
@@ -103,19 +106,22 @@ class Session(SessionIntake, SessionGuard):
                 session has another format.
             ContextOverflowError: what must stay does not fit the window; `details` names the parts.
         """
-        self._check_format(format)
+        self._prepare(format)
+        return self._handout.render(self._w.view)
+
+    def messages_json(self) -> bytes:
+        """Return the view as a JSON array in which messages that came as bytes stand byte for byte."""
+        self._prepare(None)
+        return render_json(self._w.view.messages)
+
+    def _prepare(self, asked: Format | None) -> None:
+        self._check_format(asked)
         check_complete(self._w)
         if self.config.check_before_send:
             spare(self._w)
             collect_if_due(self._w)
             self._guard.before_request()
         record_request(self._w)
-        return self._handout.render(self._w.view)
-
-    def messages_json(self) -> bytes:
-        """Return the view as a JSON array in which messages that came as bytes stand byte for byte."""
-        self.messages()
-        return render_json(self._w.view.messages)
 
     # -- collecting ---------------------------------------------------------------------------------
 
@@ -129,7 +135,7 @@ class Session(SessionIntake, SessionGuard):
 
     def manual_gc(self) -> GCResult:
         """Collect now; S3's name for `collect()`."""
-        return self.collect()
+        return collect(self._w, GCTriggerReason.MANUAL)
 
     def relieve(self, target_tokens: int | None = None) -> GCResult:
         """Collect because the provider refused the view as too long."""

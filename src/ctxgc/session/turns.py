@@ -1,0 +1,102 @@
+"""Turns: one caller of a session at a time, and each call whole.
+
+Threads wait for each other. Events are told when a call has done its work, so that who hears of them may
+call the session again. Who is called in the middle of the work, a strategy or a summarizer, may ask but not
+change anything: what it changed would be overwritten. Ctrl-C waits for the end, except while they work.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
+from threading import RLock
+from typing import Any, TypeVar
+
+from ctxgc.errors import SessionBusyError
+from ctxgc.session.events import Events
+from ctxgc.session.interrupts import uninterrupted
+
+ASKS = frozenset(
+    {"arrivals", "checkpoints", "events", "read", "recalled", "search", "segments", "usage", "view"}
+)
+"""What changes nothing, and may be called in the middle of the work."""
+
+T = TypeVar("T")
+
+
+class Turns:
+    """The turns of one session."""
+
+    def __init__(self, events: Events) -> None:
+        self._events = events
+        self._lock = RLock()
+
+    @contextmanager
+    def taken(self, name: str) -> Iterator[None]:
+        """Take a turn for a call.
+
+        Raises:
+            SessionBusyError: the session itself is waiting for the caller; nothing was changed.
+        """
+        if any(work.turns is self and not work.is_done for work in _works.get()):
+            _check_asks(name)
+            yield
+            return
+        try:
+            with self._lock, self._work(), nullcontext() if name in ASKS else uninterrupted():
+                yield
+        finally:
+            self._events.tell()
+
+    @contextmanager
+    def _work(self) -> Iterator[None]:
+        work = _Work(self)
+        token = _works.set((*_works.get(), work))
+        try:
+            with self._events.held():
+                yield
+        finally:
+            work.is_done = True
+            _works.reset(token)
+
+
+class _Work:
+    """What a call is doing until it is done."""
+
+    def __init__(self, turns: Turns) -> None:
+        self.turns = turns
+        self.is_done = False
+
+
+# The thread of a summarizer inherits it, and so is known as a part of the work that waits for it.
+_works: ContextVar[tuple[_Work, ...]] = ContextVar("ctxgc_works", default=())
+
+
+def _check_asks(name: str) -> None:
+    if name not in ASKS:
+        raise SessionBusyError(
+            f"`{name}` was called in the middle of another call of the same session",
+            hint="strategies, summarizers and counters may ask a session, not change it",
+            method=name,
+        )
+
+
+def one_at_a_time(kind: type[T]) -> type[T]:
+    """Let every public method of a class take a turn; its objects have `_turns`."""
+    for name in dir(kind):
+        function = inspect.getattr_static(kind, name)
+        if not name.startswith("_") and inspect.isfunction(function):
+            setattr(kind, name, _in_turn(function))
+    return kind
+
+
+def _in_turn(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def called(self: Any, *given: Any, **more: Any) -> Any:
+        with self._turns.taken(function.__name__):
+            return function(self, *given, **more)
+
+    return called

@@ -1,0 +1,92 @@
+"""Ctrl-C in the middle of a call: the session is what it was before, or what it is afterwards."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+import pytest
+
+from ctxgc.session.interrupts import interruptible, uninterrupted
+from ctxgc.stores.memory import MemoryStore
+from tests.session.build import filled, make, state_of
+from tests.session.test_turns import QUESTION, Interfering
+from tests.session.walk import faults
+
+
+class Interrupting(MemoryStore):
+    """Gets Ctrl-C when a commit is durable."""
+
+    is_armed = False
+
+    def commit(self, *given: Any, **more: Any) -> int:
+        """Write a batch."""
+        revision = super().commit(*given, **more)
+        if self.is_armed:
+            self.is_armed = False
+            signal.raise_signal(signal.SIGINT)
+        return revision
+
+
+def test_ctrl_c_in_a_collection_is_raised_when_it_is_whole() -> None:
+    store = Interrupting()
+    session = filled(12, store=store, session_id="a")
+    store.is_armed = True
+    with pytest.raises(KeyboardInterrupt):
+        session.collect(800)
+    assert len(session.gc_history) == 1
+    assert faults(session) == []
+    session.append(QUESTION)
+    session.flush()
+    assert make(store=store, session_id="a").view() == session.view()
+
+
+def test_ctrl_c_while_a_strategy_thinks_changes_nothing() -> None:
+    session = filled(12, plugin=Interfering(lambda: signal.raise_signal(signal.SIGINT)))
+    before = state_of(session)
+    with pytest.raises(KeyboardInterrupt):
+        session.collect(800)
+    assert state_of(session) == before
+    session.append(QUESTION)
+    assert session.view()[-1] == QUESTION
+
+
+def test_only_the_first_ctrl_c_waits() -> None:
+    done = []
+
+    @uninterrupted()
+    def work() -> None:
+        signal.raise_signal(signal.SIGINT)
+        done.append("after the first")
+        signal.raise_signal(signal.SIGINT)
+        done.append("after the second")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert done == ["after the first"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_what_waited_is_raised_where_an_interrupt_does_no_harm() -> None:
+    done = []
+
+    @uninterrupted()
+    def work() -> None:
+        signal.raise_signal(signal.SIGINT)
+        done.append("waited")
+        with interruptible():
+            done.append("not reached")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert done == ["waited"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_signal_that_nobody_handles_is_left_alone() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with uninterrupted():
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
