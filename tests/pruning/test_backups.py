@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ctxgc.errors import InputError, StoreError, TranscriptBusyError
-from ctxgc.pruning import newest_backup, put_back, write_in_place
+from ctxgc.pruning import backups, newest_backup, put_back, write_in_place
 from ctxgc.pruning.backups import FOLDER, backups_of
 from ctxgc.pruning.stillness import look
 
@@ -85,6 +85,57 @@ def test_a_file_that_its_agent_wrote_meanwhile_is_not_replaced(file: Path) -> No
     with pytest.raises(TranscriptBusyError):
         write_in_place(file, b"one\ntwo\n", b"one\n", seen)
     assert file.read_bytes() == b"one\ntwo\nthree\n"
+
+
+def test_a_pruning_that_was_refused_leaves_no_backup_before_the_true_one(file: Path) -> None:
+    seen = look(file)
+    first = write_in_place(file, b"one\ntwo\n", b"one\n", seen)
+    with pytest.raises(TranscriptBusyError):
+        write_in_place(file, b"one\ntwo\n", b"two\n", seen)
+    assert newest_backup([file.parent]) == first
+    assert sorted((file.parent / FOLDER).iterdir()) == sorted([first.original, first.receipt])
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_who_is_interrupted_can_undo_what_was_done_and_nothing_else(
+    file: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    real = backups.write_atomic
+
+    def interrupted(path: Path, data: bytes) -> None:
+        if path != file or moment == "after":
+            real(path, data)
+        if path == file:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(backups, "write_atomic", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_in_place(file, b"one\ntwo\n", b"one\n", look(file))
+    monkeypatch.undo()
+    assert len(backups_of(file)) == (moment == "after")
+    for known in backups_of(file):
+        put_back(known)
+    assert file.read_bytes() == b"one\ntwo\n"
+
+
+def test_two_that_prune_at_once_keep_a_backup_each(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen, found = look(file), backups.backups_of
+
+    def another_is_faster(path: Path) -> list[backups.Backup]:
+        known = found(path)
+        monkeypatch.undo()
+        write_in_place(file, b"one\ntwo\n", b"one\n", seen)
+        return known
+
+    monkeypatch.setattr(backups, "backups_of", another_is_faster)
+    with pytest.raises(TranscriptBusyError):
+        write_in_place(file, b"one\ntwo\n", b"two\n", seen)
+    (first,) = backups_of(file)
+    assert (first.number, file.read_bytes()) == (1, b"one\n")
+    assert put_back(first) == 0
+    assert file.read_bytes() == b"one\ntwo\n"
 
 
 def test_the_newest_backup_of_several_folders_is_found(file: Path, tmp_path: Path) -> None:

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 
 import msgspec
 
-from ctxgc.errors import InputError
+from ctxgc.errors import InputError, StoreError
 from ctxgc.pruning.stillness import Look, check_still, check_unchanged
-from ctxgc.stores.files import os_errors, remove, write_atomic
+from ctxgc.stores.files import create_private, os_errors, remove, write_atomic
 
 FOLDER = Path(".ctxgc") / "undo"
 
@@ -65,20 +66,23 @@ def write_in_place(path: Path, old: bytes, new: bytes, seen: Look) -> Backup:
     """
     backup = Backup(
         name=path.name,
-        number=max((known.number for known in backups_of(path)), default=0) + 1,
+        number=_kept(path, old),
         made_at=datetime.now(UTC),
         before=_digest(old),
         after=_digest(new),
         size_after=len(new),
         folder=str(path.parent),
     )
-    write_atomic(backup.original, old)
-    write_atomic(backup.receipt, msgspec.json.encode(backup))
-    check_unchanged(path, seen)
-    with os_errors(path, "read"):
-        mode = path.stat().st_mode & 0o777
-        write_atomic(path, new)
-        path.chmod(mode)
+    try:
+        write_atomic(backup.receipt, msgspec.json.encode(backup))
+        check_unchanged(path, seen)
+        with os_errors(path, "read"):
+            mode = path.stat().st_mode & 0o777
+            write_atomic(path, new)
+            path.chmod(mode)
+    except BaseException:
+        _give_up(backup)
+        raise
     return backup
 
 
@@ -133,6 +137,22 @@ def newest_backup(folders: Iterable[Path]) -> Backup | None:
     """Return the newest backup that lies beside any transcript in these folders; None without one."""
     found = [known for folder in folders for known in _in_folder(folder)]
     return max(found, key=lambda known: known.made_at, default=None)
+
+
+def _kept(path: Path, old: bytes) -> int:
+    """Keep the bytes of a transcript under the first number that no other process takes; return it."""
+    number = max((known.number for known in backups_of(path)), default=0) + 1
+    while not create_private(path.parent / FOLDER / f"{path.name}.{number}", old):
+        number += 1
+    return number
+
+
+def _give_up(backup: Backup) -> None:
+    """Remove a backup of what was not changed: an undo would find it before the true one."""
+    with suppress(OSError, StoreError):
+        if _digest(backup.target.read_bytes()) != backup.after:
+            remove(backup.receipt)
+            remove(backup.original)
 
 
 def _in_folder(folder: Path) -> list[Backup]:

@@ -85,12 +85,14 @@ def write_atomic(path: Path, data: bytes) -> None:
         sync_directory(path.parent)
 
 
-def create_private(path: Path) -> None:
-    """Make an empty file for this user only, unless there is one."""
+def create_private(path: Path, data: bytes = b"") -> bool:
+    """Make a file for this user only, unless there is one, and tell whether it was made."""
     ensure_directory(path.parent)
     with os_errors(path, "make"), suppress(FileExistsError):
-        _write_new(path, b"")
+        _write_new(path, data)
         sync_directory(path.parent)
+        return True
+    return False
 
 
 def replace(new: Path, path: Path) -> None:
@@ -127,9 +129,11 @@ def append_log(path: Path, data: bytes, most: int) -> None:
     """
     ensure_directory(path.parent)
     with os_errors(path, "append to"):
-        with suppress(FileNotFoundError):
-            if path.lstat().st_size >= most:
-                path.replace(path.with_name(f"{path.name}.1"))
+        if _size(path) >= most:
+            # Who does not get the lock leaves it to who has it: two would throw the full log away.
+            with suppress(StoreBusyError), FileLock(path.with_name(f"{path.name}.lock"), 0):
+                if _size(path) >= most:
+                    path.replace(path.with_name(f"{path.name}.1"))
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _NO_FOLLOW, FILE_MODE)
         try:
             os.write(file, data)
@@ -225,9 +229,12 @@ class FileLock:
             time.sleep(0.002)
 
 
+def _size(path: Path) -> int:
+    return path.lstat().st_size if os.path.lexists(path) else 0
+
+
 def _write_new(path: Path, data: bytes) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW
-    file = os.open(path, flags, FILE_MODE)
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW, FILE_MODE)
     try:
         os.fchmod(file, FILE_MODE)
         _write_all(file, data, 0)
