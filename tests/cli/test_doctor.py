@@ -13,7 +13,7 @@ import pytest
 from click.testing import Result
 
 from ctxgc import validate
-from ctxgc.stores import Drop, open_store
+from ctxgc.stores import Drop, moment, open_store
 from ctxgc.wire.transcripts.writing import open_writable
 from tests.cli.stash_cases import STORE, make_session
 from tests.pruning.made import ClaudeCode, all_files, chat, claude_code, dumped
@@ -134,6 +134,17 @@ def test_a_store_is_well_until_a_handle_leads_nowhere(run: Run, url: str) -> Non
     done = run("doctor", url)
     assert done.exit_code == 1
     assert f"a tombstone names {stand_in['handle']}, which nothing answers to" in done.stdout
+
+
+def test_a_session_that_is_written_to_all_the_time_is_told_as_busy(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_session().close()
+    monkeypatch.setattr(moment, "TRIES", 0)
+    found = json.loads(run("doctor", STORE, "--json").stdout)
+    assert [(each["level"], each["fix"]) for each in found] == [
+        ("warning", "call again, or end what works on it")
+    ]
 
 
 def test_a_damaged_store_is_told_and_what_it_held_is_saved(run: Run, project: Path) -> None:

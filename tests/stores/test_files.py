@@ -13,6 +13,7 @@ from ctxgc.errors import StoreBusyError, StoreError
 from ctxgc.stores.files import (
     FileLock,
     append_durable,
+    append_log,
     create_private,
     ensure_directory,
     os_errors,
@@ -171,3 +172,20 @@ def test_what_is_no_file_is_not_replaced_by_one(tmp_path: Path, *, is_linked: bo
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     assert link.is_symlink()
     assert sorted(tmp_path.iterdir()) == [link, pipe]
+
+
+def test_of_two_that_find_a_log_full_one_puts_it_aside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, acquire = tmp_path / "log", FileLock.acquire
+    log.write_bytes(b"a full log\n")
+
+    def after_the_other(lock: FileLock, **more: bool) -> None:
+        monkeypatch.undo()
+        append_log(log, b"theirs\n", 10)
+        acquire(lock, **more)
+
+    monkeypatch.setattr(FileLock, "acquire", after_the_other)
+    append_log(log, b"ours\n", 10)
+    assert log.read_bytes() == b"theirs\nours\n"
+    assert tmp_path.joinpath("log.1").read_bytes() == b"a full log\n"

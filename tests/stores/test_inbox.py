@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctxgc.errors import InputError, StoreError
-from ctxgc.stores import open_store
+from ctxgc.stores import Put, open_store
 from ctxgc.stores.inbox import inbox_of, leave, take_in
 
 HANDLE = "h-aaaabbbbccccdddd"
@@ -96,4 +96,46 @@ def test_every_text_comes_back_as_it_was(
     found = store.get("s", "segments", "seg-1")
     assert found is not None
     assert found["text"] == text
+    store.close()
+
+
+def test_what_two_processes_take_in_at_once_comes_in_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"sqlite:{tmp_path}/stash"
+    store, other = open_store(url), open_store(url)
+    left = leave(url, "s", HANDLE, document())
+    kept, commit = left.read_bytes(), store.commit
+
+    def when_the_other_has_it(*given: Any, **more: Any) -> int:
+        monkeypatch.undo()
+        assert take_in(other) == 1
+        other.commit("s", [Put("segments", "seg-1", document("changed since"))])
+        return commit(*given, **more)
+
+    monkeypatch.setattr(store, "commit", when_the_other_has_it)
+    take_in(store)
+    left.write_bytes(kept)  # as if the other had not come to remove it yet
+    take_in(store)
+    assert store.load("s", "segments") == [("seg-1", document("changed since"))]
+    assert (store.revision("s"), left.exists()) == (2, False)
+    store.close()
+    other.close()
+
+
+def test_a_segment_comes_in_while_others_write_to_its_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store(f"sqlite:{tmp_path}/stash")
+    leave(store.url, "s", HANDLE, document())
+    commit = store.commit
+
+    def when_another_has_written(*given: Any, **more: Any) -> int:
+        monkeypatch.undo()
+        commit("s", [Put("state", "k", {})])
+        return commit(*given, **more)
+
+    monkeypatch.setattr(store, "commit", when_another_has_written)
+    assert take_in(store) == 1
+    assert (len(store.load("s", "segments")), store.revision("s")) == (1, 2)
     store.close()

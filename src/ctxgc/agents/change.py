@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
 
-from ctxgc.errors import StoreError
+from ctxgc.errors import StoreBusyError, StoreError
 from ctxgc.stores.files import os_errors, remove, write_atomic
 
 
@@ -50,11 +50,13 @@ def apply_changes(changes: Sequence[Change]) -> None:
     """Make all changes; if one fails, those made before are taken back.
 
     Raises:
+        StoreBusyError: the agent or somebody else changed a file meanwhile.
         StoreError: a file cannot be written.
     """
     done: list[Change] = []
     try:
         for change in changes:
+            check_unchanged([change])
             done.append(change)
             _write(change.path, change.after)
     except StoreError:
@@ -62,6 +64,21 @@ def apply_changes(changes: Sequence[Change]) -> None:
             with suppress(StoreError):
                 _write(change.path, change.before)
         raise
+
+
+def check_unchanged(changes: Sequence[Change]) -> None:
+    """Make sure that files are what they were when the changes were made up.
+
+    Raises:
+        StoreBusyError: one of them is not.
+    """
+    for change in changes:
+        if read_file(change.path) != change.before:
+            raise StoreBusyError(
+                f"{change.path} was changed by somebody else meanwhile",
+                hint="call again; nothing was changed",
+                path=str(change.path),
+            )
 
 
 def _write(path: Path, data: bytes | None) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from ctxgc.agents.change import Change, apply_changes, read_file
+from ctxgc.agents.change import Change, apply_changes, check_unchanged, read_file
 from ctxgc.agents.commands import NO_SERVER, SERVER_HINT, Commands, can_serve
 from ctxgc.agents.leftovers import remove_directories, remove_home
 from ctxgc.agents.places import Places, Scope
@@ -51,6 +51,7 @@ def install(
     Raises:
         ConfigError: the agent is not known, a file of it is damaged, or the server cannot run here;
             nothing was written.
+        StoreBusyError: the agent, or a second installation, changed a file at the same moment.
         StoreError: a file cannot be written; those written before are as they were.
     """
     places = _places(agent, scope, project)
@@ -65,6 +66,8 @@ def install(
     changed = [change for change in changes if change.before != change.after]
     if changed and not dry_run:
         receipt = _receipt(agent, store, places, known, list(zip(targets, changes, strict=True)))
+        # Before the receipt, too: one that took our own entries for the user's would never let them go.
+        check_unchanged(changes)
         write_receipt(places.home, receipt)
         apply_changes(changed)
     return changed

@@ -14,7 +14,7 @@ from ctxgc.cli.stash_gc import open_session
 from ctxgc.cli.stash_store import count, opened
 from ctxgc.config import environment_warnings, explain_file
 from ctxgc.core.tombstone import is_tombstone
-from ctxgc.errors import ConfigError, CtxgcError
+from ctxgc.errors import ConfigError, CtxgcError, StoreBusyError
 from ctxgc.stores import Store
 from ctxgc.stores.copy import copy_session
 from ctxgc.stores.memory import MemoryStore
@@ -101,6 +101,8 @@ def _session(store: Store, name: str) -> Iterator[Finding]:
     try:
         yield from _handles(store, name, where)
         yield from _view(store, name, where)
+    except StoreBusyError as error:
+        yield Finding(level="warning", where=where, what=error.message, fix=error.hint)
     except (CtxgcError, KeyError, TypeError, ValueError) as error:
         said = error.message if isinstance(error, CtxgcError) else f"cannot be opened: {error!r}"
         yield Finding(level="error", where=where, what=said)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ctxgc.errors import CtxgcError, InputError, StoreError
+from ctxgc.errors import CtxgcError, InputError, StoreBusyError, StoreError
 from ctxgc.stores.files import remove, replace, write_atomic
 
 if TYPE_CHECKING:
@@ -69,12 +69,9 @@ def take_in(store: Store) -> int:
 
 
 def _take(store: Store, path: Path) -> bool:
-    from ctxgc.stores.base import Put  # noqa: PLC0415 (what leaves something does not need it)
-
     try:
         entry = json.loads(path.read_bytes())
-        document = entry["document"]
-        store.commit(entry["session_id"], [Put("segments", document["segment_id"], document)])
+        _put(store, entry["session_id"], entry["document"])
     except (FileNotFoundError, StoreError):
         return False
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
@@ -84,6 +81,24 @@ def _take(store: Store, path: Path) -> bool:
     with suppress(StoreError):
         remove(path)
     return True
+
+
+def _put(store: Store, session_id: str, document: dict[str, Any]) -> None:
+    """Write a segment once: another process may take it in at this moment, and others use it by then."""
+    from ctxgc.stores.base import Put  # noqa: PLC0415 (what leaves something does not need it)
+
+    put = Put("segments", document["segment_id"], document)
+    while True:
+        revision = store.revision(session_id)
+        if store.get(session_id, "segments", put.key) is not None:
+            return
+        try:
+            store.commit(session_id, [put], expect=revision)
+        except StoreBusyError as error:
+            if "found" not in error.details:
+                raise
+        else:
+            return
 
 
 def _age(path: Path) -> tuple[float, str]:
