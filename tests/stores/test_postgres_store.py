@@ -122,3 +122,20 @@ def test_without_psycopg_the_error_says_what_to_install() -> None:
         [sys.executable, "-c", program], capture_output=True, check=True, encoding="utf-8"
     )
     assert done.stdout == "StoreError pip install 'ctxgc[postgres]'\n"
+
+
+def test_a_store_that_another_thread_closes_at_this_moment_opens_again(
+    empty_database: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = PostgresStore(empty_database())
+    opened = store._open
+
+    def closed_by_another() -> object:
+        pool = opened()
+        monkeypatch.undo()
+        store.close()
+        return pool
+
+    monkeypatch.setattr(store, "_open", closed_by_another)
+    assert store.commit("a", [Put("state", "k", {})]) == 1
+    store.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ from ctxgc.stores.tables import conflict
 
 try:
     import psycopg
-    from psycopg_pool import ConnectionPool
+    from psycopg_pool import ConnectionPool, PoolClosed
 except ImportError as missing:
     raise StoreError(
         "a Postgres store needs the package psycopg", hint="pip install 'ctxgc[postgres]'"
@@ -105,7 +105,7 @@ class PostgresStore:
 
     def sessions(self) -> list[SessionInfo]:
         """Return all sessions in the order of their ids."""
-        with self._transaction() as db:
+        with self._transaction("REPEATABLE READ READ ONLY") as db:
             rows = db.execute("SELECT sid, collection, count(*) FROM ctxgc.documents GROUP BY 1, 2")
             counts = {(sid, collection): count for sid, collection, count in rows}
             infos = [
@@ -168,10 +168,18 @@ class PostgresStore:
     @contextmanager
     def _transaction(self, kind: str = "") -> Iterator[Connection[Any]]:
         """Give a connection inside a transaction; an error takes everything back."""
-        with postgres_errors(self.url), self._open().connection() as db, db.transaction():
+        with postgres_errors(self.url), ExitStack() as stack:
+            db = self._connected(stack)
+            stack.enter_context(db.transaction())
             if kind:
                 db.execute(f"SET TRANSACTION ISOLATION LEVEL {kind}".encode())
             yield db
+
+    def _connected(self, stack: ExitStack) -> Connection[Any]:
+        while True:
+            # Another thread may close the store between the two; it opens again.
+            with suppress(PoolClosed):
+                return stack.enter_context(self._open().connection())
 
     def _open(self) -> ConnectionPool[Connection[Any]]:
         with self._lock:
