@@ -11,7 +11,10 @@ import pytest
 
 from ctxgc import GCConfig, Session
 from ctxgc.errors import CheckpointError, CtxgcError, UnknownHandleError
+from ctxgc.plugins import load_gc_plugin
 from ctxgc.session.events import Event
+from ctxgc.strategies.base import GCPlugin
+from tests.session.build import filled
 from tests.session.walk import handles
 
 SESSIONS = 8
@@ -131,3 +134,20 @@ def test_handles_of_the_same_segment_differ_between_sessions(talkers: list[Talke
     named = [set(handles(talker.session)) for talker in talkers]
     assert all(named)
     assert len(set[str]().union(*named)) == sum(map(len, named))
+
+
+@pytest.mark.parametrize("name", ["gc_mark_sweep", "gc_budget", "gc_hybrid", "gc_truncate"])
+def test_sessions_that_are_given_one_strategy_object_collect_as_if_alone(name: str) -> None:
+    def collected(*plugins: GCPlugin) -> tuple[Any, ...]:
+        first, *_ = [filled(12 - n, tools=1, plugin=each) for n, each in enumerate(plugins)]
+        result = first.collect(1_000)
+        texts = {s.text for s in first.segments()}
+        found = {first.read(handle) for handle in handles(first)}
+        assert found <= texts
+        return first.view(), result.success, result.tokens_after, len(found)
+
+    one = load_gc_plugin(name)
+    shown, *numbers = collected(one, one)
+    alone, *expected = collected(load_gc_plugin(name))
+    assert numbers == expected
+    assert [message["role"] for message in shown] == [message["role"] for message in alone]

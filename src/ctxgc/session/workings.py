@@ -26,7 +26,8 @@ from ctxgc.session.undone import Undone
 from ctxgc.session.usage import ContextUsage
 from ctxgc.session.view import View
 from ctxgc.strategies.base import GCPlugin, GCResult
-from ctxgc.strategies.host import Bindable, root_knobs
+from ctxgc.strategies.builtin import serving
+from ctxgc.strategies.host import root_knobs
 from ctxgc.strategies.mark_sweep import MarkSweepStrategy
 from ctxgc.strategies.segmenting import Segmenter
 from ctxgc.strategies.turns import opens_turn
@@ -106,11 +107,9 @@ class Workings:
 
     def adopt(self, plugin: GCPlugin) -> None:
         """Let a strategy work for this session."""
-        self.plugin = plugin
+        plugin = self.plugin = serving(plugin, self)
         limit = self.books.budget.context_limit
         self.thrift = thrift_for(plugin, limit, self.prices, self.books.tokens, self.texts)
-        if isinstance(plugin, Bindable):
-            plugin.bind(self)
 
     # -- how messages come in -----------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from copy import copy
 from typing import Annotated, Any, ClassVar
 
 import msgspec
@@ -13,8 +14,8 @@ from ctxgc.budget import InstructionBudget
 from ctxgc.config import GCConfig, check_template, choices, render_notice, unknown_key
 from ctxgc.core.message import Message
 from ctxgc.errors import ConfigError
-from ctxgc.strategies.base import Constraints, GCResult, GCTriggerReason
-from ctxgc.strategies.host import Host, LooseHost
+from ctxgc.strategies.base import Constraints, GCPlugin, GCResult, GCTriggerReason
+from ctxgc.strategies.host import Bindable, Host, LooseHost
 from ctxgc.strategies.workbench import OLD_NOTICE, Workbench
 from ctxgc.wire import text_message
 
@@ -31,6 +32,15 @@ class StrategyOptions(msgspec.Struct, frozen=True, kw_only=True):
     notification_template: str | None = None
     summarizer: Any = None
     summarize_middle_turns: Annotated[int, Meta(ge=0)] | None = None
+
+
+def serving(plugin: GCPlugin, host: Host) -> GCPlugin:
+    """Return a strategy at work for a session: a copy, while the one given works for another."""
+    if isinstance(plugin, BuiltinStrategy) and plugin.serves_another(host):
+        plugin = copy(plugin)
+    if isinstance(plugin, Bindable):
+        plugin.bind(host)
+    return plugin
 
 
 class BuiltinStrategy(ABC):
@@ -72,6 +82,10 @@ class BuiltinStrategy(ABC):
     def bind(self, host: Host) -> None:
         """Work with the services of a session."""
         self._host = host
+
+    def serves_another(self, host: Host) -> bool:
+        """Tell whether it works for another session."""
+        return self._host is not host and not isinstance(self._host, LooseHost)
 
     def should_collect(
         self, context_usage: Mapping[str, Any], config: GCConfig
