@@ -303,3 +303,26 @@ def test_a_commit_that_is_interrupted_is_there_or_not_and_the_store_knows_which(
         assert (one.get("a", "state", "k"), one.revision("a")) == ({"n": 2}, 2)
     assert store.commit("a", [Put("state", "l", {})], expect=2) == 3
     assert JsonStore(path).revision("a") == 3
+
+
+def test_what_was_folded_twice_within_a_tick_of_the_clock_is_noticed(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file system uses inodes again, and the size is the same: only the time is left."""
+    real = json_disk.JsonDisk._stamp
+
+    def with_one_inode(disk: json_disk.JsonDisk, file: Path) -> json_disk.Stamp:
+        stamp = real(disk, file)
+        return stamp and (1, *stamp[1:])
+
+    monkeypatch.setattr(json_disk.JsonDisk, "_stamp", with_one_inode)
+    store, other = JsonStore(path), JsonStore(path)
+    store.commit("a", [Put("state", "k", {"n": 1})])
+    store.close()
+    os.utime(path, ns=(2**62, 2**62))
+    assert store.get("a", "state", "k") == {"n": 1}
+    for number in (2, 3):
+        other.commit("a", [Put("state", "k", {"n": number})])
+        other.close()
+    assert path.stat().st_mtime_ns > 2**62
+    assert (store.get("a", "state", "k"), store.revision("a")) == ({"n": 3}, 3)

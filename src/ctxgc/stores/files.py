@@ -62,8 +62,8 @@ def ensure_directory(path: Path) -> None:
             sync_directory(folder.parent)
 
 
-def write_atomic(path: Path, data: bytes) -> None:
-    """Replace a file by another in one step: after a crash it is the old one or the new one.
+def write_atomic(path: Path, data: bytes, *, after: int = 0) -> None:
+    """Replace a file by one of a time later than `after`: after a crash it is the old or the new one.
 
     Raises:
         StoreError: it could not be written, or a device or a pipe stands there.
@@ -76,7 +76,7 @@ def write_atomic(path: Path, data: bytes) -> None:
     temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
     with os_errors(path, "write"):
         try:
-            _write_new(temporary, data)
+            _write_new(temporary, data, after)
             temporary.replace(path)
         except BaseException:
             with suppress(OSError):
@@ -103,10 +103,7 @@ def replace(new: Path, path: Path) -> None:
 
 
 def append_durable(path: Path, data: bytes, size: int) -> None:
-    """Write data into a file after its first `size` bytes; what stood there beyond is cut off.
-
-    If that fails the file has its first `size` bytes and no more.
-    """
+    """Put data behind the first `size` bytes of a file, not behind more; if that fails they stay alone."""
     with os_errors(path, "append to"):
         file = os.open(path, os.O_WRONLY | _NO_FOLLOW)
         try:
@@ -129,10 +126,10 @@ def append_log(path: Path, data: bytes, most: int) -> None:
     """
     ensure_directory(path.parent)
     with os_errors(path, "append to"):
-        if _size(path) >= most:
+        if _is_full(path, most):
             # Who does not get the lock leaves it to who has it: two would throw the full log away.
             with suppress(StoreBusyError), FileLock(path.with_name(f"{path.name}.lock"), 0):
-                if _size(path) >= most:
+                if _is_full(path, most):
                     path.replace(path.with_name(f"{path.name}.1"))
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _NO_FOLLOW, FILE_MODE)
         try:
@@ -229,15 +226,17 @@ class FileLock:
             time.sleep(0.002)
 
 
-def _size(path: Path) -> int:
-    return path.lstat().st_size if os.path.lexists(path) else 0
+def _is_full(path: Path, most: int) -> bool:
+    return os.path.lexists(path) and path.lstat().st_size >= most
 
 
-def _write_new(path: Path, data: bytes) -> None:
+def _write_new(path: Path, data: bytes, after: int = 0) -> None:
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW, FILE_MODE)
     try:
         os.fchmod(file, FILE_MODE)
         _write_all(file, data, 0)
+        if os.fstat(file).st_mtime_ns <= after:
+            os.utime(file, ns=(after + 1, after + 1))
         os.fsync(file)
     finally:
         os.close(file)

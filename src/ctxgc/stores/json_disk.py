@@ -87,7 +87,9 @@ class JsonDisk:
     def fold(self) -> None:
         """Write the readable file anew and remove the journal."""
         generation = self._contents.generation + 1
-        write_atomic(self.path, render(self.tables, generation))
+        # Inodes are used again and clocks are slow: the time alone must tell the new file from all before.
+        seen = self._stamp(self.path)
+        write_atomic(self.path, render(self.tables, generation), after=seen[1] if seen else 0)
         self._contents.generation = generation
         self._end = 0
         remove(self.journal)
