@@ -7,12 +7,13 @@ import os
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ctxgc.errors import StoreBusyError, StoreVersionError
+from ctxgc.errors import StoreBusyError, StoreError, StoreVersionError
 from ctxgc.stores import Drop, Put, json_disk, open_store
 from ctxgc.stores.files import FileLock
 from ctxgc.stores.json_store import JsonStore
@@ -326,3 +327,42 @@ def test_what_was_folded_twice_within_a_tick_of_the_clock_is_noticed(
         other.close()
     assert path.stat().st_mtime_ns > 2**62
     assert (store.get("a", "state", "k"), store.revision("a")) == ({"n": 3}, 3)
+
+
+class _Refused:
+    """A lock on a file system that is read-only here."""
+
+    def acquire(self) -> None:
+        raise StoreError("cannot lock", errno="EROFS")
+
+
+def _read_only(path: Path, meanwhile: Callable[[], object], times: int) -> JsonStore:
+    """Return a store that cannot lock, and after each of so many reads something happens."""
+    store = JsonStore(path)
+    real, left = store._disk._read, [meanwhile] * times
+
+    def read(file: Path) -> bytes:
+        data = real(file)
+        if left:
+            left.pop()()
+        return data
+
+    store._process_lock = _Refused  # type: ignore[method-assign, assignment]
+    store._disk._read = read  # type: ignore[method-assign]
+    return store
+
+
+def test_who_cannot_lock_sees_one_moment_all_the_same(path: Path) -> None:
+    writer = JsonStore(path)
+    reader = _read_only(path, writer.close, 1)
+    writer.commit("a", [Put("state", "k", {"n": 1})])
+    assert reader.get("a", "state", "k") == {"n": 1}
+    assert reader.reports == ()
+
+
+def test_who_cannot_lock_and_is_never_left_alone_gets_a_typed_error(path: Path) -> None:
+    writer = JsonStore(path)
+    reader = _read_only(path, lambda: writer.commit("a", [Put("state", "k", {})]), 100)
+    writer.commit("a", [Put("state", "k", {})])
+    with pytest.raises(StoreBusyError, match="whenever it was read"):
+        reader.get("a", "state", "k")

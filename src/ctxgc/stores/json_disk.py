@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ctxgc.errors import StoreError
+from ctxgc.errors import StoreBusyError, StoreError
 from ctxgc.stores import journal
 from ctxgc.stores.base import StoreReport
 from ctxgc.stores.files import append_durable, os_errors, remove, set_aside, write_atomic
@@ -20,6 +20,7 @@ from ctxgc.stores.json_salvage import parse
 from ctxgc.stores.tables import Tables, now
 
 SMALLEST_FOLD = 1 << 18
+_TRIES = 20
 
 Stamp = tuple[int, int, int] | None
 _UNREAD: tuple[Stamp, Stamp] = ((-1, -1, -1), (-1, -1, -1))
@@ -45,6 +46,19 @@ class JsonDisk:
         """Tell whether nobody else has written since the last look."""
         return self._stamps() == self._seen
 
+    def refresh_unlocked(self) -> None:
+        """Take over what other processes wrote, without the lock: read until nobody wrote meanwhile.
+
+        Raises:
+            StoreBusyError: others wrote whenever it was read.
+            StoreVersionError: a newer ctxgc wrote the files.
+        """
+        for _ in range(_TRIES):
+            self.refresh(repair=False)
+            if self.is_current():
+                return
+        raise StoreBusyError(f"{self.path} was written to whenever it was read", hint="call again")
+
     def refresh(self, *, repair: bool = True) -> None:
         """Take over what other processes wrote, and repair what is damaged.
 
@@ -59,7 +73,8 @@ class JsonDisk:
         else:
             problem = self._reload()
         self._seen = stamps
-        if problem is not None:
+        # What is being written just now is not yet whole, and no damage.
+        if problem is not None and (repair or self.is_current()):
             self._report(problem, repair=repair)
 
     @contextmanager

@@ -97,7 +97,7 @@ class JsonStore(TableStore):
         except StoreError as error:
             if error.details.get("errno") not in _CANNOT_LOCK:
                 raise
-            self._disk.refresh(repair=False)
+            self._disk.refresh_unlocked()
             return
         try:
             self._disk.refresh()
