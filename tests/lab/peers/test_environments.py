@@ -13,6 +13,7 @@ from ctxgc.lab.peers import environments
 from ctxgc.lab.peers.__main__ import main
 from ctxgc.lab.peers.catalog import PACKAGES, Package
 from ctxgc.lab.peers.environments import home, install, install_all, interpreter, is_ready
+from ctxgc.stores.files import FileLock
 
 
 class Installer:
@@ -51,6 +52,21 @@ def test_a_package_is_installed_once_in_its_own_folder(
     assert interpreter(package).parts[:-2] == (tmp_path / "peer").parts
 
 
+def test_what_another_process_has_installed_meanwhile_is_not_made_again(
+    installer: Installer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acquire = FileLock.acquire
+
+    def after_the_other(lock: FileLock) -> None:
+        monkeypatch.setattr(FileLock, "acquire", acquire)
+        install(Package("peer", "1.2"))
+        acquire(lock)
+
+    monkeypatch.setattr(FileLock, "acquire", after_the_other)
+    install(Package("peer", "1.2"))
+    assert len(installer.asked) == 1
+
+
 def test_another_version_is_another_installation(installer: Installer) -> None:
     install(Package("peer", "1.2"))
     assert not is_ready(Package("peer", "1.3"))
@@ -60,7 +76,7 @@ def test_what_cannot_be_had_leaves_nothing_behind(installer: Installer, tmp_path
     installer.code = 1
     with pytest.raises(PeerError, match=r"peer==1\.2 cannot be installed: no such version"):
         install(Package("peer", "1.2"))
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["peer.lock"]
 
 
 def test_without_a_variable_they_stand_under_the_current_folder(

@@ -15,9 +15,11 @@ from pathlib import Path
 
 from ctxgc.errors import PeerError
 from ctxgc.lab.peers.catalog import PACKAGES, Package
+from ctxgc.stores.files import FileLock
 
 HOME_VARIABLE = "CTXGC_LAB_PEERS"
 DEFAULT_HOME = Path("out") / "peers"
+PATIENCE_SECONDS = 600.0
 
 
 def home() -> Path:
@@ -45,21 +47,15 @@ def is_ready(package: Package) -> bool:
 
 
 def install(package: Package) -> None:
-    """Make the environment of a package, unless it stands already.
+    """Make the environment of a package, unless it stands already or another process makes it.
 
     Raises:
         PeerError: the package cannot be had here; what was begun is removed.
+        StoreBusyError: another process is not done with it in time.
     """
-    if is_ready(package):
-        return
-    folder = home() / package.name
-    venv.create(folder, with_pip=True, clear=True)
-    command = [str(_python(package)), "-m", "pip", "install", "--quiet", package.requirement]
-    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)  # noqa: S603 - our own
-    if done.returncode:
-        shutil.rmtree(folder)
-        raise PeerError(f"{package.requirement} cannot be installed: {_last_line(done.stderr)}")
-    _mark(package).write_text(package.requirement, encoding="utf-8")
+    with FileLock(home() / f"{package.name}.lock", PATIENCE_SECONDS):
+        if not is_ready(package):
+            _make(package)
 
 
 def install_all(names: Sequence[str], tell: Callable[[str], object]) -> list[str]:
@@ -73,6 +69,17 @@ def install_all(names: Sequence[str], tell: Callable[[str], object]) -> list[str
             failed.append(f"{name}: {error.message}")
             tell(f"{failed[-1]}\n")
     return failed
+
+
+def _make(package: Package) -> None:
+    folder = home() / package.name
+    venv.create(folder, with_pip=True, clear=True)
+    command = [str(_python(package)), "-m", "pip", "install", "--quiet", package.requirement]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)  # noqa: S603 - our own
+    if done.returncode:
+        shutil.rmtree(folder)
+        raise PeerError(f"{package.requirement} cannot be installed: {_last_line(done.stderr)}")
+    _mark(package).write_text(package.requirement, encoding="utf-8")
 
 
 def _python(package: Package) -> Path:
