@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ctxgc.errors import SessionBusyError
 from ctxgc.session.interrupts import interruptible, uninterrupted
 from ctxgc.stores.memory import MemoryStore
 from tests.session.build import filled, make, state_of
@@ -15,15 +16,15 @@ from tests.session.walk import faults
 
 
 class Interrupting(MemoryStore):
-    """Gets Ctrl-C when a commit is durable."""
+    """Gets Ctrl-C, so many times, when a commit is durable."""
 
-    is_armed = False
+    times = 0
 
     def commit(self, *given: Any, **more: Any) -> int:
         """Write a batch."""
         revision = super().commit(*given, **more)
-        if self.is_armed:
-            self.is_armed = False
+        while self.times:
+            self.times -= 1
             signal.raise_signal(signal.SIGINT)
         return revision
 
@@ -31,7 +32,7 @@ class Interrupting(MemoryStore):
 def test_ctrl_c_in_a_collection_is_raised_when_it_is_whole() -> None:
     store = Interrupting()
     session = filled(12, store=store, session_id="a")
-    store.is_armed = True
+    store.times = 1
     with pytest.raises(KeyboardInterrupt):
         session.collect(800)
     assert len(session.gc_history) == 1
@@ -49,6 +50,23 @@ def test_ctrl_c_while_a_strategy_thinks_changes_nothing() -> None:
     assert state_of(session) == before
     session.append(QUESTION)
     assert session.view()[-1] == QUESTION
+
+
+def test_a_session_that_a_second_ctrl_c_broke_writes_no_more_and_can_be_opened_again() -> None:
+    store = Interrupting()
+    session = filled(12, store=store, session_id="a")
+    store.times = 2
+    with pytest.raises(KeyboardInterrupt), session:
+        session.collect(800)
+    assert session.usage().total_tokens > 0
+    with pytest.raises(SessionBusyError, match="a second Ctrl-C") as error:
+        session.append(QUESTION)
+    assert "open it again" in error.value.hint
+    again = make(store=store, session_id="a")
+    assert len(again.gc_history) == 1
+    assert faults(again) == []
+    again.append(QUESTION)
+    again.flush()
 
 
 def test_only_the_first_ctrl_c_waits() -> None:

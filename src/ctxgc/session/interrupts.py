@@ -11,17 +11,24 @@ from types import FrameType
 Handler = Callable[[int, FrameType | None], object]
 
 
-class _Delay:
+class Delay:
     """Notes the first Ctrl-C and hands it on at the end; a second one does not wait."""
 
     def __init__(self, handler: Handler) -> None:
         self._handler = handler
         self._noted = 0
 
+    @property
+    def is_forced(self) -> bool:
+        """Whether a second Ctrl-C came, and was raised in the middle."""
+        return self._noted > 1
+
     def begin(self) -> None:
+        """Let Ctrl-C wait."""
         signal.signal(signal.SIGINT, self._note)
 
     def end(self) -> None:
+        """Let it wait no more, and hand on what has waited."""
         signal.signal(signal.SIGINT, self._handler)
         noted, self._noted = self._noted, 0
         if noted == 1:
@@ -33,21 +40,21 @@ class _Delay:
             self._handler(number, frame)
 
 
-_delays: list[_Delay] = []
+_delays: list[Delay] = []
 
 
 @contextmanager
-def uninterrupted() -> Iterator[None]:
+def uninterrupted() -> Iterator[Delay | None]:
     """Let Ctrl-C wait until this is done; only the main thread ever gets it."""
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(handler):
-        yield
+        yield None
         return
-    delay = _Delay(handler)
+    delay = Delay(handler)
     _delays.append(delay)
     delay.begin()
     try:
-        yield
+        yield delay
     finally:
         _delays.remove(delay)
         delay.end()

@@ -221,7 +221,8 @@ class Session(SessionIntake, SessionGuard):
 
     def close(self) -> None:
         """Make everything durable and let go of the store."""
-        save_all(self._w)
+        if not self._turns.is_broken:
+            save_all(self._w)
         self._w.plugin.shutdown()
         self._w.archive.store.close()
 

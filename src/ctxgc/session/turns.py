@@ -33,23 +33,40 @@ class Turns:
     def __init__(self, events: Events) -> None:
         self._events = events
         self._lock = RLock()
+        self.is_broken = False
+        """Whether a second Ctrl-C left a change half done here; the store has all or nothing of it."""
 
     @contextmanager
     def taken(self, name: str) -> Iterator[None]:
         """Take a turn for a call.
 
         Raises:
-            SessionBusyError: the session itself is waiting for the caller; nothing was changed.
+            SessionBusyError: the session itself is waiting for the caller, or it was broken by a second
+                Ctrl-C; nothing was changed.
         """
         if any(work.turns is self and not work.is_done for work in _works.get()):
             _check_asks(name)
             yield
             return
         try:
-            with self._lock, self._work(), nullcontext() if name in ASKS else uninterrupted():
+            with self._lock, self._work(), nullcontext() if name in ASKS else self._change(name):
                 yield
         finally:
             self._events.tell()
+
+    @contextmanager
+    def _change(self, name: str) -> Iterator[None]:
+        if self.is_broken and name != "close":
+            raise SessionBusyError(
+                "a second Ctrl-C came in the middle of a change of this session",
+                hint="open it again by its id: its store has all or nothing of the change",
+                method=name,
+            )
+        with uninterrupted() as delay:
+            try:
+                yield
+            finally:
+                self.is_broken = self.is_broken or (delay is not None and delay.is_forced)
 
     @contextmanager
     def _work(self) -> Iterator[None]:
