@@ -20,6 +20,7 @@ from ctxgc.errors import StoreBusyError, StoreDamagedError, StoreError, StoreVer
 from ctxgc.stores import Put, open_store, sqlite_schema
 from ctxgc.stores.files import FileLock
 from ctxgc.stores.sqlite_errors import transaction
+from ctxgc.stores.sqlite_file import SqliteFile
 from ctxgc.stores.sqlite_store import SqliteStore
 from tests.stores.places import segment
 
@@ -121,6 +122,17 @@ def test_a_file_that_another_process_makes_meanwhile_is_taken_for_ours(
         sqlite_schema.migrate(db, path)
         assert not db.in_transaction
     assert SqliteStore(path).get("a", "state", "s") == {"n": 1}
+
+
+def test_a_place_where_sqlite_keeps_no_log_is_refused(path: Path) -> None:
+    # This way of opening has no memory that processes share, like some network file systems.
+    address = f"file:{path}?vfs=unix-none"
+    with (
+        closing(sqlite3.connect(address, uri=True, isolation_level=None)) as db,
+        pytest.raises(StoreError, match="cannot keep a write-ahead log") as error,
+    ):
+        SqliteFile(path, 0)._set_up(db)
+    assert error.value.details == {"path": str(path), "found": "delete"}
 
 
 def test_files_of_others_are_refused_and_left_alone(path: Path) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ctxgc.errors import StoreBusyError, StoreDamagedError
+from ctxgc.errors import StoreBusyError, StoreDamagedError, StoreError
 from ctxgc.stores.base import StoreReport
 from ctxgc.stores.files import FileLock, create_private, remove, replace, set_aside
 from ctxgc.stores.sqlite_salvage import is_sound, salvage
@@ -88,18 +88,34 @@ class SqliteFile:
         return db
 
     def _set_up(self, db: sqlite3.Connection) -> None:
+        self._use_log(db)
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute(f"PRAGMA cache_size = -{CACHE_KILOBYTES}")
+        migrate(db, self.path)
+
+    def _use_log(self, db: sqlite3.Connection) -> None:
         deadline = time.monotonic() + self._timeout
-        while db.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        mode = db.execute("PRAGMA journal_mode").fetchone()[0]
+        while mode != "wal":
             try:
-                db.execute("PRAGMA journal_mode = WAL")
+                mode = db.execute("PRAGMA journal_mode = WAL").fetchone()[0]
             except sqlite3.OperationalError as error:
                 # SQLite does not wait here by itself when two processes make a file at once.
                 if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                     raise
                 time.sleep(0.005)
-        db.execute("PRAGMA synchronous = FULL")
-        db.execute(f"PRAGMA cache_size = -{CACHE_KILOBYTES}")
-        migrate(db, self.path)
+            else:
+                self._check_log(mode)
+
+    def _check_log(self, mode: str) -> None:
+        """Make sure that SQLite did not decline the log, which it does without an error."""
+        if mode != "wal":
+            raise StoreError(
+                f"{self.path}: SQLite cannot keep a write-ahead log here",
+                hint="put the store on a disk of this machine, or use a json: store",
+                path=str(self.path),
+                found=mode,
+            )
 
     def _save(self) -> None:
         """Put a database with all that can be read in the place of the damaged one, if nobody uses it."""
