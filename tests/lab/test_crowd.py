@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Iterator
+from multiprocessing import active_children
 
 import pytest
 
@@ -58,6 +60,20 @@ def test_a_process_that_is_ended_is_told_in_one_line(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("ctxgc.lab.crowd.play", _end)
     with pytest.raises(CtxgcError, match="fewer --jobs"):
         play_all(ORDER, map(made, range(2)), jobs=2)
+
+
+def test_a_process_that_ends_while_runs_are_read_is_told_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def read() -> Iterator[Run]:
+        for number in range(2):
+            yield made(number)
+            for child in active_children():
+                child.join()
+
+    monkeypatch.setattr("ctxgc.lab.crowd.play", _end)
+    with pytest.raises(CtxgcError, match="fewer --jobs"):
+        play_all(ORDER, read(), jobs=2)
 
 
 def _end(order: Order, run: Run) -> list[RunResult]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from itertools import islice
 from multiprocessing import get_context
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -78,16 +78,40 @@ def _in_processes(
 ) -> Iterator[tuple[int, list[RunResult]]]:
     waiting: dict[Future[list[RunResult]], int] = {}
     numbered = enumerate(runs)
-    # Forked children would inherit the threads of a progress bar in the middle of whatever they do.
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    with processes(jobs) as pool:
         while True:
             for number, run in islice(numbered, jobs * AHEAD - len(waiting)):
-                waiting[pool.submit(play, order, run)] = number
+                waiting[give(pool, play, order, run)] = number
             if not waiting:
                 return
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:
                 yield waiting.pop(future), outcome(future)
                 tell()
+
+
+def processes(jobs: int, *initializer: Any) -> ProcessPoolExecutor:
+    """Return a pool whose processes are all on their way; each calls the initializer first, if any."""
+    begin, *arguments = initializer or (None,)
+    # Forked children would inherit the threads of a progress bar in the middle of whatever they do.
+    pool = ProcessPoolExecutor(
+        jobs, mp_context=get_context("spawn"), initializer=begin, initargs=tuple(arguments)
+    )
+    # Python waits for ever for a process that it starts in the moment in which another one ends.
+    for _ in range(jobs):
+        give(pool, int)
+    return pool
+
+
+def give(pool: Executor, work: Callable[..., Outcome], *arguments: Any) -> Future[Outcome]:
+    """Let a process work.
+
+    Raises:
+        CtxgcError: one was ended from outside, or none can be started.
+    """
+    try:
+        return pool.submit(work, *arguments)
+    except (BrokenProcessPool, OSError):  # a pool that breaks just now has closed its pipes
+        raise _ended() from None
 
 
 def outcome(future: Future[Outcome]) -> Outcome:
@@ -99,10 +123,14 @@ def outcome(future: Future[Outcome]) -> Outcome:
     try:
         return future.result()
     except BrokenProcessPool:
-        raise CtxgcError(
-            "a process of the lab was ended from outside",
-            hint="was memory short? try fewer --jobs",
-        ) from None
+        raise _ended() from None
+
+
+def _ended() -> CtxgcError:
+    return CtxgcError(
+        "a process of the lab was ended from outside",
+        hint="was memory short? try fewer --jobs",
+    )
 
 
 @contextmanager

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future
 from contextlib import ExitStack
-from multiprocessing import get_context
 from typing import Any, Self
 
 from ctxgc.economics import PriceSheet
 from ctxgc.errors import InputError
-from ctxgc.lab.crowd import hushed, outcome
+from ctxgc.lab.crowd import give, hushed, outcome, processes
 from ctxgc.lab.needs import Needs
 from ctxgc.lab.ours import Ours
 from ctxgc.lab.regimes import Regime, parse_regime
@@ -60,13 +59,7 @@ class Trials:
 
     def __enter__(self) -> Self:
         if self._jobs > 1:
-            # Forked children would inherit the threads of a progress bar in the middle of whatever they do.
-            pool = ProcessPoolExecutor(
-                self._jobs,
-                mp_context=get_context("spawn"),
-                initializer=_open_stage,
-                initargs=(self.runs, self._sheet),
-            )
+            pool = processes(self._jobs, _open_stage, self.runs, self._sheet)
             self._pool = self._exits.enter_context(pool)
         return self
 
@@ -107,7 +100,7 @@ class Trials:
         self, options: Mapping[str, Any], orders: Sequence[tuple[int, Regime]]
     ) -> list[RunResult]:
         assert self._pool is not None  # noqa: S101 - for the type checker
-        sent = [self._pool.submit(_play, number, options, regime) for number, regime in orders]
+        sent = [give(self._pool, _play, number, options, regime) for number, regime in orders]
         for each in sent:
             each.add_done_callback(self._tell)
         return [outcome(each) for each in sent]
