@@ -88,6 +88,12 @@ def test_a_row_that_another_holds_for_too_long_is_a_typed_timeout(
     store.close()
 
 
+def test_a_short_wait_for_rows_leaves_time_to_connect(empty_database: Callable[[], str]) -> None:
+    store = PostgresStore(empty_database(), timeout=0.001)
+    assert store.commit("a", [Put("state", "k", {})]) == 1
+    store.close()
+
+
 def test_a_commit_waits_for_the_disk_even_if_the_server_would_not(
     empty_database: Callable[[], str],
 ) -> None:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 TIMEOUT = 30.0
+CONNECT_TIMEOUT = 10
 MOST_CONNECTIONS = 8
 
 # No prepared statements: they do not survive poolers such as pgbouncer.
@@ -66,7 +67,7 @@ class PostgresStore:
         tell_of_forks(self)
         with (
             postgres_errors(self.url),
-            psycopg.connect(url, connect_timeout=10, **_OPTIONS) as db,
+            psycopg.connect(url, connect_timeout=CONNECT_TIMEOUT, **_OPTIONS) as db,
         ):
             migrate(db)
 
@@ -188,7 +189,8 @@ class PostgresStore:
                     self._dsn,
                     min_size=1,
                     max_size=MOST_CONNECTIONS,
-                    timeout=self._timeout,
+                    # Who waits for locks but shortly must all the same have time to connect.
+                    timeout=max(self._timeout, CONNECT_TIMEOUT),
                     kwargs=_OPTIONS,
                     configure=self._configure,
                     # A connection that a restart of the server cut is replaced before it is used.
