@@ -5,17 +5,37 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import subprocess
 import tempfile
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
 # Read when the module is loaded: tests hide the CTXGC_ variables from each other.
 DSN = os.environ.get("CTXGC_TEST_POSTGRES", "")
+
+PATIENCE = 100.0
+"""For how many seconds a server may be away."""
+
+T = TypeVar("T")
+
+
+def patiently(call: Callable[[], T], *errors: type[Exception]) -> T:
+    """Call again until it works: busy cores may bring a server up later than one call waits."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return call()
+        except errors:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.2)
 
 
 class OwnServer:
@@ -34,9 +54,13 @@ class OwnServer:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it looks for a runtime directory that servers lack
             if self._server is None:
-                self._server = pgserver.get_server(self._folder, cleanup_mode="stop")
-            else:
-                self._server.ensure_postgres_running()
+                # As root it adds a user to the machine; of two processes at once one fails.
+                make = partial(pgserver.get_server, self._folder, cleanup_mode="stop", start=False)
+                self._server = patiently(make, subprocess.SubprocessError)
+            # It gives the server ten seconds, and fails while the server writes down who it is.
+            patiently(
+                self._server.start, subprocess.SubprocessError, AssertionError, ValueError, OSError
+            )
 
     def url(self) -> str:
         """Return the address of its first database."""
@@ -64,11 +88,17 @@ class OwnServer:
 @contextlib.contextmanager
 def own_server() -> Iterator[OwnServer]:
     """Give a running server in a directory that its own user can enter, which pytest's is not."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(dir=_ground(), ignore_cleanup_errors=True) as folder:
         server = OwnServer(Path(folder))
         server.start()
         yield server
         server.stop()
+
+
+def _ground() -> str:
+    """Return where directories of servers go: their sockets need short paths without spaces."""
+    usual = tempfile.gettempdir()
+    return "/tmp" if " " in usual or len(usual) > 60 else usual
 
 
 @contextlib.contextmanager
