@@ -33,6 +33,10 @@ class Child:
         os.write(self._gate, b"go")
         os.close(self._gate)
 
+    def wait_for_work(self) -> None:
+        """Wait until it has acknowledged something, or ended."""
+        select.select([self._reader], [], [])
+
     def kill(self) -> None:
         """Kill it without warning."""
         os.kill(self.pid, signal.SIGKILL)

@@ -23,6 +23,8 @@ from ctxgc.stores import Drop, Put, Store, Write, json_disk, open_store
 from tests.crash.children import Child
 
 SESSIONS = ("left", "right")
+LEAST = 25
+"""How often each process asks, however slow the disk: enough for the processes to meet."""
 Note = dict[str, Any]
 
 
@@ -32,7 +34,7 @@ def work(url: str, name: int, seconds: float, seed: int, notes: Path, _: int) ->
     random, store = Random(seed * 1000 + name), open_store(url)
     mine: dict[str, list[str]] = {session: [] for session in SESSIONS}
     deadline, done = time.monotonic() + seconds, []
-    while time.monotonic() < deadline:
+    while time.monotonic() < deadline or len(done) < LEAST:
         session = random.choice(SESSIONS)
         ask = partial(_read, store, session)
         if random.random() < 0.7:

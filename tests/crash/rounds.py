@@ -28,11 +28,16 @@ COMMITS = 12
 
 
 def at_random_moments(url: str, rounds: int, random: Random) -> dict[str, int]:
-    """Kill a writer at a random moment, again and again on one store."""
+    """Kill a writer at a random moment, again and again on one store.
+
+    Every other one has acknowledged a commit before, for a slow disk may need longer than we wait.
+    """
     revision = acknowledged = 0
-    for _ in range(rounds):
+    for number in range(rounds):
         child = Child(partial(run, url, revision + 1, 10_000))
         child.go()
+        if number % 2:
+            child.wait_for_work()
         time.sleep(random.uniform(0.0, 0.06))
         child.kill()
         done = child.acknowledged()

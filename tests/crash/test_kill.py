@@ -39,7 +39,7 @@ def run_program(name: str, *arguments: object) -> dict[str, int]:
 def test_a_kill_at_any_moment_loses_nothing(place: str, tmp_path: Path) -> None:
     counts = run_program("rounds", "at_random_moments", place.format(tmp_path), 25, 1)
     assert counts["kills"] == 25
-    assert counts["acknowledged"] > 0
+    assert counts["acknowledged"] >= 12
 
 
 @needs_strace
