@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import threading
 from typing import Any
 
 import pytest
@@ -90,14 +90,15 @@ def test_a_summarizer_that_fails_loses_nothing_and_stops_no_relief(
 
 def test_a_summarizer_that_hangs_costs_its_time_once() -> None:
     config = GCConfig(summarizer_timeout_seconds=0.05)
-    history = talk(10)
+    history, release = talk(10), threading.Event()
     _, result = collect(
         "gc_summarize",
         history,
         target=500,
         config=config,
-        options={"summarizer": lambda text: time.sleep(2)},
+        options={"summarizer": lambda text: release.wait()},
     )
+    release.set()
     failures = result.details["summarizer_failures"]
     assert failures[0] == "timeout: no answer in 0.05 s"
     assert all(f.startswith("still_hanging") for f in failures[1:])

@@ -24,7 +24,7 @@ class Words:
         return len(text.split())
 
 
-def run(summarizer: Any, text: str = TEXT, timeout: float = 5.0) -> SummaryOutcome:
+def run(summarizer: Any, text: str = TEXT, timeout: float = 60.0) -> SummaryOutcome:
     return run_summarizer(summarizer, text, timeout=timeout, counter=Words())
 
 
@@ -74,22 +74,24 @@ def test_each_failure_is_told_apart(summarizer: Any, outcome: SummaryOutcome | N
 
 
 def test_a_hanging_summarizer_costs_one_wait_and_one_thread() -> None:
-    release, asked = threading.Event(), []
+    release, began = threading.Event(), threading.Event()
+    asked: list[threading.Thread] = []
 
     def hangs(text: str) -> str:
-        asked.append(text)
+        asked.append(threading.current_thread())
+        began.set()
         release.wait()
         return "late"
 
     runner = SummaryRunner(hangs, 0.01, Words())
     assert runner.run(TEXT) == SummaryOutcome(failure="timeout", detail="no answer in 0.01 s")
     assert [runner.run(TEXT).failure for _ in range(3)] == ["still_hanging"] * 3
-    assert len(asked) == 1
+    began.wait()
+    (thread,) = asked
     release.set()
-    for thread in threading.enumerate():
-        if thread.name == "ctxgc-summarizer":
-            thread.join(5)
-    assert SummaryRunner(lambda _: "late", 5, Words()).run(TEXT).text == "late"
+    thread.join()
+    assert SummaryRunner(lambda _: "late", 60, Words()).run(TEXT).text == "late"
+    runner._timeout = 60  # what hung answers at once now, but a busy core may take its time
     assert runner.run(TEXT) == SummaryOutcome(text="late", tokens=1)
 
 
