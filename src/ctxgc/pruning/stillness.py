@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -61,12 +62,17 @@ def check_unchanged(path: Path, before: Look) -> None:
 def writers(path: Path) -> Iterator[int]:
     """Yield the processes that have a file open to write, where the system shows them."""
     wanted = path.resolve()
-    for link in Path("/proc").glob("[0-9]*/fd/*"):
-        try:
-            if link.resolve() == wanted and _flags(link) & _WRITES:
-                yield int(link.parts[2])
-        except OSError:  # it ended, or is not ours to look at
-            continue
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it ended, or is not ours to look at
+            if any(_writes(link, wanted) for link in (process / "fd").iterdir()):
+                yield int(process.name)
+
+
+def _writes(link: Path, wanted: Path) -> bool:
+    try:
+        return link.resolve() == wanted and bool(_flags(link) & _WRITES)
+    except OSError:  # it was closed meanwhile
+        return False
 
 
 def _flags(link: Path) -> int:
