@@ -46,7 +46,7 @@ def _ask(command: list[str], *more: str) -> dict[str, Any]:
         [*command, *more],
         capture_output=True,
         encoding="utf-8",
-        timeout=120,
+        timeout=600,
         check=False,
         env=agents_env.environment(),
     )

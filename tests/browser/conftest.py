@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 
+PATIENCE = 120_000
+"""For how many milliseconds the browser may be away."""
+
+
 class PageOf(Protocol):
     """Opens HTML in the browser."""
 
@@ -37,7 +41,9 @@ def browser() -> Iterator[Browser]:
     if found is None:
         pytest.skip("no browser here: python -m tools.browser installs one")
     with api.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=found, args=program.arguments())
+        started = driver.chromium.launch(
+            executable_path=found, args=program.arguments(), timeout=PATIENCE
+        )
         yield started
         started.close()
 
@@ -55,6 +61,7 @@ def page_of(browser: Browser, tmp_path: Path) -> Iterator[PageOf]:
         file.write_text(html, encoding="utf-8")
         size = {"width": width, "height": 900}
         page = browser.new_page(color_scheme="dark" if dark else "light", viewport=size)
+        page.set_default_timeout(PATIENCE)
         page.on("request", lambda request: loaded.append(request.url))
         page.on("console", lambda said: errors.append(said.text))
         page.on("pageerror", lambda error: errors.append(str(error)))

@@ -21,7 +21,7 @@ def connected(server: StrictServer, provider: str = "openai", **options: Any) ->
         "provider": provider,
         "base_url": address,
         "api_key": "any",
-        "sdk_options": {"max_retries": 0, "timeout": 10.0},
+        "sdk_options": {"max_retries": 0, "timeout": 60.0},
         "context_limit": LIMIT,
         "store": "memory:",
     }

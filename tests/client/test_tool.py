@@ -259,7 +259,7 @@ def test_an_interrupted_tool_leaves_a_history_that_goes_on(provider: str) -> Non
 
 
 def test_calls_run_at_the_same_time_when_there_are_workers() -> None:
-    meeting = threading.Barrier(2, timeout=10)
+    meeting = threading.Barrier(2, timeout=60)
 
     def meet() -> str:
         meeting.wait()

@@ -25,6 +25,7 @@ def experiment(tmp_path: Path) -> Experiment:
     return Experiment(policies=("never", "ctxgc"), data=file, regime="window:50%", least_tokens=0)
 
 
+@pytest.mark.filterwarnings("ignore:Creating scratch directories")  # where the disk is slow
 def test_a_cluster_gives_the_report_of_one_machine(experiment: Experiment) -> None:
     pytest.importorskip("distributed", reason="the extra ctxgc[scale] is not installed")
     told: list[int] = []

@@ -23,12 +23,15 @@ Json = dict[str, Any]
 MODES = ("2026-07-28", "legacy")
 """The two revisions: the newest, and the last one with a handshake (2025-11-25)."""
 
+PATIENCE = 200.0
+"""For how many seconds an answer may be away: less than pytest waits, for it says where."""
+
 
 def run(work: Callable[[], Awaitable[T]]) -> T:
-    """Run asynchronous work to its end, within a minute."""
+    """Run asynchronous work to its end, within a few minutes."""
 
     async def limited() -> T:
-        with anyio.fail_after(60):
+        with anyio.fail_after(PATIENCE):
             return await work()
 
     return anyio.run(limited)
@@ -94,7 +97,7 @@ def http_server(folder: Path, *more: str) -> Iterator[tuple[str, str]]:
         yield found[0], tokens.read_text(encoding="utf-8").split()[1]
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=PATIENCE)
 
 
 @contextmanager

@@ -142,7 +142,7 @@ def test_eight_hostile_callers_at_once_lose_nothing() -> None:
     for each in threads:
         each.start()
     for each in threads:
-        each.join(60)
+        each.join()
     assert failures == []
     _intact(service, precious, texts)
     assert len(set(came_in)) == 320

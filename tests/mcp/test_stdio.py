@@ -16,7 +16,7 @@ from typing import IO, Any
 import pytest
 from mcp import Client
 
-from tests.mcp.clients import MODES, call, command, over_stdio, run
+from tests.mcp.clients import MODES, PATIENCE, call, command, over_stdio, run
 from tests.requirements import requirement
 
 HELLO: dict[str, Any] = {
@@ -78,7 +78,7 @@ def _raw(arguments: list[str], folder: Path) -> Iterator[Raw]:
         yield raw
     finally:
         process.kill()
-        process.communicate(timeout=20)
+        process.communicate(timeout=PATIENCE)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -223,7 +223,7 @@ def test_stdout_carries_only_protocol_whoever_prints(tmp_path: Path) -> None:
     )
     with _raw([sys.executable, "-c", program], tmp_path) as raw:
         assert raw.call(1, "context_usage")["usage"]["tokens"] == 0
-        rest, errors = raw.process.communicate(timeout=30)
+        rest, errors = raw.process.communicate(timeout=PATIENCE)
     assert [json.loads(line)["id"] for line in raw.lines] == [0, 1]
     assert rest == ""
     for said in ("hello", "descriptor", "a child", "in the middle", "a shell", "goodbye"):
@@ -241,7 +241,7 @@ def test_a_store_that_cannot_be_read_is_told_at_the_start(tmp_path: Path) -> Non
         [*command(tmp_path)[:5], "sqlite:"],
         capture_output=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     assert (done.returncode, done.stdout) == (1, "")
@@ -253,7 +253,7 @@ def test_the_cost_of_the_schemas_is_printed() -> None:
         [sys.executable, "-m", "ctxgc.cli", "mcp", "--print-schema-cost"],
         capture_output=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=PATIENCE,
         check=True,
     )
     lines = [line.split() for line in done.stdout.splitlines()]

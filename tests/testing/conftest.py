@@ -10,7 +10,7 @@ import pytest
 
 from ctxgc.testing import ScriptedModel, StrictServer
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 @pytest.fixture

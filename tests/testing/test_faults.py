@@ -11,6 +11,7 @@ import pytest
 
 from ctxgc.testing import ScriptedModel, StrictServer
 from tests.testing.builders import user
+from tests.testing.conftest import PATIENCE
 
 HELLO: Any = [user("hello")]
 
@@ -42,7 +43,7 @@ def test_a_failure_passes_and_a_retry_is_answered(
     model.extend(["at last"])
     server.fail_next(500, n=2, message="not now", retry_after=0.01)
     with openai.OpenAI(
-        base_url=server.openai_base_url, api_key="any", max_retries=2, timeout=10
+        base_url=server.openai_base_url, api_key="any", max_retries=2, timeout=PATIENCE
     ) as patient:
         answer = patient.chat.completions.create(model="m", messages=HELLO)
     assert answer.choices[0].message.content == "at last"

@@ -23,6 +23,7 @@ from tests.testing.builders import (
     tool_use,
     user,
 )
+from tests.testing.conftest import PATIENCE
 
 LONG = "word " * 400
 
@@ -226,7 +227,7 @@ def test_a_body_beyond_the_limit_is_too_large(small_claude: anthropic.Anthropic)
 
 
 def _post(server: StrictServer, path: str, **request: Any) -> httpx2.Response:
-    return httpx2.post(f"{server.base_url}{path}", timeout=10, **request)
+    return httpx2.post(f"{server.base_url}{path}", timeout=PATIENCE, **request)
 
 
 def test_a_request_without_a_key_is_not_authenticated(server: StrictServer) -> None:

@@ -12,6 +12,7 @@ import pytest
 from ctxgc.errors import ConfigError, CtxgcError
 from ctxgc.testing import ScriptedModel, StrictServer, ToolCall, Turn
 from tests.testing.builders import calling, function_call, result, user
+from tests.testing.conftest import PATIENCE
 
 WORDS = "The file has three lines; the second is empty, the third is not."
 CALLS = (ToolCall("read", {"path": "ä.py"}), ToolCall("grep", '{"pattern": "x"}', id="mine_1"))
@@ -129,7 +130,7 @@ def test_the_async_clients_get_the_same_answers(model: ScriptedModel, server: St
                 fourth = await running.get_final_text()
         return [first.choices[0].message.content, "".join(second), third.content[0].text, fourth]
 
-    assert asyncio.run(asyncio.wait_for(talk(), 10)) == ["one", "two", "three", "four"]
+    assert asyncio.run(asyncio.wait_for(talk(), PATIENCE)) == ["one", "two", "three", "four"]
 
 
 def test_a_tool_loop_runs_to_its_end(model: ScriptedModel, chat: openai.OpenAI) -> None:
@@ -234,7 +235,7 @@ def test_a_server_can_be_started_again() -> None:
     for _ in range(2):
         with (
             server,
-            openai.OpenAI(base_url=server.openai_base_url, api_key="any", timeout=10) as chat,
+            openai.OpenAI(base_url=server.openai_base_url, api_key="any", timeout=PATIENCE) as chat,
         ):
             assert chat.responses.create(model="m", input="hello").output_text == "here"
     assert len(server.requests) == 2

@@ -46,7 +46,7 @@ def _judge(name: str, server: list[str], program: list[str], expected: Path | No
             if expected is not None:
                 command += ["--expected-failures", str(expected)]
             done = subprocess.run(  # noqa: S603 - our own command
-                command, capture_output=True, encoding="utf-8", check=False, timeout=300
+                command, capture_output=True, encoding="utf-8", check=False, timeout=900
             )
             print(f"{name}, revision {revision}: {'held' if not done.returncode else 'FAILED'}")
             for line in _telling(done.stdout, everything=bool(done.returncode)):
@@ -75,7 +75,7 @@ def _serving(command: list[str]) -> Iterator[str]:
         yield found[0]
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=120)
 
 
 if __name__ == "__main__":

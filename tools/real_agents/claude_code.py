@@ -45,6 +45,7 @@ class ClaudeCode(Stage):
             "ANTHROPIC_BASE_URL": self.server.base_url,
             "ANTHROPIC_API_KEY": "any-text",
             "MCP_CONNECTION_NONBLOCKING": "0",  # a script does not wait for tools that come late
+            "MCP_TIMEOUT": "120000",  # milliseconds: a busy machine starts our server late
         }
 
     def say(self, prompt: str, session: str | None = None) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from ctxgc.testing import RecordedRequest, ScriptedModel, StrictServer, ToolCall
 from ctxgc.testing.model import Scripted, TurnLike
 
-PATIENCE = 180
+PATIENCE = 600
 NEEDLE = "ERROR: port 48151 is busy"
 LOG_LINES = 2_000
 

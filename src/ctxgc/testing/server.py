@@ -20,7 +20,7 @@ from ctxgc.testing.serve.settings import make_settings
 if TYPE_CHECKING:
     from ctxgc.testing.serve.app import App
 
-PATIENCE_SECONDS = 10.0
+PATIENCE_SECONDS = 60.0
 
 
 class StrictServer:
