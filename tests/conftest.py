@@ -7,6 +7,8 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
+HIDDEN = {"lines", "no_color", "force_color", "http_proxy", "https_proxy", "all_proxy"}
+
 settings.register_profile("quick", deadline=None, max_examples=100, print_blob=True)
 settings.register_profile("ci", parent=settings.get_profile("quick"), derandomize=True)
 settings.register_profile(
@@ -39,7 +41,8 @@ def pytest_terminal_summary(
 
 @pytest.fixture(autouse=True)
 def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hide the developer's own settings from every test."""
+    """Hide the developer's own settings, terminal and proxy from every test."""
     for name in list(os.environ):
-        if name.startswith(("CTXGC_", "JAATO_")):
+        if name.startswith(("CTXGC_", "JAATO_")) or name.lower() in HIDDEN:
             monkeypatch.delenv(name)
+    monkeypatch.setenv("COLUMNS", "80")

@@ -21,6 +21,7 @@ from rich.text import Text
 ROWS = 200
 PATIENCE = 300.0
 _PAUSE = 0.1
+_HIDDEN = {"NO_COLOR", "TMUX", "COLUMNS", "LINES"}
 # As the title of the pane, the exit code comes behind all that the command wrote, by the same way.
 _TELL_THE_END = r"printf '\033]2;ended %s\033\\' $?; exec cat"
 
@@ -143,6 +144,6 @@ class _Tmux:
 
 def _environment(given: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a person's terminal, with our programs first."""
-    kept = {name: value for name, value in given.items() if name not in ("NO_COLOR", "TMUX")}
+    kept = {name: value for name, value in given.items() if name not in _HIDDEN}
     path = os.pathsep.join([str(Path(sys.executable).parent), kept.get("PATH", os.defpath)])
     return {**kept, "PATH": path, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import pytest
@@ -92,7 +93,10 @@ def test_codex_gets_its_server_and_its_hooks(home: Path) -> None:
     assert server["args"][-2:] == ["--store", f"json:{home}/mine.json"]
     hooks = json.loads((home / ".codex/hooks.json").read_text(encoding="utf-8"))["hooks"]
     assert list(hooks) == ["PostToolUse", "PreCompact", "SessionStart"]
-    assert f"--store json:{home}/mine.json" in hooks["PostToolUse"][0]["hooks"][0]["command"]
+    assert (
+        f"--store {quote(f'json:{home}/mine.json')}"
+        in hooks["PostToolUse"][0]["hooks"][0]["command"]
+    )
 
 
 def test_from_a_file_that_was_changed_since_only_ours_goes(home: Path) -> None:

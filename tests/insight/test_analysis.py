@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import timedelta
 from pathlib import Path
+from shlex import quote
 
 import pytest
 
@@ -151,7 +152,7 @@ def test_the_json_is_stable_and_plain(tmp_path: Path) -> None:
 
 def test_advice_names_a_command_for_a_full_window(tmp_path: Path) -> None:
     found = _insight(tmp_path, made.claude_code(STEPS), context_limit=11_000)
-    assert found.advice[0].command == f"ctxgc prune {tmp_path / 'a'}"
+    assert found.advice[0].command == f"ctxgc prune {quote(str(tmp_path / 'a'))}"
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="the recorded sessions are not on this machine")
