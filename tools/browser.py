@@ -50,7 +50,7 @@ def _install() -> str:
     for command in (["update", "-qq"], ["install", "-y", "-qq", *PACKAGES]):
         try:
             subprocess.run(  # noqa: S603 - commands of this file only
-                ["apt-get", *command],  # noqa: S607 - wherever it is
+                ["apt-get", "-o", "Acquire::Retries=5", *command],  # noqa: S607 - wherever it is
                 check=True,
                 capture_output=True,
                 timeout=PATIENCE,
