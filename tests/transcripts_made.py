@@ -368,6 +368,6 @@ def place_sessions(home: Path) -> dict[str, str]:
     first = write_lines(claude / f"{SESSION}.jsonl", claude_code(steps))
     write_lines(claude / "agent-1.jsonl", claude_code(steps))
     second = write_lines(rollouts / f"rollout-2026-03-02T09-00-00-{SESSION}.jsonl", codex(steps))
-    os.utime(first, (1_772_442_000, 1_772_442_000))
-    os.utime(second, (1_772_445_600, 1_772_445_600))
+    os.utime(first, (1_709_370_000, 1_709_370_000))
+    os.utime(second, (1_709_373_600, 1_709_373_600))
     return {"CLAUDE_CONFIG_DIR": str(home / "claude"), "CODEX_HOME": str(home / "codex")}
