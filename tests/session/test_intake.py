@@ -5,6 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from anthropic.types import ToolUseBlock
+from openai.types.chat import ChatCompletionMessage
+from openai.types.responses import ResponseReasoningItem
+from openai.types.responses.parsed_response import ParsedResponseFunctionToolCall
 
 from ctxgc.budget import GCPolicy, InstructionSource
 from ctxgc.errors import MessageError
@@ -133,6 +137,56 @@ def test_a_guessed_format_is_mended_in_the_store_too() -> None:
     session.close()
     again = make(store=store, session_id="s")
     assert {message.format for message in again.history} == {"anthropic"}
+
+
+def test_what_the_openai_sdk_returns_comes_in_as_it_is() -> None:
+    session = make()
+    session.append({"role": "user", "content": "hello"})
+    answer = ChatCompletionMessage.model_validate({**CALLS, "refusal": None, "annotations": []})
+    session.append(answer)
+    session.append(RESULT)
+    assert session.messages() == [
+        {"role": "user", "content": "hello"},
+        {**CALLS, "refusal": None, "annotations": []},
+        RESULT,
+    ]
+
+
+def test_the_output_of_a_response_chooses_the_format_and_goes_back_without_what_was_parsed() -> (
+    None
+):
+    call = {
+        "type": "function_call",
+        "call_id": "a",
+        "name": "run",
+        "arguments": "{}",
+        "async": True,
+    }
+    session = make()
+    session.append({"role": "user", "content": "hello"})
+    thought = ResponseReasoningItem(type="reasoning", id="rs_1", summary=[])
+    session.extend([thought, ParsedResponseFunctionToolCall(**call, parsed_arguments={})])
+    session.append({"type": "function_call_output", "call_id": "a", "output": "done"})
+    assert session.messages("responses") == [
+        {"role": "user", "content": "hello"},
+        {"type": "reasoning", "id": "rs_1", "summary": []},
+        call,
+        {"type": "function_call_output", "call_id": "a", "output": "done"},
+    ]
+
+
+def test_the_blocks_of_an_anthropic_answer_choose_the_format() -> None:
+    use = {"type": "tool_use", "id": "a", "name": "run", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "a", "content": "done"}
+    session = make()
+    session.append({"role": "user", "content": "hello"})
+    session.append({"role": "assistant", "content": [ToolUseBlock.model_validate(use)]})
+    session.append({"role": "user", "content": [result]})
+    assert session.messages("anthropic") == [
+        {"role": "user", "content": "hello"},
+        {"role": "assistant", "content": [use]},
+        {"role": "user", "content": [result]},
+    ]
 
 
 def test_a_named_format_is_no_guess() -> None:

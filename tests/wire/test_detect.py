@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from random import Random
 from typing import Any
 
@@ -33,6 +34,30 @@ def test_a_mixture_is_refused_and_both_sides_are_named() -> None:
 @pytest.mark.parametrize("strange", [3, None, {}, {"content": [7, {"type": ["x"]}]}])
 def test_strange_messages_tell_nothing(strange: Any) -> None:
     assert wire.detect_format([strange, *calls("responses", "a")]) == "responses"
+
+
+@pytest.mark.parametrize("form", ALL)
+def test_json_text_tells_the_format_as_plain_data_does(form: Format) -> None:
+    history = [*user(), *calls(form, "a")]
+    assert wire.detect_format([json.dumps(message).encode() for message in history]) == form
+    assert wire.detect_format(["{", *map(json.dumps, history)]) == form
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "assistant", "content": [{"type": "compaction", "content": "so far"}]},
+        {"role": "assistant", "content": [{"type": "web_fetch_tool_result"}]},
+        {"role": "system", "content": [{"type": "tool_removal", "tool": {}}]},
+        {"role": "system", "output_config": {"effort": "low"}},
+    ],
+)
+def test_blocks_that_only_anthropic_has_tell_the_format(message: Any) -> None:
+    assert wire.detect_format([*user(), message]) == "anthropic"
+
+
+def test_a_bare_reference_to_an_item_tells_the_format() -> None:
+    assert wire.detect_format([*user(), {"id": "msg_1"}]) == "responses"
 
 
 @pytest.mark.parametrize("form", ALL)

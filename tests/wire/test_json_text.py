@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import json
+import warnings
 from enum import IntEnum
-from typing import Any
+from typing import Any, ClassVar
 
+import pydantic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,13 +29,35 @@ def test_a_snapshot_shares_no_container_with_its_owner() -> None:
 
 
 def test_objects_of_an_sdk_become_the_data_they_stand_for() -> None:
-    class Block:
-        def model_dump(self, *, mode: str, exclude_unset: bool) -> dict[str, Any]:
-            return {"type": "text", "text": "hi", "mode": mode, "short": exclude_unset}
+    class Block(pydantic.BaseModel):
+        kind: str = pydantic.Field(alias="type")
+        text: str
+        from_: str = pydantic.Field(alias="from", default="")
+        unset: int | None = None
 
-    assert snapshot({"content": (Block(),)}) == {
-        "content": [{"type": "text", "text": "hi", "mode": "json", "short": True}]
+    block = Block.model_validate({"type": "text", "text": "hi", "from": "a"})
+    assert snapshot({"content": (block,)}) == {
+        "content": [{"type": "text", "text": "hi", "from": "a"}]
     }
+
+
+def test_what_an_sdk_keeps_out_of_a_request_stays_out() -> None:
+    class Call(pydantic.BaseModel):
+        name: str
+        parsed_arguments: object = None
+
+        __api_exclude__: ClassVar = {"parsed_arguments"}
+
+    assert snapshot(Call(name="Read", parsed_arguments={"path": "a"})) == {"name": "Read"}
+
+
+def test_an_object_with_a_value_that_its_type_does_not_know_makes_no_noise() -> None:
+    class Item(pydantic.BaseModel):
+        status: str
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert snapshot(Item.model_construct(status=["new"])) == {"status": ["new"]}
 
 
 @pytest.mark.parametrize(

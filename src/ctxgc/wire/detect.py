@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -23,10 +24,16 @@ _BLOCKS: dict[str, Format] = {
             "mcp_tool_use",
             "container_upload",
             "search_result",
+            "compaction",
+            "fallback",
+            "mcp_tool_listing",
+            "tool_addition",
+            "tool_removal",
         ),
         "anthropic",
     ),
 }
+_OF_A_SYSTEM_MESSAGE = ("clear_at", "output_config")
 
 
 def detect_format(history: Iterable[Any]) -> Format:
@@ -36,9 +43,8 @@ def detect_format(history: Iterable[Any]) -> Format:
     """
     first: dict[Format, int] = {}
     for index, message in enumerate(history):
-        if isinstance(message, Mapping):
-            for mark in _marks(message):
-                first.setdefault(mark, index)
+        for mark in _marks(_read(message)):
+            first.setdefault(mark, index)
     if len(first) > 1:
         places = " and ".join(
             f"{name} (message {first[name]})" for name in FORMATS if name in first
@@ -51,14 +57,36 @@ def detect_format(history: Iterable[Any]) -> Format:
     return next(iter(first), "openai")
 
 
-def _marks(message: Mapping[str, Any]) -> Iterator[Format]:
-    if isinstance(message.get("type"), str):
+def _read(message: Any) -> Any:
+    """Return a message that came as JSON text as what it says; nothing if it says nothing."""
+    if not isinstance(message, str | bytes):
+        return message
+    try:
+        return json.loads(message)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _marks(message: Any) -> Iterator[Format]:
+    role = _of(message, "role")
+    if isinstance(_of(message, "type"), str) or (role is None and _of(message, "id") is not None):
         yield "responses"
         return
-    if message.get("role") in ("tool", "function") or message.get("tool_calls"):
+    if role in ("tool", "function") or _of(message, "tool_calls"):
         yield "openai"
-    content = message.get("content")
-    for block in content if isinstance(content, list) else ():
-        kind = block.get("type") if isinstance(block, Mapping) else None
-        if isinstance(kind, str) and kind in _BLOCKS:
+    if role == "system" and any(_of(message, key) for key in _OF_A_SYSTEM_MESSAGE):
+        yield "anthropic"
+    content = _of(message, "content")
+    for block in content if isinstance(content, list | tuple) else ():
+        kind = _of(block, "type")
+        if isinstance(kind, str) and kind.endswith("_tool_result"):
+            yield "anthropic"
+        elif isinstance(kind, str) and kind in _BLOCKS:
             yield _BLOCKS[kind]
+
+
+def _of(thing: Any, field: str) -> Any:
+    """Return a field of a message or a block, be it plain data or an object of an SDK."""
+    if isinstance(thing, Mapping):
+        return thing.get(field)
+    return getattr(thing, field, None) if hasattr(thing, "model_dump") else None

@@ -45,7 +45,8 @@ def load(text: str | bytes) -> tuple[dict[str, Any], bytes]:
 def snapshot(data: Any) -> dict[str, Any]:
     """Return a copy of a message that its owner can no longer change.
 
-    Objects of the providers' SDKs (anything with `model_dump`) become the plain data they stand for.
+    Objects of the providers' SDKs (anything with `model_dump`) become the plain data that the SDK
+    sends for them.
     """
     plain = _Snapshot().copy(data, 1)
     if not isinstance(plain, dict):
@@ -118,8 +119,23 @@ class _Snapshot:
         if isinstance(value, int | float):
             return _number(int.__int__(value) if isinstance(value, int) else float.__float__(value))
         if hasattr(value, "model_dump"):
-            return self.copy(value.model_dump(mode="json", exclude_unset=True), depth)
+            return self.copy(_sent(value), depth)
         raise _refusal(f"a message cannot hold a {type(value).__name__}: it is not JSON")
+
+
+def _sent(model: Any) -> Any:
+    """Return what an SDK sends for one of its objects.
+
+    Fields go by their names on the wire (`from`, not `from_`), and what only the SDK knows, such as
+    the parsed form of an answer, stays at home: providers refuse it.
+    """
+    return model.model_dump(
+        mode="json",
+        by_alias=True,
+        exclude_unset=True,
+        exclude=getattr(model, "__api_exclude__", None),
+        warnings=False,
+    )
 
 
 def _key(key: Any) -> str:

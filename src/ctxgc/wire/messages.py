@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from ctxgc.core.message import FORMATS, Format, Message, Origin, Part, Role
 from ctxgc.errors import MessageError
@@ -12,7 +12,15 @@ from ctxgc.wire import anthropic, openai_chat, openai_responses
 from ctxgc.wire.fields import Json
 from ctxgc.wire.json_text import copies, dump, load, snapshot
 
-RawMessage: TypeAlias = dict[str, Any] | str | bytes
+
+class SdkObject(Protocol):
+    """An object that a provider's SDK returned, such as `response.choices[0].message`."""
+
+    def model_dump(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the plain data of the object."""
+
+
+RawMessage: TypeAlias = dict[str, Any] | str | bytes | SdkObject
 
 _READERS: dict[Format, Callable[[Json], tuple[Role, tuple[Part, ...]]]] = {
     "openai": openai_chat.read,
@@ -24,9 +32,10 @@ _READERS: dict[Format, Callable[[Json], tuple[Role, tuple[Part, ...]]]] = {
 def parse(data: RawMessage, format: Format, message_id: str | None = None) -> Message:  # noqa: A002
     """Return a provider message in parts.
 
-    A dict is copied, so that its owner may go on changing it; JSON text is kept byte for byte. What
-    the format does not know stays in the message as it is. A shape that no rule of the format
-    allows is a `MessageError` that names the field.
+    A dict is copied, so that its owner may go on changing it; JSON text is kept byte for byte; an
+    object of an SDK becomes what the SDK sends for it. What the format does not know stays in the
+    message as it is. A shape that no rule of the format allows is a `MessageError` that names the
+    field.
     """
     if isinstance(data, str | bytes):
         plain, source = load(data)
