@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from ctxgc import wire
 from ctxgc.invariants.content import ContentIsPresent
 from tests.wire.talk import calls, parsed, says, thinks, user
 
@@ -28,6 +29,13 @@ def test_openai_takes_empty_text_but_no_null() -> None:
 @pytest.mark.parametrize("excuse", [{"refusal": "no"}, {"audio": {"id": "a1"}}])
 def test_an_assistant_that_refuses_or_speaks_needs_no_content(excuse: dict[str, Any]) -> None:
     assert _openai(role="assistant", content=None, **excuse) == []
+
+
+def test_a_function_of_the_oldest_kind_may_return_null() -> None:
+    call = {"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}}
+    returned = {"role": "function", "name": "f", "content": None}
+    assert wire.validate([call, returned], "openai") == []
+    assert len(wire.validate([call, {"role": "function", "name": "f"}], "openai")) == 1
 
 
 def test_openai_takes_no_empty_lists() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from ctxgc import wire
 from ctxgc.core.message import Format
 from ctxgc.invariants.pair import CallsAndResultsPair
 from ctxgc.invariants.violation import Violation
@@ -72,6 +73,16 @@ def test_a_function_result_does_not_answer_a_custom_tool() -> None:
     custom = [{"type": "custom_tool_call", "call_id": "a", "name": "sql", "input": "select 1"}]
     history = parsed("responses", user(), custom, results("responses", "a"))
     assert _found(PAIR.check(history)) == [(1, "a", True), (2, "a", False)]
+
+
+def test_an_asynchronous_call_may_be_answered_much_later_or_never() -> None:
+    (call,) = calls("responses", "a")
+    asked = [{**call, "async": True}]
+    later = [*user(), *says()]
+    assert PAIR.check(parsed("responses", user(), asked, later)) == []
+    assert PAIR.check(parsed("responses", user(), asked, later, results("responses", "a"))) == []
+    history = [*user(), *asked, *later]
+    assert wire.repair(history, "responses").messages == history
 
 
 def test_a_local_shell_is_answered_by_a_functions_result() -> None:

@@ -189,6 +189,43 @@ def test_the_blocks_of_an_anthropic_answer_choose_the_format() -> None:
     ]
 
 
+def test_a_session_goes_on_while_an_asynchronous_call_runs() -> None:
+    call = {
+        "type": "function_call",
+        "call_id": "a",
+        "name": "run",
+        "arguments": "{}",
+        "async": True,
+    }
+    output = {"type": "function_call_output", "call_id": "a", "output": "done"}
+    history: list[Json] = [
+        {"role": "user", "content": "hello"}, call, {"role": "user", "content": "and?"},
+    ]  # fmt: skip
+    session = make()
+    session.extend(history)
+    assert session.messages() == history
+    session.append(output)
+    assert session.messages() == [*history, output]
+
+
+def test_a_program_of_the_provider_gets_its_result_after_many_rounds() -> None:
+    program = {"type": "server_tool_use", "id": "s", "name": "code_execution", "input": {}}
+    ran = {"type": "code_execution_tool_result", "tool_use_id": "s", "content": {}}
+    caller = {"type": "code_execution_20260120", "tool_id": "s"}
+    history: list[Json] = [{"role": "user", "content": "hello"}]
+    for number in range(3):
+        use = {"type": "tool_use", "id": f"t{number}", "name": "run", "input": {}, "caller": caller}
+        result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": "done"}
+        blocks = [use] if number else [program, use]
+        history += [{"role": "assistant", "content": blocks}, {"role": "user", "content": [result]}]
+    history.append({"role": "assistant", "content": [ran]})
+    session = make()
+    for message in history:
+        session.append(message)
+    assert session.messages() == history
+    assert faults(session) == []
+
+
 def test_a_named_format_is_no_guess() -> None:
     session = make()
     session.append({"role": "user", "content": "hello"}, format="openai")

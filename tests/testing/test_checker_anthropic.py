@@ -11,6 +11,8 @@ from ctxgc.testing.checker_anthropic import check
 from tests.testing.builders import assistant, text, thought, tool_result, tool_use, user
 
 SEARCH = {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {}}
+PROGRAM = {**SEARCH, "name": "code_execution"}
+CALLED = {"caller": {"type": "code_execution_20260120", "tool_id": "srv_1"}}
 FOUND = {"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": []}
 
 KEPT: dict[str, list[dict[str, Any]]] = {
@@ -42,6 +44,25 @@ KEPT: dict[str, list[dict[str, Any]]] = {
         user([tool_result()]),
     ],
     "a server tool with its result": [user(), assistant([SEARCH, FOUND, text()])],
+    "a server tool that was paused": [user(), assistant([text(), SEARCH])],
+    "an MCP tool with its result": [
+        user(), assistant([{**SEARCH, "type": "mcp_tool_use"}, {**FOUND, "type": "mcp_tool_result"}]),
+    ],
+    "a program that the client answers in two turns": [
+        user(), assistant([PROGRAM, {**tool_use("a"), **CALLED}]), user([tool_result("a")]),
+        assistant([{**tool_use("b"), **CALLED}]), user([tool_result("b")]),
+        assistant([{**FOUND, "type": "code_execution_tool_result"}]), user(),
+    ],
+    "a change of the tools": [
+        user(), {"role": "system", "content": [{"type": "tool_removal", "tool": {}}]}, assistant(),
+    ],
+    "a system message that only sets the output": [
+        user(), {"role": "system", "output_config": {"effort": "low"}}, assistant(),
+    ],
+    "a compaction, a list of tools and a fallback": [
+        user(),
+        assistant([{"type": t} for t in ("compaction", "mcp_tool_listing", "fallback")]),
+    ],
     "thinking before a call": [
         user(), assistant([thought(), tool_use()]), user([tool_result()]),
     ],
@@ -244,6 +265,25 @@ BROKEN: dict[str, tuple[list[Any], Breach]] = {
             "messages.1: `web_search` tool use with id `srv_1` was found without a corresponding "
             "`web_search_tool_result` block",
             "messages.1",
+            1,
+        ),
+    ),
+    "a call of a program that is not there": (
+        [user(), assistant([{**tool_use(), **CALLED}]), user([tool_result()])],
+        _at(
+            "orphan_call",
+            "messages.1.content.0: the caller `srv_1` was not found in a `server_tool_use` block "
+            "before it",
+            "messages.1.content.0",
+            1,
+        ),
+    ),
+    "an image in a system message": (
+        [user(), {"role": "system", "content": [{"type": "image", "source": {}}]}],
+        _at(
+            "block_role",
+            "messages.1: `image` blocks cannot be in `system` messages",
+            "messages.1.content.0",
             1,
         ),
     ),

@@ -12,6 +12,10 @@ from ctxgc.testing.item_book import ItemBook
 from ctxgc.testing.openai_words import quoted
 from tests.testing.builders import function_call, output, reasoning, said, user
 
+PROGRAM = {"type": "program", "call_id": "p", "code": "", "fingerprint": ""}
+PROGRAM_OUTPUT = {"type": "program_output", "call_id": "p", "result": "", "status": "completed"}
+CALLED = {"caller": {"type": "program", "caller_id": "p"}}
+
 KEPT: dict[str, list[dict[str, Any]]] = {
     "plain messages": [user(), said(), user("go on")],
     "a call and its output": [user(), function_call(), output()],
@@ -29,6 +33,21 @@ KEPT: dict[str, list[dict[str, Any]]] = {
         {"type": "custom_tool_call", "call_id": "c", "name": "sql", "input": "select"},
         {"type": "custom_tool_call_output", "call_id": "c", "output": "1"},
     ],
+    "a local shell that names its call by its id": [
+        user(), {"type": "local_shell_call", "id": "l", "call_id": "c", "action": {}},
+        {"type": "local_shell_call_output", "id": "c", "output": "{}"},
+    ],
+    "a patch without words": [
+        user(), {"type": "apply_patch_call", "call_id": "c", "operation": {}},
+        {"type": "apply_patch_call_output", "call_id": "c", "status": "completed"},
+    ],
+    "an asynchronous call that still runs": [user(), {**function_call(), "async": True}, said()],
+    "an asynchronous call that is answered later": [
+        user(), {**function_call(), "async": True}, said(), output(),
+    ],
+    "a program that goes on": [user(), PROGRAM, {**function_call(), **CALLED}, output()],
+    "a program that is done": [user(), PROGRAM, PROGRAM_OUTPUT, said()],
+    "a reference without its type": [user(), {"id": "msg_9"}, user("go on")],
     "a web search of the provider": [user(), {"type": "web_search_call", "id": "ws_1"}, said()],
 }  # fmt: skip
 
@@ -53,6 +72,14 @@ BROKEN: dict[str, tuple[list[Any], Breach]] = {
             "input",
             "empty_array",
         ),
+    ),
+    "a program that was talked over": (
+        [user(), PROGRAM, said()],
+        Breach("open_call", "No tool output found for program p.", "input", index=1),
+    ),
+    "a call of a program that is not there": (
+        [user(), {**function_call("a"), **CALLED}, output("a")],
+        Breach("orphan_call", "No program found for caller_id p.", "input", index=1),
     ),
     "output of no call": (
         [user(), output("a")],

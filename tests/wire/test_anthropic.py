@@ -78,6 +78,20 @@ def test_server_tools_are_marked_and_make_no_client_calls() -> None:
     assert (message.calls(), message.results()) == ((), ())
 
 
+def test_a_system_message_may_set_the_output_and_say_nothing() -> None:
+    data = {"role": "system", "output_config": {"effort": "low"}}
+    history = [{"role": "user", "content": "go"}, data]
+    assert wire.parse(data, "anthropic").parts == ()
+    assert wire.validate(history, "anthropic") == []
+    assert wire.repair(history, "anthropic").messages == history
+
+
+def test_a_compaction_is_kept_and_known_as_sealed() -> None:
+    block = {"type": "compaction", "content": "so far", "signature": "c2ln"}
+    (part,) = _parse("assistant", [block]).parts
+    assert (part.kind, part.name, part.signed) == ("other", "compaction", True)
+
+
 def test_documents_weigh_and_unknown_blocks_are_kept() -> None:
     pdf = {"type": "base64", "media_type": "application/pdf", "data": "A" * 400_000}
     document, upload, found = _parse(

@@ -54,6 +54,25 @@ def test_a_local_shell_output_names_its_call_by_id() -> None:
     assert _parse(type="local_shell_call_output", id="a", output="ok").results() == ("a",)
 
 
+def test_what_a_shell_printed_is_read_and_replaced_as_what_a_shell_printed() -> None:
+    chunk = {"stdout": "a", "stderr": "b", "outcome": {"type": "exit", "exit_code": 2}}
+    late = {"stdout": "", "stderr": "", "outcome": {"type": "timeout"}}
+    printed = _parse(type="shell_call_output", call_id="a", output=[chunk, late])
+    assert printed.parts[0].text == "a\nb\nexit code 2\ntimeout"
+    assert wire.replace_text(printed, 0, "[short]").data["output"] == [
+        {"stdout": "[short]", "stderr": "", "outcome": {"type": "timeout"}}
+    ]
+
+
+def test_the_tools_that_a_client_found_are_read_and_not_replaced() -> None:
+    found = _parse(
+        type="tool_search_output", call_id="a", tools=[{"type": "function", "name": "f"}]
+    )
+    assert found.parts[0].text == '{"type":"function","name":"f"}'
+    with pytest.raises(MessageError, match="no text to replace"):
+        wire.replace_text(found, 0, "[short]")
+
+
 def test_a_screenshot_weighs_like_an_image() -> None:
     shot = {"type": "computer_screenshot", "image_url": f"data:image/png;base64,{PIXEL}"}
     part = _parse(type="computer_call_output", call_id="a", output=shot).parts[0]
@@ -94,6 +113,11 @@ def test_reasoning_is_signed_where_it_is_encrypted() -> None:
     [
         ({"type": "compaction", "encrypted_content": "gAAA"}, "assistant"),
         ({"type": "item_reference", "id": "msg_1"}, "assistant"),
+        ({"type": None, "id": "msg_1"}, "assistant"),
+        ({"id": "msg_1"}, "assistant"),
+        ({"type": "configuration_update", "reasoning": {"effort": "low"}}, "system"),
+        ({"type": "compaction_trigger"}, "system"),
+        ({"type": "function_call_output", "output": "x", "name": "f"}, "tool"),
         ({"type": "additional_tools", "role": "developer", "tools": []}, "system"),
         ({"type": "hologram", "x": 1}, "assistant"),
     ],
@@ -115,7 +139,8 @@ def test_other_items_are_kept_as_they_are(data: dict[str, Any], role: str) -> No
         ({"role": "user", "content": [{"type": "input_text"}]}, "content[0].text"),
         ({"type": "function_call", "call_id": "a", "name": "f"}, "arguments"),
         ({"type": "function_call", "arguments": "{}", "name": "f"}, "call_id"),
-        ({"type": "function_call_output", "output": "x"}, "id"),
+        ({"type": "custom_tool_call_output", "output": "x"}, "call_id"),
+        ({"type": "local_shell_call_output", "output": "x"}, "call_id"),
         ({"type": "function_call_output", "call_id": 3, "output": "x"}, "call_id"),
         ({"type": "mcp_approval_response", "approve": True}, "approval_request_id"),
     ],

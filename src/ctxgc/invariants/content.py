@@ -56,7 +56,7 @@ def _gaps(message: Message) -> Iterator[tuple[str, str]]:
             yield "the message has no content", _NULL
         if message.data.get("tool_calls") == []:
             yield "the list of tool calls is empty", _NO_CALLS
-    elif not message.parts:
+    elif not message.parts and not message.data.get("output_config"):
         yield "the message has no content", _NOTHING
     else:
         blank = sum(has_blank_text(message, part) for part in message.parts)
@@ -70,7 +70,12 @@ def lacks_content(message: Message) -> bool:
 
 
 def is_excused(message: Message) -> bool:
-    """Tell whether an OpenAI message may do without content: it calls, refuses or speaks."""
+    """Tell whether an OpenAI message may do without content: it calls, refuses or speaks.
+
+    A function of the oldest kind may return null.
+    """
+    if message.data.get("role") == "function":
+        return "content" in message.data
     return message.role == "assistant" and any(part.kind != "thinking" for part in message.parts)
 
 

@@ -8,7 +8,7 @@ from ctxgc.core.message import Message
 from ctxgc.invariants.first import first_spoken
 from ctxgc.invariants.follow import followers
 from ctxgc.invariants.pairs import answers, is_chat, is_thinking, pair
-from ctxgc.invariants.server import server_pairs
+from ctxgc.invariants.server import awaits_result, owner_of, server_pairs
 
 
 def groups(messages: Sequence[Message]) -> list[tuple[int, ...]]:
@@ -62,6 +62,7 @@ def _bonds(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:
     # In OpenAI's chat an answer is one message, so that no thinking binds it to another.
     if not is_chat(messages):
         yield from _thinking_bonds(messages)
+    if pairing.has_server_tools:
         yield from _program_calls(messages)
 
 
@@ -78,15 +79,15 @@ def _thinking_bonds(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:
 
 
 def _program_calls(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:
-    """Yield each program of the Responses format with the calls that it made and their results."""
+    """Yield each program that the provider runs with the calls that it made and their results."""
     programs: dict[str | None, int] = {}
     for index, message in enumerate(messages):
-        if message.data.get("type") == "program":
-            programs[message.parts[0].call_id] = index
-        caller = message.data.get("caller")
-        owner = caller.get("caller_id") if isinstance(caller, dict) else None
-        if isinstance(owner, str) and owner in programs:
-            yield programs[owner], index
+        for part in message.parts:
+            owner = owner_of(message, part)
+            if owner is not None and owner in programs:
+                yield programs[owner], index
+            if awaits_result(message, part):
+                programs[part.call_id] = index
 
 
 def _leader(leaders: list[int], index: int) -> int:

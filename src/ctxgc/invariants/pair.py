@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ctxgc.core.message import Message
-from ctxgc.invariants.pairs import Batch, Ref, pair
+from ctxgc.invariants.pairs import Batch, Ref, may_stay_open, pair
 from ctxgc.invariants.violation import Invariant, Violation, positions_outside
 
 _OPEN = {
@@ -23,7 +23,10 @@ _ORPHAN = {
 
 
 class CallsAndResultsPair(Invariant):
-    """Every result answers an earlier call, and every call is answered."""
+    """Every result answers an earlier call, and every call is answered.
+
+    An asynchronous call of the Responses format may be answered at any later time, or never.
+    """
 
     id = "P1.pair"
     sentence = "Every tool call has its result and every result its call."
@@ -38,6 +41,7 @@ class CallsAndResultsPair(Invariant):
             found += [
                 _unanswered(messages[ref.message], ref, pending=pending)
                 for ref in batch.open_calls()
+                if not may_stay_open(messages[ref.message])
             ]
         return sorted(found, key=lambda violation: violation.index)
 

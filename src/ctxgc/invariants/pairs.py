@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
-from ctxgc.core.message import Message
+from ctxgc.core.message import Message, Part
 
 
 class Ref(NamedTuple):
@@ -133,6 +133,20 @@ def _spans(messages: Sequence[Message]) -> dict[int, _Span]:
     return {index: span for span in answers(messages) for index in range(span[0], span[1] + 1)}
 
 
+def is_reference(message: Message) -> bool:
+    """Tell whether a message only names an item that the provider keeps; its type may be left out."""
+    return bool(message.parts) and _names_item(message.parts[0])
+
+
+def _names_item(part: Part) -> bool:
+    return part.kind == "other" and part.name == "item_reference"
+
+
+def may_stay_open(message: Message) -> bool:
+    """Tell whether the call of a message needs no result yet: Responses has asynchronous tools."""
+    return message.format == "responses" and message.data.get("async") is True
+
+
 def tool_channel(message: Message) -> str:
     """Return the kind of tool: Responses wants a function's result for a function's call.
 
@@ -167,7 +181,7 @@ class Matcher:
         """Match the parts of the next message, and return the batches that it answers."""
         index, answered = self._count, []
         self._count += 1
-        if self._spans is not None and message.data.get("type") == "item_reference":
+        if self._spans is not None and is_reference(message):
             self._reference = index
         for place, part in enumerate(message.parts):
             kind, call_id = part.kind, part.call_id

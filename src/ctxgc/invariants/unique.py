@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ctxgc.core.message import Message
+from ctxgc.invariants.pairs import is_reference
 from ctxgc.invariants.violation import Invariant, Violation
 
 
@@ -36,9 +37,14 @@ def repeated_items(messages: Sequence[Message]) -> list[int]:
     repeated = []
     for index, message in enumerate(messages):
         item_id = message.data.get("id")
-        if not isinstance(item_id, str) or message.data.get("type") == "item_reference":
+        if not isinstance(item_id, str) or is_reference(message) or _names_its_call(message):
             continue
         if item_id in seen:
             repeated.append(index)
         seen.add(item_id)
     return repeated
+
+
+def _names_its_call(message: Message) -> bool:
+    """Tell whether an item's `id` is that of the call it answers, as local shells have it."""
+    return message.data.get("type") == "local_shell_call_output"

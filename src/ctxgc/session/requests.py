@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 
 from ctxgc.errors import MessageError
-from ctxgc.invariants.pairs import is_thinking
+from ctxgc.invariants.pairs import is_thinking, may_stay_open
 from ctxgc.session.saving import save
 from ctxgc.session.trying import trying
 from ctxgc.session.workings import Workings
@@ -21,6 +21,9 @@ def check_complete(w: Workings) -> None:
     """
     hint = "view() shows the messages as they are"
     for call, message_id in w.view.waiting.items():
+        caller = w.view.get(message_id)
+        if caller is not None and may_stay_open(caller):
+            continue
         raise MessageError(
             f"the tool call '{call}' waits for its result",
             hint=f"append the result first; {hint}",

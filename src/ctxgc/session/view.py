@@ -18,6 +18,7 @@ from ctxgc.errors import MessageError
 from ctxgc.invariants import check
 from ctxgc.invariants.growing import Growing
 from ctxgc.invariants.pairs import Paired
+from ctxgc.invariants.server import follow
 from ctxgc.session.alike import calls_alike
 from ctxgc.wire import message_bytes
 
@@ -59,6 +60,7 @@ class View:
         self._places: dict[str, float] = {}
         self._numbers: dict[str, int] = {}
         self._waiting: dict[str, list[str]] = {}
+        self._owed: set[str | None] = set()
         self._tail_from = 0
         self._seen: dict[str, int] = {}
         self._growing = Growing()
@@ -145,7 +147,7 @@ class View:
         self._seen = {reader: min(seen, same) for reader, seen in self._seen.items()}
         followed = len(before)
         if not calls_alike(before, self.messages, same):
-            self._waiting, self._tail_from, followed = {}, 0, 0
+            self._waiting, self._owed, self._tail_from, followed = {}, set(), 0, 0
         for place in range(followed, len(self.messages)):
             self._follow_calls(self.messages[place], place)
 
@@ -218,8 +220,9 @@ class View:
 
     def _follow_calls(self, message: Message, place: int) -> None:
         results = message.results()
-        if not self._waiting and not results:
+        if not self._waiting and not self._owed and not results:
             self._tail_from = place
+        follow(message, self._owed)
         for call in message.calls():
             self._waiting.setdefault(call, []).append(message.message_id)
         for call in results:

@@ -19,12 +19,17 @@ from ctxgc.testing.turns import Block, Turn, blocks_of, turns_of
 MAX_BREAKPOINTS = 4
 _TOOL_ID = re.compile(r"[a-zA-Z0-9_-]+\Z")
 _SHARED = ("text", "image", "document", "search_result", "container_upload")
+_TOOL_CHANGES = ("tool_addition", "tool_removal")
 _ROLE_OF = {
     "tool_use": "assistant",
     "server_tool_use": "assistant",
+    "mcp_tool_use": "assistant",
     "tool_result": "user",
     "thinking": "assistant",
     "redacted_thinking": "assistant",
+    "compaction": "assistant",
+    "fallback": "assistant",
+    "mcp_tool_listing": "assistant",
 }
 
 
@@ -54,8 +59,10 @@ def _message(index: int, message: Any) -> Iterator[Breach]:
     if role not in ("user", "assistant", "system"):
         text = f'messages: Unexpected role "{role}". Allowed roles are "user" or "assistant".'
         yield Breach("role", text, where, index=index)
-    if content is None:
+    if content is None and not (role == "system" and message.get("output_config")):
         yield Breach("shape", f"{where}.content: Field required", where, index=index)
+    elif content is None:
+        return
     elif not isinstance(content, str | Sequence):
         text = f"{where}.content: Input should be a valid list"
         yield Breach("shape", text, where, index=index)
@@ -69,12 +76,16 @@ def _message(index: int, message: Any) -> Iterator[Breach]:
 
 def _block(role: str, block: Block) -> Iterator[Breach]:
     owner = _ROLE_OF.get(block.type, "assistant" if block.type.endswith("_tool_result") else role)
-    if block.type not in (*_SHARED, *_ROLE_OF) and not block.type.endswith("_tool_result"):
+    known = (*_SHARED, *_TOOL_CHANGES, *_ROLE_OF)
+    if block.type not in known and not block.type.endswith("_tool_result"):
         text = (
             f"{block.path}: Input tag '{block.type}' found using 'type' does not match any of the "
             "expected tags"
         )
         yield Breach("block_type", text, block.path, index=block.index)
+    elif role == "system" and block.type not in ("text", *_TOOL_CHANGES):
+        text = f"messages.{block.index}: `{block.type}` blocks cannot be in `system` messages"
+        yield Breach("block_role", text, block.path, index=block.index)
     elif owner != role:
         text = f"messages.{block.index}: `{block.type}` blocks can only be in `{owner}` messages"
         yield Breach("block_role", text, block.path, index=block.index)

@@ -55,6 +55,8 @@ def _content(index: int, role: str, message: Json) -> Iterator[Breach]:
     where = f"messages[{index}].content"
     if content is None:
         excused = ("tool_calls", "function_call", "refusal", "audio")
+        if role == "function" and "content" in message:
+            return
         if role != "assistant" or not any(message.get(field) for field in excused):
             text = "Invalid value for 'content': expected a string, got null."
             yield Breach("content", text, f"messages.[{index}].content", index=index)

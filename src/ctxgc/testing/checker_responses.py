@@ -12,25 +12,18 @@ from typing import Any
 from ctxgc.testing.breach import Body, Breach, Json, history_of, is_json
 from ctxgc.testing.item_book import ItemBook
 from ctxgc.testing.openai_words import MIN_ONE, missing_field, wrong_type, wrong_value
+from ctxgc.testing.pairs_responses import ANSWERS, CALL_OF, call_id_of, kind_of, pairing
 
 ROLES = ("assistant", "system", "developer", "user")
-# Each kind of call that the client answers, and the item that answers it.
-ANSWERS = {
-    "function_call": "function_call_output",
-    "custom_tool_call": "custom_tool_call_output",
-    "local_shell_call": "local_shell_call_output",
-    "shell_call": "shell_call_output",
-    "apply_patch_call": "apply_patch_call_output",
-    "computer_call": "computer_call_output",
-}
-_CALL_OF = {answer: call for call, answer in ANSWERS.items()}
 _SERVER_SIDE = (
     "message", "reasoning", "item_reference", "file_search_call", "web_search_call",
     "image_generation_call", "code_interpreter_call", "mcp_list_tools", "mcp_approval_request",
     "mcp_approval_response", "mcp_call", "compaction", "compaction_trigger", "tool_search_call",
     "tool_search_output", "additional_tools", "configuration_update", "program", "program_output",
 )  # fmt: skip
-TYPES = (*_SERVER_SIDE, *ANSWERS, *_CALL_OF)
+TYPES = (*_SERVER_SIDE, *ANSWERS, *CALL_OF)
+# Items whose `id` is that of another one.
+_NAMES_ANOTHER = ("item_reference", "local_shell_call_output")
 _ID_STARTS = {
     "message": "msg",
     "function_call": "fc",
@@ -57,13 +50,8 @@ def check(body: Body, *, complete: bool = True, book: ItemBook | None = None) ->
         return [Breach("empty_history", text, "input", "empty_array")]
     breaches = [breach for index, item in enumerate(items) for breach in _item(index, item)]
     sound = [(index, item) for index, item in enumerate(items) if isinstance(item, Mapping)]
-    breaches += [*_pairing(sound, complete), *_reasoning(sound), *_unique(sound)]
+    breaches += [*pairing(sound, complete), *_reasoning(sound), *_unique(sound)]
     return breaches + (list(_issued(sound, book)) if book is not None else [])
-
-
-def kind_of(item: Json) -> str:
-    """Return the type of an item; a plain `{role, content}` is a message."""
-    return str(item.get("type", "message" if "role" in item else None))
 
 
 def _item(index: int, item: Any) -> Iterator[Breach]:
@@ -75,7 +63,7 @@ def _item(index: int, item: Any) -> Iterator[Breach]:
         yield wrong_value("item_type", f"input[{index}].type", kind, TYPES, index)
     elif kind == "message":
         yield from _message(index, item)
-    elif kind in ANSWERS or kind in _CALL_OF:
+    elif kind in ANSWERS or kind in CALL_OF:
         yield from _call(index, kind, item)
     yield from _item_id(index, kind, item.get("id"))
 
@@ -107,9 +95,10 @@ def _part(index: int, where: str, role: str, part: Any) -> Iterator[Breach]:
 
 def _call(index: int, kind: str, item: Json) -> Iterator[Breach]:
     where = f"input[{index}]"
-    if not isinstance(item.get("call_id"), str):
+    # A function's output may belong to no call of this history, and a patch needs no words.
+    if not isinstance(call_id_of(item), str) and kind != "function_call_output":
         yield missing_field(f"{where}.call_id", index)
-    if kind in _CALL_OF and item.get("output") is None:
+    if kind in CALL_OF and item.get("output") is None and kind != "apply_patch_call_output":
         yield missing_field(f"{where}.output", index)
     if kind != "function_call":
         return
@@ -131,41 +120,6 @@ def _item_id(index: int, kind: str, item_id: Any) -> Iterator[Breach]:
         yield Breach("item_id", text, f"input[{index}].id", "invalid_value", index=index)
 
 
-def _pairing(items: list[tuple[int, Json]], complete: bool) -> Iterator[Breach]:
-    """Match each output with the nearest earlier open call of its id and kind."""
-    open_calls: dict[tuple[str, str], list[int]] = {}
-    last_message = -1
-    for index, item in items:
-        kind, call_id = kind_of(item), item.get("call_id")
-        if kind == "message":
-            last_message = index
-        elif not isinstance(call_id, str):
-            continue
-        elif kind in ANSWERS:
-            open_calls.setdefault((kind, call_id), []).append(index)
-        elif kind in _CALL_OF:
-            waiting = open_calls.get((_CALL_OF[kind], call_id))
-            if waiting:
-                waiting.pop()
-            else:
-                yield _no_call(index, kind, call_id)
-    for (kind, call_id), places in open_calls.items():
-        for index in places:
-            if complete or index < last_message:
-                yield _no_output(index, kind, call_id)
-
-
-def _no_call(index: int, kind: str, call_id: str) -> Breach:
-    words = _CALL_OF[kind].replace("_", " ")
-    text = f"No tool call found for {words} output with call_id {call_id}."
-    return Breach("orphan_result", text, "input", index=index)
-
-
-def _no_output(index: int, kind: str, call_id: str) -> Breach:
-    text = f"No tool output found for {kind.replace('_', ' ')} {call_id}."
-    return Breach("open_call", text, "input", index=index)
-
-
 def _reasoning(items: list[tuple[int, Json]]) -> Iterator[Breach]:
     """See that each reasoning item stands before something the model made."""
     for place, (index, item) in enumerate(items):
@@ -184,14 +138,14 @@ def _made_by_model(item: Json) -> bool:
     kind = kind_of(item)
     if kind == "message":
         return item.get("role") == "assistant"
-    return kind not in _CALL_OF and kind != "mcp_approval_response"
+    return kind not in CALL_OF and kind != "mcp_approval_response"
 
 
 def _unique(items: list[tuple[int, Json]]) -> Iterator[Breach]:
     seen: set[str] = set()
     for index, item in items:
         item_id = item.get("id")
-        if not isinstance(item_id, str) or kind_of(item) == "item_reference":
+        if not isinstance(item_id, str) or kind_of(item) in _NAMES_ANOTHER:
             continue
         if item_id in seen:
             text = (

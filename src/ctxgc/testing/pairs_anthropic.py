@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ctxgc.testing.breach import Breach
 from ctxgc.testing.turns import Block, Turn
+
+_SERVER_CALLS = ("server_tool_use", "mcp_tool_use")
 
 
 def client_pairs(turns: list[Turn], complete: bool) -> Iterator[Breach]:
@@ -22,17 +24,50 @@ def client_pairs(turns: list[Turn], complete: bool) -> Iterator[Breach]:
 
 
 def server_pairs(turns: list[Turn]) -> Iterator[Breach]:
-    """See that calls of the provider's own tools and their results stay together in their turn."""
-    for turn in turns:
-        called: dict[str, Block] = {}
+    """See that calls of the provider's own tools and their results stay together in their turn.
+
+    A program whose calls the client answers gets its result in a later turn. What stands open at
+    the end of the last answer is a paused turn, which the provider takes up again.
+    """
+    called: dict[str, Block] = {}
+    known: set[str] = set()
+    for place, turn in enumerate(turns):
+        if turn.role != "assistant":
+            continue
+        asked = set()
         for block in turn.blocks:
-            if block.type == "server_tool_use":
+            owner = _owner(block)
+            asked.add(owner)
+            if owner is not None and owner not in known:
+                yield _no_program(block, owner)
+            if block.type in _SERVER_CALLS:
                 called[str(block.data.get("id"))] = block
+                known.add(str(block.data.get("id")))
             elif block.type.endswith("_tool_result"):
                 call_id = str(block.data.get("tool_use_id"))
                 if called.pop(call_id, None) is None:
                     yield _no_server_call(block, call_id)
-        yield from (_no_server_result(call_id, block) for call_id, block in called.items())
+        paused = _paused(turn) if place == len(turns) - 1 else set()
+        for call_id in [each for each in called if each not in asked and each not in paused]:
+            yield _no_server_result(call_id, called.pop(call_id))
+
+
+def _owner(block: Block) -> str | None:
+    """Return the id of the program that made a call."""
+    caller = block.data.get("caller")
+    owner = caller.get("tool_id") if isinstance(caller, Mapping) else None
+    return owner if isinstance(owner, str) else None
+
+
+def _paused(turn: Turn) -> set[str]:
+    """Return the calls behind the last text of a turn."""
+    found: set[str] = set()
+    for block in turn.blocks:
+        if block.type == "text":
+            found.clear()
+        elif block.type in _SERVER_CALLS:
+            found.add(str(block.data.get("id")))
+    return found
 
 
 def _unique(turns: list[Turn]) -> Iterator[Breach]:
@@ -99,6 +134,13 @@ def _no_server_call(block: Block, call_id: str) -> Breach:
         f"`{block.type}` block must have a corresponding `server_tool_use` block before it."
     )
     return Breach("orphan_result", text, block.path, index=block.index)
+
+
+def _no_program(block: Block, owner: str) -> Breach:
+    text = (
+        f"{block.path}: the caller `{owner}` was not found in a `server_tool_use` block before it"
+    )
+    return Breach("orphan_call", text, block.path, index=block.index)
 
 
 def _no_server_result(call_id: str, block: Block) -> Breach:

@@ -33,6 +33,8 @@ def read(data: Json) -> tuple[Role, tuple[Part, ...]]:
     content = data.get("content")
     if isinstance(content, str):
         return role, (Part(kind="text", text=content, path=("content",)),)
+    if content is None and role == "system" and data.get("output_config"):
+        return role, ()
     blocks = blocks_field(data, "content", wanted="a text or a list")
     return role, tuple(_block(block, index, role) for index, block in enumerate(blocks))
 
@@ -86,7 +88,8 @@ def _tool(kind: str, block: Json, path: tuple[str | int, ...], where: str) -> Pa
             is_error=block.get("is_error") is True,
             server_side=True,
         )
-    return Part(kind="other", text=dump(block), path=path)
+    signed = any(isinstance(block.get(key), str) for key in ("signature", "encrypted_content"))
+    return Part(kind="other", text=dump(block), path=path, name=kind, signed=signed)
 
 
 def _result(block: Json, path: tuple[str | int, ...], where: str) -> Part:

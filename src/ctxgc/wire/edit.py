@@ -28,6 +28,8 @@ def replace_text(
         raise _refusal(f"a part of the kind {part.kind!r} has no text to replace", part_index)
     if isinstance(message.data.get("output"), dict):
         raise _refusal("the output is a screenshot and has no text to replace", part_index)
+    if message.data.get("type") == "tool_search_output":
+        raise _refusal("the tools that were found are no text to replace", part_index)
     if part.kind == "text" and message.format == "anthropic" and not text.strip():
         raise _refusal("Anthropic refuses blank text; drop the part instead", part_index)
     data = _WRITERS[message.format].set_text(message.data, part, text, keep_media=keep_media)

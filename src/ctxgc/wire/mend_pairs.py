@@ -9,7 +9,7 @@ from ctxgc.core.message import Message, Part
 from ctxgc.invariants.batch import ResultsFollowTheirBatch, misplaced
 from ctxgc.invariants.blocks import block_of
 from ctxgc.invariants.pair import CallsAndResultsPair, is_pending, trailing_results
-from ctxgc.invariants.pairs import Batch, Pairing, Ref, pair, tool_channel
+from ctxgc.invariants.pairs import Batch, Pairing, Ref, may_stay_open, pair, tool_channel
 from ctxgc.invariants.single import OneResultPerCall
 from ctxgc.wire import anthropic, openai_chat, openai_responses
 from ctxgc.wire.draft import Draft, Reason
@@ -86,6 +86,7 @@ def _unanswered(draft: Draft, pairing: Pairing, *, complete: bool) -> list[Ref]:
         for batch in pairing.batches
         if complete or not is_pending(batch, tail)
         for call in batch.open_calls()
+        if not may_stay_open(draft.messages[call.message])
     ]
 
 

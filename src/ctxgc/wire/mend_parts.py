@@ -14,7 +14,7 @@ from ctxgc.invariants.content import (
 from ctxgc.invariants.first import UserSpeaksFirst, first_spoken
 from ctxgc.invariants.follow import ThinkingIsFollowed, followers
 from ctxgc.invariants.pairs import Ref
-from ctxgc.invariants.server import ServerToolsPair, last_answer, server_pairs
+from ctxgc.invariants.server import ServerToolsPair, last_answer, running, server_pairs
 from ctxgc.invariants.unique import ItemsAreUnique, repeated_items
 from ctxgc.invariants.verbatim import ThinkingIsWhole, missing_seal
 from ctxgc.wire.draft import Draft
@@ -34,6 +34,8 @@ def mend_content(draft: Draft) -> None:
             continue
         if message.format == "openai":
             _fill_openai(draft, index)
+        elif message.data.get("output_config") and not message.parts:
+            continue
         elif message.format == "anthropic" and not message.parts:
             _drop_message(draft, index, ContentIsPresent.id, "the message is empty")
         elif message.format == "anthropic":
@@ -105,14 +107,24 @@ def _drop_message(draft: Draft, index: int, promise: str, text: str) -> None:
 
 
 def mend_server_tools(draft: Draft, *, complete: bool) -> None:
-    """Take out server tool blocks that lost their partner."""
-    if not draft.messages or draft.messages[0].format != "anthropic":
+    """Take out server tool blocks that lost their partner, and what a lost program had called."""
+    if not draft.messages or draft.messages[0].format not in ServerToolsPair.formats:
         return
-    pairing = server_pairs(draft.messages)
-    last = last_answer(draft.messages)
-    alone = [ref for ref in pairing.open_calls if complete or ref.message < last]
     reason = (ServerToolsPair.id, "a server tool block lost its partner")
-    draft.drop(dict.fromkeys([*pairing.orphans, *alone], reason))
+    # Again, because what goes may be the program that others belong to.
+    while alone := _without_partner(draft.messages, complete=complete):
+        draft.drop(dict.fromkeys(alone, reason))
+
+
+def _without_partner(messages: list[Message], *, complete: bool) -> list[Ref]:
+    pairing = server_pairs(messages)
+    last, going_on = last_answer(messages), running(messages, pairing)
+    open_calls = [
+        ref
+        for ref in pairing.open_calls
+        if ref not in going_on and (complete or ref.message < last)
+    ]
+    return [*pairing.orphans, *pairing.strays, *open_calls]
 
 
 def mend_thinking(draft: Draft, *, complete: bool) -> None:

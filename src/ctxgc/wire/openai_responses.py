@@ -12,7 +12,7 @@ from typing import Any
 
 from ctxgc.core.message import Part, Role
 from ctxgc.errors import MessageError
-from ctxgc.wire.fields import Json, blocks_field, text_field, unknown_role
+from ctxgc.wire.fields import Json, blocks_field, text_field, unknown_role, wrong
 from ctxgc.wire.json_text import dump
 from ctxgc.wire.media import describe, media_part
 from ctxgc.wire.results import merge_text, payload_of, result_text
@@ -24,12 +24,13 @@ ROLES: dict[str, Role] = {
     "assistant": "assistant",
 }
 _TEXT = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal"}
+_SETTINGS = ("additional_tools", "configuration_update", "compaction_trigger")
 _MEDIA = {"input_image": "image", "input_file": "file", "input_audio": "audio"}
 
 
 def read(data: Json) -> tuple[Role, tuple[Part, ...]]:
     """Return the role and the parts of an input item."""
-    kind = data.get("type", "message")
+    kind = _kind(data)
     if not isinstance(kind, str):
         raise MessageError(
             "`type` of the item must be a string", hint="name the item", field="type"
@@ -43,7 +44,14 @@ def read(data: Json) -> tuple[Role, tuple[Part, ...]]:
     if kind.endswith("_output"):
         part = _output(kind, data)
         return "assistant" if part.server_side else "tool", (part,)
-    return ROLES.get(str(data.get("role")), "assistant"), (_action(kind, data),)
+    return "system" if kind in _SETTINGS else "assistant", (_action(kind, data),)
+
+
+def _kind(data: Json) -> Any:
+    """Return the type of an item; messages and references may leave it out."""
+    if data.get("type") is not None:
+        return data["type"]
+    return "item_reference" if "role" not in data and "id" in data else "message"
 
 
 def _message(data: Json) -> tuple[Role, tuple[Part, ...]]:
@@ -97,9 +105,17 @@ def _output(kind: str, data: Json) -> Part:
         return Part(
             kind="tool_result", text=dump(data), call_id=_id(data, "call_id"), server_side=True
         )
-    # A local shell names the call in `id`, all others in `call_id`.
-    call_id = text_field(data, "call_id" if data.get("call_id") is not None else "id")
-    text, tokens = result_text(_flat(data.get("output")), "output")
+    # A local shell names the call in `id`, all others in `call_id`. A function's output may come
+    # without a call, from a tool that was not called in this history.
+    call_id = data.get("call_id")
+    if call_id is None and kind == "function_call_output":
+        return Part(kind="other", text=dump(data), name=kind)
+    if call_id is None and kind == "local_shell_call_output":
+        call_id = data.get("id")
+    if not isinstance(call_id, str):
+        raise wrong("call_id", "a string", call_id)
+    output = data.get("tools") if kind == "tool_search_output" else data.get("output")
+    text, tokens = result_text(_flat(output), "output")
     return Part(kind="tool_result", text=text, call_id=call_id, media_tokens=tokens)
 
 

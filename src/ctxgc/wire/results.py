@@ -42,10 +42,25 @@ def _block(block: Json) -> tuple[str, int]:
     kind = block.get("type")
     if kind in _TEXT and isinstance(block.get("text"), str):
         return block["text"], 0
+    if _is_shell(block):
+        return _shell_text(block), 0
     if isinstance(kind, str) and kind in _MEDIA:
         part = media_part(_MEDIA[kind], *payload_of(block))
         return part.text, part.media_tokens
     return dump(block), 0
+
+
+def _is_shell(block: Json) -> bool:
+    """Tell whether a block is what a shell of the Responses format printed."""
+    return isinstance(block.get("stdout"), str) and isinstance(block.get("stderr"), str)
+
+
+def _shell_text(block: Json) -> str:
+    outcome = block.get("outcome")
+    done = outcome if isinstance(outcome, dict) else {}
+    code = done.get("exit_code")
+    ended = f"exit code {code}" if code else "timeout" if done.get("type") == "timeout" else ""
+    return "\n".join(filter(None, (block["stdout"], block["stderr"], ended)))
 
 
 def payload_of(block: Json) -> tuple[Any, tuple[()], str]:
@@ -62,10 +77,13 @@ def merge_text(content: Any, text: str, *, keep_media: bool) -> Any:
     """Return the content of a result with `text` in place of all its text.
 
     A string stays a string. In a list the first text block takes the text and keeps its other
-    fields and any cache mark; the rest goes, except media if `keep_media`.
+    fields and any cache mark; the rest goes, except media if `keep_media`. What a shell printed stays
+    the output of one, with its outcome.
     """
     if not isinstance(content, list):
         return text
+    if content and all(map(_is_shell, content)):
+        return [{**content[-1], "stdout": text, "stderr": ""}]
     media = [block for block in content if keep_media and block.get("type") in _MEDIA]
     if not text.strip():
         return media or text
