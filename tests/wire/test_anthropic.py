@@ -7,6 +7,7 @@ import pytest
 from ctxgc import wire
 from ctxgc.core.message import Message, Part
 from ctxgc.errors import MessageError
+from ctxgc.wire.json_text import dump
 from tests.wire.histories import PIXEL
 
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}}
@@ -90,6 +91,32 @@ def test_a_compaction_is_kept_and_known_as_sealed() -> None:
     block = {"type": "compaction", "content": "so far", "signature": "c2ln"}
     (part,) = _parse("assistant", [block]).parts
     assert (part.kind, part.name, part.signed) == ("other", "compaction", True)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"type": "text", "media_type": "text/plain", "data": "one two"},
+        {"type": "content", "content": "one two"},
+        {"type": "content", "content": [{"type": "text", "text": "one two"}]},
+    ],
+)
+def test_a_document_that_is_given_as_text_is_read_as_text(source: dict[str, Any]) -> None:
+    block = {"type": "document", "source": source, "title": "t"}
+    (part,) = _parse("user", [block]).parts
+    assert (part.kind, part.text, part.media_tokens) == ("media", dump(block), 0)
+    result = {"type": "tool_result", "tool_use_id": "a", "content": [block]}
+    (within,) = _parse("user", [result]).parts
+    assert (within.text, within.media_tokens) == (dump(block), 0)
+
+
+def test_a_file_that_the_provider_fetched_weighs_like_any_file() -> None:
+    pdf = {"type": "base64", "media_type": "application/pdf", "data": "A" * 400_000}
+    page = {"type": "web_fetch_result", "url": "u", "content": {"type": "document", "source": pdf}}
+    block = {"type": "web_fetch_tool_result", "tool_use_id": "a", "content": page}
+    (part,) = _parse("assistant", [block]).parts
+    assert part.media_tokens == 15_000
+    assert len(part.text) < 200
 
 
 def test_documents_weigh_and_unknown_blocks_are_kept() -> None:

@@ -51,6 +51,10 @@ def test_different_media_have_different_names() -> None:
     assert part == media_part("image", _png(1, 1), ("content", 0), "image/png")
 
 
+def test_a_text_file_weighs_what_its_text_does() -> None:
+    assert describe("file", "x" * 4_000_000, "text/plain")[1] == 750_000
+
+
 def test_media_is_never_counted_as_nothing() -> None:
     assert describe("document", "x" * 4_000_000, "application/pdf")[1] == 150_000
     assert describe("file", "file-1")[1] == describe("audio", "")[1] == 1_600

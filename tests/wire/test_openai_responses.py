@@ -73,6 +73,13 @@ def test_the_tools_that_a_client_found_are_read_and_not_replaced() -> None:
         wire.replace_text(found, 0, "[short]")
 
 
+def test_a_picture_that_code_drew_weighs_like_an_image() -> None:
+    drawn = {"type": "image", "url": f"data:image/png;base64,{PIXEL}"}
+    part = _parse(type="code_interpreter_call", id="ci", code="x", outputs=[drawn]).parts[0]
+    assert part.media_tokens == 255
+    assert PIXEL not in part.text
+
+
 def test_a_screenshot_weighs_like_an_image() -> None:
     shot = {"type": "computer_screenshot", "image_url": f"data:image/png;base64,{PIXEL}"}
     part = _parse(type="computer_call_output", call_id="a", output=shot).parts[0]

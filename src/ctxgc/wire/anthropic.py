@@ -10,7 +10,7 @@ from ctxgc.errors import MessageError
 from ctxgc.wire.fields import Json, blocks_field, text_field, unknown_role
 from ctxgc.wire.json_text import dump
 from ctxgc.wire.media import media_part
-from ctxgc.wire.results import merge_text, payload_of, result_text
+from ctxgc.wire.results import is_text_document, merge_text, payload_of, result_text, shown
 
 ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 _HOME = {
@@ -53,6 +53,9 @@ def _block(block: Json, index: int, role: Role) -> Part:
         return Part(kind="text", text=text_field(block, "text", where), path=path)
     if kind in ("thinking", "redacted_thinking"):
         return _thinking(block, path)
+    if kind == "document" and is_text_document(block):
+        text, tokens = shown(block)
+        return Part(kind="media", text=text, path=path, media_tokens=tokens)
     if kind in _MEDIA:
         payload, _, media_type = payload_of(block)
         return media_part(kind, payload, path, media_type)
@@ -80,9 +83,11 @@ def _tool(kind: str, block: Json, path: tuple[str | int, ...], where: str) -> Pa
             server_side=kind != "tool_use",
         )
     if kind.endswith("_tool_result"):
+        text, tokens = shown(block.get("content"))
         return Part(
             kind="tool_result",
-            text=dump(block.get("content")),
+            text=text,
+            media_tokens=tokens,
             path=path,
             call_id=text_field(block, "tool_use_id", where),
             is_error=block.get("is_error") is True,

@@ -19,6 +19,7 @@ from ctxgc.core.message import Part
 MOST_OF_AN_IMAGE = 4_784
 _LEAST_OF_A_FILE = 1_600
 _BYTES_PER_TOKEN = {"audio": 400, "document": 20, "file": 20}
+_BYTES_PER_TOKEN_OF_TEXT = 4
 _HEAD = 64 * 1024
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?[^,]{0,200},")
 
@@ -37,7 +38,12 @@ def describe(kind: str, payload: str, media_type: str = "") -> tuple[str, int]:
     if kind == "image":
         return name, image_tokens(payload)
     size = len(payload) * 3 // 4
-    return name, max(_LEAST_OF_A_FILE, size // _BYTES_PER_TOKEN.get(kind, 20))
+    each = (
+        _BYTES_PER_TOKEN_OF_TEXT
+        if media_type.startswith("text/")
+        else _BYTES_PER_TOKEN.get(kind, 20)
+    )
+    return name, max(_LEAST_OF_A_FILE, size // each)
 
 
 def image_tokens(payload: str) -> int:

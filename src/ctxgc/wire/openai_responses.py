@@ -15,7 +15,7 @@ from ctxgc.errors import MessageError
 from ctxgc.wire.fields import Json, blocks_field, text_field, unknown_role, wrong
 from ctxgc.wire.json_text import dump
 from ctxgc.wire.media import describe, media_part
-from ctxgc.wire.results import merge_text, payload_of, result_text
+from ctxgc.wire.results import merge_text, payload_of, result_text, shown
 
 ROLES: dict[str, Role] = {
     "system": "system",
@@ -146,7 +146,7 @@ def _other_call(kind: str, data: Json, name: str) -> Part:
         return Part(kind="tool_call", text=dump(data), call_id=call_id, name=name)
     if kind not in ("program", "tool_search_call"):
         call_id = _id(data, "id")
-    text, tokens = dump(data), 0
+    text, tokens = shown(data)
     if kind == "image_generation_call" and isinstance(data.get("result"), str):
         text, tokens = describe("image", data["result"])
     return Part(

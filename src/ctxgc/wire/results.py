@@ -44,10 +44,48 @@ def _block(block: Json) -> tuple[str, int]:
         return block["text"], 0
     if _is_shell(block):
         return _shell_text(block), 0
-    if isinstance(kind, str) and kind in _MEDIA:
-        part = media_part(_MEDIA[kind], *payload_of(block))
-        return part.text, part.media_tokens
-    return dump(block), 0
+    if isinstance(kind, str) and kind in _MEDIA and not is_text_document(block):
+        return _named(block)
+    return shown(block)
+
+
+def _named(block: Json) -> tuple[str, int]:
+    part = media_part(_MEDIA[block["type"]], *payload_of(block))
+    return part.text, part.media_tokens
+
+
+def shown(value: Any) -> tuple[str, int]:
+    """Return JSON data as the model reads it, media by a short name, and the tokens of the media.
+
+    A document that is given as text is text.
+    """
+    plain, tokens = _without_media(value)
+    return (plain if isinstance(plain, str) else dump(plain)), tokens
+
+
+def _without_media(value: Any) -> tuple[Any, int]:
+    if isinstance(value, list):
+        each = [_without_media(one) for one in value]
+        return [one for one, _ in each], sum(tokens for _, tokens in each)
+    if not isinstance(value, dict):
+        return value, 0
+    if _holds_media(value):
+        return _named(value)
+    fields = {key: _without_media(one) for key, one in value.items()}
+    return {key: one for key, (one, _) in fields.items()}, sum(t for _, t in fields.values())
+
+
+def _holds_media(block: Json) -> bool:
+    kind = block.get("type")
+    if not isinstance(kind, str) or kind not in _MEDIA or is_text_document(block):
+        return False
+    return any(block.get(key) for key in ("source", "image_url", "url", "data", "file_data"))
+
+
+def is_text_document(block: Json) -> bool:
+    """Tell whether a document block holds its text, or blocks, instead of a file."""
+    source = block.get("source")
+    return isinstance(source, dict) and source.get("type") in ("text", "content")
 
 
 def _is_shell(block: Json) -> bool:
