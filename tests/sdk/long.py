@@ -19,7 +19,7 @@ def long_history(form: Format) -> list[Json]:
     history: list[Json] = []
     for number, instance in enumerate(_chosen(form)):
         history += [_renamed(message, number) for message in place(instance, form)]
-        history += _work(form, number)
+        history += work(form, number)
     return [*history, {"role": "user", "content": "what next?"}]
 
 
@@ -29,7 +29,7 @@ def _chosen(form: Format) -> list[Json]:
     return [each for each in found if form == "openai" or kind_of(each) != "compaction_trigger"]
 
 
-def _work(form: Format, number: int) -> list[Json]:
+def work(form: Format, number: int) -> list[Json]:
     """Return a call of the client's with a large result."""
     name, text = f"work_{number}", f"run {number}\n{_LINES}"
     if form == "openai":

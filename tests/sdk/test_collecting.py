@@ -7,15 +7,37 @@ import pytest
 from ctxgc import wire
 from ctxgc.core.message import Format
 from ctxgc.testing import check_history
-from tests.sdk.long import long_history
+from tests.sdk.long import long_history, work
+from tests.sdk.placing import Json
 from tests.session.build import make
-from tests.wire.talk import ALL
+from tests.wire.talk import ALL, user
 
 STRATEGIES = (
     "gc_mark_sweep", "gc_truncate", "gc_summarize", "gc_hybrid", "gc_budget", "gc_none",
 )  # fmt: skip
 # A request of ours would hold fewer cache marks than the fullest blocks of all kinds together.
 BEYOND = ("cache_control",)
+
+
+COMPACTED: dict[Format, Json] = {
+    "responses": {"type": "compaction", "encrypted_content": "gAAA"},
+    "anthropic": {
+        "role": "assistant",
+        "content": [{"type": "compaction", "content": "so far", "signature": "c2ln"}],
+    },
+}
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("form", COMPACTED)
+def test_what_the_provider_compacted_stays_whatever_the_target(form: Format, strategy: str) -> None:
+    history = [*user("start"), COMPACTED[form]]
+    for number in range(12):
+        history += work(form, number)
+    session = make(1_000_000, strategy)
+    session.extend(history, format=form)
+    session.collect(1)
+    assert session.messages(form)[1] == COMPACTED[form]
 
 
 @pytest.mark.parametrize("form", ALL)

@@ -7,6 +7,7 @@ from ctxgc.config import GCConfig
 from ctxgc.invariants import groups
 from ctxgc.strategies.protection import protect_roots, protect_turns
 from ctxgc.strategies.turns import turns_of
+from ctxgc.wire import parse
 from tests.strategies.build import budget_of, ids, talk
 
 
@@ -22,6 +23,17 @@ def test_roots_are_protected_for_their_reasons() -> None:
         "m7": "locked",
         "m13": "last request",
         "m14": "open tool call",
+    }
+
+
+def test_the_newest_compaction_of_a_provider_is_protected() -> None:
+    items = [{"type": "compaction", "encrypted_content": "a"}, {"role": "user", "content": "go"}]
+    history = [parse(item, "responses", f"m{n}") for n, item in enumerate([*items, *items])]
+    keep = protect_roots(history, {}, None, groups(history))
+    assert {i: keep.reason(i) for i in ids(history) if i in keep} == {
+        "m1": "original request",
+        "m2": "compaction",
+        "m3": "last request",
     }
 
 

@@ -60,7 +60,8 @@ def protect_roots(
 ) -> Protection:
     """Protect what every strategy keeps.
 
-    Instructions, locked entries, pins, the user's first and last word, calls without their result.
+    Instructions, locked entries, pins, the user's first and last word, calls without their result,
+    and the provider's newest compaction: all that it stands for is nowhere else.
     """
     keep = Protection(history, groups_)
     keep.hold([m.message_id for m in history if m.role == "system"], "instructions")
@@ -71,6 +72,7 @@ def protect_roots(
     keep.hold(requests[:1], "original request")
     keep.hold(requests[-1:] or [m.message_id for m in history[-1:]], "last request")
     keep.hold(_unanswered(history), "open tool call")
+    keep.hold([m.message_id for m in history if _is_compaction(m)][-1:], "compaction")
     return keep
 
 
@@ -87,6 +89,11 @@ def protect_turns(
     for turn in turns:
         if turn.index in config.pinned_turn_indices:
             keep.hold((history[i].message_id for i in turn.places()), "pinned")
+
+
+def _is_compaction(message: Message) -> bool:
+    """Whether a message holds what the provider made of the history before it."""
+    return any(part.kind == "other" and part.name == "compaction" for part in message.parts)
 
 
 def _locked(budget: InstructionBudget) -> Iterator[str]:
