@@ -63,6 +63,18 @@ def test_a_pruned_file_tells_what_its_newest_request_would_have_taken(kind: str)
 
 
 @kinds
+def test_a_session_that_is_pruned_again_is_counted_as_before(kind: str) -> None:
+    file = writable(FILES[kind])
+    first = measure(file)
+    again = writable(written(file, proposed(file, f"{BESIDE + 6_000}")))
+    second = measure(again)
+    assert second.beside == pytest.approx(first.beside, abs=5)
+    assert second.prompt == again.usages[-1].prompt
+    scales = [getattr(each.counter, "scale", 1.0) for each in (first, second)]
+    assert scales[1] == pytest.approx(scales[0], rel=0.01)
+
+
+@kinds
 def test_targets_and_totals_are_those_of_whole_requests(kind: str) -> None:
     file = writable(FILES[kind])
     proposal = proposed(file, f"{BESIDE + 11_000}")

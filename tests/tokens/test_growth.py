@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctxgc.tokens.growth import scale_by_growth
+from ctxgc.tokens.growth import Reported, scale_by_growth, scale_of
 
 
 def test_the_scale_is_what_was_reported_for_what_was_counted() -> None:
@@ -20,3 +20,18 @@ def test_a_step_that_no_tokenizer_explains_is_left_out(odd: tuple[int, int]) -> 
 def test_nothing_is_told_from_too_little() -> None:
     assert scale_by_growth([]) is None
     assert scale_by_growth([(1_999, 1_999), (10, 5_000)]) is None
+
+
+def test_requests_of_one_window_tell_the_scale_by_how_they_grew() -> None:
+    grown = [Reported(1_000, 9_000), Reported(5_000, 12_000), Reported(6_000, 99_000, window=2)]
+    assert scale_of(grown) == 0.75
+    assert scale_of(grown[:1]) is None
+    assert scale_of([]) is None
+
+
+def test_what_was_reported_before_messages_were_cut_says_nothing() -> None:
+    before = [Reported(100, 9_000), Reported(300, 50_000), Reported(5_000, 60_000)]
+    lowered = Reported(8_000, 15_000, beside=9_000)
+    assert scale_of([*before, lowered]) == 0.75
+    assert scale_of([*before, lowered, Reported(12_000, 17_000)]) == 0.5
+    assert scale_of([*before, Reported(10, 9_010, beside=9_000)]) is None

@@ -9,7 +9,8 @@ from itertools import pairwise
 import msgspec
 
 from ctxgc.economics import PriceSheet
-from ctxgc.tokens.growth import scale_by_growth
+from ctxgc.tokens import growth
+from ctxgc.tokens.growth import Reported
 from ctxgc.wire.transcripts import Usage
 
 _LEAST_LOSS = 2_048
@@ -45,12 +46,12 @@ class CacheBreak(msgspec.Struct, frozen=True, kw_only=True):
 
 def scale_of(requests: list[Request]) -> float | None:
     """Return how many tokens the provider counts for one of ours; None when that cannot be told."""
-    steps = (
-        (now.counted - before.counted, now.prompt - before.prompt)
-        for before, now in pairwise(requests)
-        if before.window == now.window and before.usage is not None and now.usage is not None
-    )
-    scale = scale_by_growth(steps)
+    told = [
+        Reported(request.counted, request.prompt, request.usage.beside, request.window)
+        for request in requests
+        if request.usage is not None
+    ]
+    scale = growth.scale_of(told)
     return None if scale is None else min(max(scale, _SCALES[0]), _SCALES[1])
 
 

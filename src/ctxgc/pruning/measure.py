@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import Any
 
 import msgspec
@@ -12,7 +12,7 @@ import msgspec
 from ctxgc.errors import MessageError
 from ctxgc.tokens import Calibration, EstimatedCounter, TokenCounter, counter_for
 from ctxgc.tokens.calibration import QUORUM
-from ctxgc.tokens.growth import scale_by_growth
+from ctxgc.tokens.growth import Reported, scale_of
 from ctxgc.tokens.messages import message_tokens
 from ctxgc.wire import parse
 from ctxgc.wire.json_text import dump
@@ -42,22 +42,23 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def measure(file: Writable) -> Measure:
-    """Return how the window of a transcript is counted: by its reports, else by its model's counter."""
-    counter = counter_for(file.facts.model)
+    """Return how the window of a transcript is counted: by its reports, without any in o200k."""
     if not file.usages:
-        return Measure(counter=counter)
-    counted = _counted(file, counter)
-    prompts = [usage.prompt for usage in file.usages]
-    steps = zip(_steps(counted), _steps(prompts), strict=True)
-    scale = scale_by_growth(steps)
+        return Measure(counter=counter_for(None))
+    counter = counter_for(file.facts.model)
+    told = [
+        Reported(counted, usage.prompt, usage.beside)
+        for counted, usage in zip(_counted(file, counter), file.usages, strict=True)
+    ]
+    scale = scale_of(told)
     if scale is None or not isinstance(counter, EstimatedCounter):
         scale = 1.0
     else:
         counter.calibration = Calibration([scale] * QUORUM)
     return Measure(
         counter=counter,
-        beside=max(0, prompts[-1] - round(counted[-1] * scale)),
-        prompt=prompts[-1],
+        beside=max(0, told[-1].prompt - round(told[-1].counted * scale)),
+        prompt=told[-1].prompt,
         line=file.usages[-1].line,
     )
 
@@ -68,10 +69,6 @@ def _counted(file: Writable, counter: TokenCounter) -> list[int]:
     lines = [line for line, _ in sizes]
     totals = [0, *accumulate(size for _, size in sizes)]
     return [totals[bisect_left(lines, usage.line)] for usage in file.usages]
-
-
-def _steps(sizes: Sequence[int]) -> list[int]:
-    return [now - before for before, now in pairwise(sizes)]
 
 
 def _saved(entry: Entry, revision: Revision, counter: TokenCounter) -> int:

@@ -165,7 +165,8 @@ def revise(session: Session, entries: Sequence[Entry]) -> Revision:
 
 def _told(revision: Revision, measured: Measure, entries: Sequence[Entry]) -> Revision:
     """The revision with what its newest request would have taken."""
-    return msgspec.structs.replace(revision, reported=measured.after(entries, revision))
+    reported = measured.after(entries, revision)
+    return msgspec.structs.replace(revision, reported=reported, beside=measured.beside)
 
 
 def _take_in(session: Session, entries: Sequence[Entry], clock: _Clock) -> None:

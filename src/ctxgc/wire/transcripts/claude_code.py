@@ -11,7 +11,7 @@ from typing import Any
 
 from ctxgc.wire.json_text import dump
 from ctxgc.wire.transcripts.entry import Compaction, Entry, Item, Link, Usage, moment
-from ctxgc.wire.transcripts.facts import Facts, tokens_of
+from ctxgc.wire.transcripts.facts import Facts, beside_of, tokens_of
 
 _SPOKEN = ("user", "assistant")
 _INVENTED = "<synthetic>"
@@ -184,6 +184,7 @@ def _usage(line: Mapping[str, Any], number: int) -> Usage | None:
         written_at=moment(line.get("timestamp")),
         model=_text(message.get("model")),
         is_side=line.get("isSidechain") is True,
+        beside=beside_of(line),
     )
 
 

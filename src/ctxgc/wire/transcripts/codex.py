@@ -12,7 +12,7 @@ from typing import Any
 
 from ctxgc.wire.json_text import dump
 from ctxgc.wire.transcripts.entry import Compaction, Entry, Item, Rollback, Usage, moment
-from ctxgc.wire.transcripts.facts import Facts, tokens_of
+from ctxgc.wire.transcripts.facts import Facts, beside_of, tokens_of
 
 _KINDS = frozenset(
     ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state",
@@ -147,4 +147,5 @@ def _usage(
         reply_id=None if running is None else f"total-{running}",
         written_at=at,
         model=model,
+        beside=beside_of(info),
     )

@@ -43,7 +43,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """What the provider counted for one request; each prompt token is in one of the first three.
 
-    A later usage with the same `reply_id` replaces the one before.
+    A later usage with the same `reply_id` replaces the one before. `beside` is set where ctxgc lowered
+    the record because it pruned the messages: what of the prompt is none of them.
     """
 
     uncached: int
@@ -55,6 +56,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     written_at: datetime | None = None
     model: str | None = None
     is_side: bool = False
+    beside: int | None = None
 
     @property
     def prompt(self) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 _LONGEST_NAME = 400
+_NOTE = "ctxgc"
 
 
 class Facts(msgspec.Struct, kw_only=True):
@@ -63,3 +64,14 @@ def less(counts: Mapping[str, Any], keys: Iterable[str], tokens: int) -> dict[st
             found[key] = tokens_of(counts, key) - taken
             tokens -= taken
     return found
+
+
+def with_beside(record: dict[str, Any], beside: int) -> dict[str, Any]:
+    """Return a record with the note that its usage was lowered, and what it has beside the messages."""
+    return {**record, _NOTE: {"beside": beside}}
+
+
+def beside_of(record: Mapping[str, Any]) -> int | None:
+    """Return what a lowered usage has beside the messages; None if it is as its agent wrote it."""
+    note = record.get(_NOTE)
+    return tokens_of(note, "beside") if isinstance(note, Mapping) else None

@@ -25,13 +25,15 @@ class Revision(msgspec.Struct, frozen=True, kw_only=True):
     """Which entries leave, which say something else, and what comes in between them.
 
     `reported` is what the newest request shall have taken at most: agents decide by its record when to
-    compact, and would summarize at once what was pruned so that they need not.
+    compact, and would summarize at once what was pruned so that they need not. `beside` is what of it
+    is no message, which can be told no more from the reports once messages have left.
     """
 
     gone: frozenset[str] = frozenset()
     edited: Mapping[str, dict[str, Any]] = {}
     added: tuple[Addition, ...] = ()
     reported: int | None = None
+    beside: int = 0
 
     def __bool__(self) -> bool:
         return bool(self.gone or self.edited or self.added)

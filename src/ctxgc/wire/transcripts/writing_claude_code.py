@@ -15,7 +15,7 @@ from ctxgc.core.message import Format
 from ctxgc.wire.json_text import dump
 from ctxgc.wire.transcripts.claude_code import items
 from ctxgc.wire.transcripts.entry import Entry, Usage
-from ctxgc.wire.transcripts.facts import Facts, less, tokens_of
+from ctxgc.wire.transcripts.facts import Facts, less, tokens_of, with_beside
 from ctxgc.wire.transcripts.recorded import Window
 from ctxgc.wire.transcripts.revision import Addition, Revision, newest, split_lines
 from ctxgc.wire.transcripts.tool_use_result import edited_result
@@ -87,7 +87,7 @@ class ClaudeCodeFile:
             if isinstance(uuid, str) and uuid in revision.edited:
                 data = _edited(data, revision.edited[uuid])
             if uuid in last and revision.reported is not None:
-                data = _lowered(data, revision.reported)
+                data = _lowered(data, revision.reported, revision.beside)
             yield line.raw if data is line.data else line.with_data(data)
         yield from self._at_the_end(revision)
 
@@ -155,7 +155,7 @@ def _edited(data: dict[str, Any], said: dict[str, Any]) -> dict[str, Any]:
     return changed
 
 
-def _lowered(data: dict[str, Any], most: int) -> dict[str, Any]:
+def _lowered(data: dict[str, Any], most: int, beside: int) -> dict[str, Any]:
     """The line with a usage of so many prompt tokens at most; the same object where it has no more."""
     message = data["message"]
     usage = message.get("usage")
@@ -169,7 +169,7 @@ def _lowered(data: dict[str, Any], most: int) -> dict[str, Any]:
     if isinstance(lives, dict):
         written = tokens_of(usage, _PROMPT[1]) - tokens_of(shorter, _PROMPT[1])
         shorter["cache_creation"] = less(lives, tuple(lives), written)
-    return {**data, "message": {**message, "usage": shorter}}
+    return with_beside({**data, "message": {**message, "usage": shorter}}, beside)
 
 
 def _result_text(message: dict[str, Any]) -> str:

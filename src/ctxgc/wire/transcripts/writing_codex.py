@@ -9,7 +9,7 @@ from ctxgc.core.message import Format
 from ctxgc.wire.json_text import dump
 from ctxgc.wire.transcripts.codex import is_codex, items
 from ctxgc.wire.transcripts.entry import Compaction, Entry, Usage
-from ctxgc.wire.transcripts.facts import Facts, less, tokens_of
+from ctxgc.wire.transcripts.facts import Facts, less, tokens_of, with_beside
 from ctxgc.wire.transcripts.recorded import Window
 from ctxgc.wire.transcripts.revision import Line, Revision, newest, split_lines
 
@@ -70,7 +70,7 @@ class CodexFile:
             if name not in revision.gone:
                 data = _revised(line, line.data, revision)
                 if line.number in counts and revision.reported is not None:
-                    data = _lowered(data, revision.reported)
+                    data = _lowered(data, revision.reported, revision.beside)
                 if new_id is not None and (meta := _meta(data)) is not None:
                     data = {**data, "payload": _renamed(meta, old, new_id)}
                 yield line.raw if data is line.data else line.with_data(data)
@@ -84,7 +84,7 @@ class CodexFile:
         return {u.line for u in self._reported() if (u.reply_id or u.line) in last}
 
 
-def _lowered(data: dict[str, Any], most: int) -> dict[str, Any]:
+def _lowered(data: dict[str, Any], most: int, beside: int) -> dict[str, Any]:
     """The line with a count of so many prompt tokens at most; the same object where it has no more."""
     info = data["payload"]["info"]
     last = info["last_token_usage"]
@@ -96,7 +96,8 @@ def _lowered(data: dict[str, Any], most: int) -> dict[str, Any]:
         "input_tokens": most,
         "total_tokens": max(0, tokens_of(last, "total_tokens") - over),
     }
-    return {**data, "payload": {**data["payload"], "info": {**info, "last_token_usage": shorter}}}
+    told = with_beside({**info, "last_token_usage": shorter}, beside)
+    return {**data, "payload": {**data["payload"], "info": told}}
 
 
 def _revised(line: Line, data: dict[str, Any], revision: Revision) -> dict[str, Any]:
