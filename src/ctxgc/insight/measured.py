@@ -50,6 +50,8 @@ class Measured:
         self.sheet = price_sheet(prices or _prices(transcript))
         self.limit = context_limit or self._limit()
         self._close_window()
+        self._last = next((r for r in reversed(self.passed.requests) if r.usage is not None), None)
+        self._asked = 0
         self.now = self._survey_now()
         self.beside = self._beside()
         self._size_requests()
@@ -97,14 +99,16 @@ class Measured:
     def _survey_now(self) -> Survey:
         survey = Survey(Sizer(self.counter.count, sample=None))
         for entry in self.passed.entries():
-            survey.take(entry)
+            tokens = survey.take(entry)
+            if self._last is not None and entry.line < self._last.line:
+                self._asked += tokens
         return survey
 
     def _beside(self) -> int:
         """Return what was reported beyond what was counted; without reports, what the file shows."""
-        last = next((r for r in reversed(self.passed.requests) if r.usage is not None), None)
-        if last is not None:
-            return max(0, last.prompt - self.scaled(last.counted))
+        if self._last is not None:
+            counted = self._last.counted if self.is_trimmed else self._asked
+            return max(0, self._last.prompt - self.scaled(counted))
         facts = self.transcript.facts
         return self.counter.count(facts.system) + self.counter.count(facts.tools)
 
