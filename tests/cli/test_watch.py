@@ -14,6 +14,7 @@ from ctxgc.cli.watch_frame import Frame, Sample, Tool, draw
 from ctxgc.drawing.terminal import text_of
 from ctxgc.errors import TranscriptError
 from tests.pruning.made import SESSION, all_files, chat, claude_code, codex, dumped
+from tests.pruning.reports import reported_claude_code
 
 Run = Callable[..., Result]
 
@@ -121,6 +122,23 @@ def test_usage_that_the_agent_reports_is_the_fill_over_time(project: Path) -> No
     frame = follower.frame()
     assert frame.samples == [Sample(10_000, 2)]
     assert (frame.limit, frame.tokens >= 10_000) == (20_000, True)
+
+
+def test_garbage_and_tools_are_counted_as_the_provider_does(project: Path) -> None:
+    path = project / "s.jsonl"
+    path.write_bytes(claude_code())
+    bare = Follower(path)
+    bare.look()
+    (project / "t.jsonl").write_bytes(reported_claude_code(0.5))
+    told = Follower(project / "t.jsonl")
+    told.look()
+    plain, scaled = bare.frame(), told.frame()
+    ratio = sum(scaled.garbage.values()) / sum(plain.garbage.values())
+    assert 0.5 < ratio < 0.95
+    for one, other in zip(plain.tools, scaled.tools, strict=True):
+        assert (one.tokens, other.tokens) == (None, None) or other.tokens == pytest.approx(
+            ratio * (one.tokens or 0), abs=2
+        )
 
 
 def test_a_terminal_is_drawn_on_until_somebody_ends_it(

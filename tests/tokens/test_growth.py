@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctxgc.tokens.growth import Reported, scale_by_growth, scale_of
+from ctxgc.tokens.growth import Reported, counted_before, scale_by_growth, scale_of
 
 
 def test_the_scale_is_what_was_reported_for_what_was_counted() -> None:
@@ -35,3 +35,7 @@ def test_what_was_reported_before_messages_were_cut_says_nothing() -> None:
     assert scale_of([*before, lowered]) == 0.75
     assert scale_of([*before, lowered, Reported(12_000, 17_000)]) == 0.5
     assert scale_of([*before, Reported(10, 9_010, beside=9_000)]) is None
+
+
+def test_what_stands_in_front_of_a_line_is_what_has_a_smaller_one() -> None:
+    assert counted_before([(5, 10), (2, 7), (5, 1)], [1, 2, 3, 5, 6]) == [0, 0, 7, 7, 18]

@@ -14,11 +14,13 @@ from ctxgc.guard.zones import zone_of
 from ctxgc.insight.garbage import find_garbage
 from ctxgc.insight.limits import limit_for
 from ctxgc.tokens import CountingCache, counter_for
+from ctxgc.tokens.growth import Reported, counted_before, scale_of
 from ctxgc.wire.transcripts import claude_code, codex, plain
 from ctxgc.wire.transcripts.decoding import decode
 from ctxgc.wire.transcripts.entry import Item, Usage
 from ctxgc.wire.transcripts.facts import Facts
 from ctxgc.wire.transcripts.recorded import Window, merged
+from ctxgc.wire.transcripts.revision import newest
 from ctxgc.wire.transcripts.sniffing import HEAD, TranscriptKind, sniff
 
 _PIECE = 4 << 20
@@ -61,15 +63,18 @@ class Follower:
     def frame(self) -> Frame:
         """Return what there is to see now."""
         entries = self._window.entries(chained=self._kind == "claude_code")
-        messages = [message for entry in entries if (message := entry.message()) is not None]
-        counted = sum(self._tokens(message) for message in messages)
+        known = [(e.line, message) for e in entries if (message := e.message()) is not None]
+        messages = [message for _, message in known]
+        sizes = [(line, self._tokens(message)) for line, message in known]
+        scale = self._scale(sizes)
+        counted = round(scale * sum(size for _, size in sizes))
         tokens = max(self._reported, counted) if self._reported else counted
         limit = self._limit or limit_for(self._facts.model, self._facts.context_limit, tokens)
         garbage = find_garbage(list(merged(entries)), self._counter)
         percent = 100.0 * tokens / limit
         dead: dict[str, int] = {}
         for each in garbage.dead:
-            dead[each.reason] = dead.get(each.reason, 0) + each.tokens
+            dead[each.reason] = dead.get(each.reason, 0) + round(scale * each.tokens)
         return Frame(
             name=self.path.name,
             path=str(self.path),
@@ -83,7 +88,7 @@ class Follower:
             zone=zone_of(percent, GCConfig()).value,
             window=self._window.number,
             samples=list(self._samples),
-            tools=self._tools(messages),
+            tools=self._tools(messages, scale),
             garbage=dead,
             seconds_quiet=max(0.0, time.time() - self._changed),
         )
@@ -94,6 +99,7 @@ class Follower:
         self._facts = Facts()
         self._window = Window()
         self._samples: list[Sample] = []
+        self._usages: list[tuple[int, Usage]] = []
         self._reported = 0
         self._line = 0
         self._changed = 0.0
@@ -156,11 +162,19 @@ class Follower:
     def _sample(self, usage: Usage) -> None:
         self._reported = usage.prompt + usage.output
         self._samples.append(Sample(self._reported, self._window.number))
+        self._usages.append((self._window.number, usage))
+
+    def _scale(self, sizes: list[tuple[int, int]]) -> float:
+        """Return how many tokens the provider counts for one of ours, by the reports of this window."""
+        usages = newest(usage for window, usage in self._usages if window == self._window.number)
+        counted = counted_before(sizes, [usage.line for usage in usages])
+        told = [Reported(n, u.prompt, u.beside) for n, u in zip(counted, usages, strict=True)]
+        return scale_of(told) or 1.0
 
     def _tokens(self, message: Message) -> int:
         return sum(self._counter.count(part.text) + part.media_tokens for part in message.parts)
 
-    def _tools(self, messages: list[Message]) -> list[Tool]:
+    def _tools(self, messages: list[Message], scale: float) -> list[Tool]:
         parts = [part for message in messages for part in message.parts]
         results = {p.call_id: p for p in parts if p.kind == "tool_result"}
         calls = [part for part in parts if part.kind == "tool_call"][-LAST_TOOLS:]
@@ -168,7 +182,7 @@ class Follower:
             Tool(
                 name=call.name or "tool",
                 said=call.text,
-                tokens=self._counter.count(results[call.call_id].text)
+                tokens=round(scale * self._counter.count(results[call.call_id].text))
                 if call.call_id in results
                 else None,
                 failed=call.call_id in results and results[call.call_id].is_error,

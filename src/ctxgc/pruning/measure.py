@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
 from typing import Any
 
 import msgspec
@@ -12,7 +10,7 @@ import msgspec
 from ctxgc.errors import MessageError
 from ctxgc.tokens import Calibration, EstimatedCounter, TokenCounter, counter_for
 from ctxgc.tokens.calibration import QUORUM
-from ctxgc.tokens.growth import Reported, scale_of
+from ctxgc.tokens.growth import Reported, counted_before, scale_of
 from ctxgc.tokens.messages import message_tokens
 from ctxgc.wire import parse
 from ctxgc.wire.json_text import dump
@@ -46,10 +44,9 @@ def measure(file: Writable) -> Measure:
     if not file.usages:
         return Measure(counter=counter_for(None))
     counter = counter_for(file.facts.model)
-    told = [
-        Reported(counted, usage.prompt, usage.beside)
-        for counted, usage in zip(_counted(file, counter), file.usages, strict=True)
-    ]
+    sizes = [(entry.line, _size(entry.data, entry, counter)) for entry in file.entries]
+    counted = counted_before(sizes, [usage.line for usage in file.usages])
+    told = [Reported(n, u.prompt, u.beside) for n, u in zip(counted, file.usages, strict=True)]
     scale = scale_of(told)
     if scale is None or not isinstance(counter, EstimatedCounter):
         scale = 1.0
@@ -61,14 +58,6 @@ def measure(file: Writable) -> Measure:
         prompt=told[-1].prompt,
         line=file.usages[-1].line,
     )
-
-
-def _counted(file: Writable, counter: TokenCounter) -> list[int]:
-    """Return what stood in front of each answer that has a usage."""
-    sizes = sorted((entry.line, _size(entry.data, entry, counter)) for entry in file.entries)
-    lines = [line for line, _ in sizes]
-    totals = [0, *accumulate(size for _, size in sizes)]
-    return [totals[bisect_left(lines, usage.line)] for usage in file.usages]
 
 
 def _saved(entry: Entry, revision: Revision, counter: TokenCounter) -> int:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from ctxgc.tokens.calibration import HIGHEST, LOWEST
@@ -22,6 +23,14 @@ class Reported(NamedTuple):
     prompt: int
     beside: int | None = None
     window: int = 1
+
+
+def counted_before(sizes: Iterable[tuple[int, int]], lines: Iterable[int]) -> list[int]:
+    """Return how many tokens stand in front of each line, given lines with their tokens."""
+    ordered = sorted(sizes)
+    known = [line for line, _ in ordered]
+    totals = [0, *accumulate(size for _, size in ordered)]
+    return [totals[bisect_left(known, line)] for line in lines]
 
 
 def scale_of(requests: Sequence[Reported]) -> float | None:
