@@ -148,7 +148,14 @@ def test_sessions_are_found_by_id_and_undone_without_a_name(
     done = run("undo", "--json")
     assert json.loads(done.stdout)["file"] == str(path)
     assert path.read_bytes() == FILES[CLAUDE]
-    assert run("prune", "latest", "--quiet").output == ""
+    for words in (("prune", "latest"), ("prune", "latest", "--in-place"), ("undo", "latest")):
+        refused = run(*words)
+        assert (refused.exit_code, refused.stdout) == (1, "")
+        assert refused.stderr == (
+            "error: no session of this project was found "
+            f"(next: name one, the newest of all is {SESSION}; or go to its project)\n"
+        )
+    assert path.read_bytes() == FILES[CLAUDE]
 
 
 def test_a_file_being_written_is_refused_and_stays(run: Run, project: Path) -> None:

@@ -89,6 +89,7 @@ def test_the_latest_is_that_of_the_current_project(home: Path, project: Path) ->
     made.write_lines(older, made.claude_code(made.conversation(1), project=str(project)))
     os.utime(older, (1_700_000_000, 1_700_000_000))
     assert find_session(None) == older
+    assert find_session("latest", only_here=True) == older
 
 
 def test_analyze_takes_the_latest_session_by_itself(run: Run, home: Path) -> None:

@@ -81,4 +81,4 @@ def _one(what: str, *, fix: bool) -> list[Finding]:
     path = Path(what)
     if path.suffix == ".json" and path.parent.name in (".ctxgc", ".jaato"):
         return check_config(path)
-    return check_history(find_session(what), fix=fix)
+    return check_history(find_session(what, only_here=fix), fix=fix)

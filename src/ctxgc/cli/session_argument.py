@@ -22,8 +22,10 @@ _MOST_NAMED = 5
 
 
 def session_argument(command: F) -> F:
-    """Give a command SESSION; it gets `session`, the path of the file."""
-    return click.argument("session", callback=lambda _, __, text: find_session(text))(command)
+    """Give a command that may write SESSION; it gets `session`, the path of the file."""
+    return click.argument(
+        "session", callback=lambda _, __, text: find_session(text, only_here=True)
+    )(command)
 
 
 def optional_session_argument(command: F) -> F:
@@ -33,12 +35,13 @@ def optional_session_argument(command: F) -> F:
     )(command)
 
 
-def find_session(text: str | None) -> Path:
+def find_session(text: str | None, *, only_here: bool = False) -> Path:
     """Return the file of a session.
 
     Args:
         text: a path, the beginning of an id, or `latest`; None means `latest`. The latest session is
             the newest one of the current project, or of all projects where it has none.
+        only_here: never take the latest of another project, because it may be changed.
 
     Raises:
         TranscriptError: there is no such session, or the beginning fits several.
@@ -55,7 +58,15 @@ def find_session(text: str | None) -> Path:
             "no session of Claude Code or Codex was found here",
             hint="name a file, or set CLAUDE_CONFIG_DIR or CODEX_HOME",
         )
-    return _of_project(found, Path.cwd()) or found[0].path
+    latest = _of_project(found, Path.cwd())
+    if latest is None and only_here:
+        newest = found[0]
+        raise TranscriptError(
+            "no session of this project was found",
+            hint=f"name one, the newest of all is {newest.session_id}; or go to its project",
+            session=newest.session_id,
+        )
+    return latest or found[0].path
 
 
 def session_folders() -> list[Path]:

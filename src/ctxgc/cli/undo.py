@@ -50,7 +50,7 @@ def _newest(session: str | None) -> Backup:
         kept = (place for root in session_folders() for place in root.glob(f"**/{FOLDER}"))
         found = newest_backup([Path(), *(place.parent.parent for place in kept)])
     else:
-        found = next(reversed(backups_of(find_session(session))), None)
+        found = next(reversed(backups_of(find_session(session, only_here=True))), None)
     if found is None:
         raise InputError(
             "there is no pruning to undo" + ("" if session is None else f" for {session}"),
