@@ -246,3 +246,22 @@ def test_a_session_works_on_after_a_recovery() -> None:
     made.append({"role": "assistant", "content": "going on"})
     made.append({"role": "user", "content": "next"})
     assert [m["content"] for m in made.messages()][-2:] == ["going on", "next"]
+
+
+@pytest.mark.parametrize("plugin", ["gc_truncate", "gc_budget", "gc_hybrid", "gc_mark_sweep"])
+def test_what_a_checkpoint_knows_and_was_pinned_after_it_stays_pinned(plugin: str) -> None:
+    session = Session(3_000, store="memory:", plugin=plugin, config=GCConfig(auto_recall=False))
+    for number in range(6):
+        session.append({"role": "user", "content": f"q{number}"})
+        session.append({"role": "assistant", "content": f"a{number} " + "word " * 460})
+    session.messages()
+    pinned = session.history[-5].message_id
+    session.pin(pinned)
+    call = {"id": "c", "type": "function", "function": {"name": "bash", "arguments": "{}"}}
+    session.append({"role": "user", "content": "go"})
+    session.append({"role": "assistant", "content": None, "tool_calls": [call]})
+    session.append({"role": "tool", "tool_call_id": "c", "content": "word " * 3_500})
+    session.append({"role": "assistant", "content": "ok"})
+    session.messages()
+    assert pinned in {message.message_id for message in session.history}
+    assert pinned in session._w.pinned_messages

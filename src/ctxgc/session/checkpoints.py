@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -75,11 +75,15 @@ def messages_of(checkpoint: Checkpoint) -> list[Message]:
 
 
 def restore_checkpoint(
-    w: Workings, checkpoint: Checkpoint, *, also: Sequence[Message] = ()
+    w: Workings,
+    checkpoint: Checkpoint,
+    *,
+    also: Sequence[Message] = (),
+    pinned: Collection[str] = (),
 ) -> Restored:
     """Make the view what it was, byte for byte; what came in since is stashed.
 
-    Messages in `also` stay in their places, with their pins.
+    Messages in `also` stay in their places, with their pins; so do the pins of those in `pinned`.
 
     Raises:
         CheckpointError: the checkpoint does not verify.
@@ -94,7 +98,7 @@ def restore_checkpoint(
         new = w.bound.strip(w.view.messages, new)
     change = compare(w.view.messages, new)
     gone = {message.message_id for message in change.gone}
-    spared = {message.message_id for message in also}
+    spared = {*pinned, *(message.message_id for message in also)}
     with _pinned_as(w, checkpoint, new, spared), w.books.forgetting(gone):
         swap(w, new, change)
     w.events.emit("restored", checkpoint_id=checkpoint.checkpoint_id)

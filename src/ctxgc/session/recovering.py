@@ -88,7 +88,7 @@ class RecoverableSession:
             return False
         also = self._since(last)
         self._left += leaving(self._w, [*messages_of(last), *also])
-        restore_checkpoint(self._w, last, also=also)
+        restore_checkpoint(self._w, last, also=also, pinned=self._kept())
         return True
 
     def resume(self) -> None:
