@@ -172,3 +172,28 @@ def test_usages_are_one_for_each_answer_of_the_window() -> None:
         (30_000, 5, "msg_1"),
     ]
     assert ClaudeCodeFile(claude_code()).usages == []
+
+
+def test_what_a_compaction_kept_was_reported_for_the_window_before() -> None:
+    made = ClaudeCode()
+    made.user("one")
+    kept = made.block("msg_0", {"type": "text", "text": "1"})
+    made.lines[-1]["message"]["usage"] = claude_usage(160_000)
+    about = {"trigger": "auto", "preservedMessages": {"uuids": [kept]}}
+    made.line("system", subtype="compact_boundary", compactMetadata=about, parent=None)
+    made.user("Summary.", isCompactSummary=True)
+    made.user("two")
+    file = ClaudeCodeFile(dumped(made.lines))
+    assert kept in [entry.message_id for entry in file.entries]
+    assert file.usages == []
+
+
+def test_of_answers_without_an_id_only_the_newest_is_lowered() -> None:
+    lines_ = lines(answered(20_000, 30_000))
+    for line in lines_:
+        line["message"].pop("id", None)
+    file = ClaudeCodeFile(dumped(lines_))
+    prompts = [
+        usage["cache_read_input_tokens"] for usage in usages(file.write(Revision(reported=12_000)))
+    ]
+    assert prompts == [18_994, 18_994, 28_994, 10_994]

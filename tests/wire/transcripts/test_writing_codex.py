@@ -80,3 +80,48 @@ def test_counts_before_a_compaction_are_not_of_the_window() -> None:
     file = CodexFile(dumped([lines[0], *told, *lines[1:5]]))
     assert file.usages == []
     assert file.write(Revision(reported=5)) == dumped([lines[0], *told, *lines[1:5]])
+
+
+def _talk(*lines: tuple[str, dict[str, object]]) -> bytes:
+    at = "2026-03-02T09:00:00.000Z"
+    return dumped([{"timestamp": at, "type": kind, "payload": said} for kind, said in lines])
+
+
+def _said(role: str, text: str) -> tuple[str, dict[str, object]]:
+    kind = "input_text" if role == "user" else "output_text"
+    content = [{"type": kind, "text": text}]
+    return "response_item", {"type": "message", "role": role, "content": content}
+
+
+def _told(**last: object) -> tuple[str, dict[str, object]]:
+    return "event_msg", {"type": "token_count", "info": {"last_token_usage": last}}
+
+
+def test_what_was_reported_for_a_turn_that_was_taken_back_does_not_count() -> None:
+    file = CodexFile(
+        _talk(
+            ("session_meta", {"id": OTHER}),
+            _said("user", "one"), _said("assistant", "1"), _told(input_tokens=8_000),
+            _said("user", "two"), _said("assistant", "2"), _told(input_tokens=150_000),
+            ("event_msg", {"type": "thread_rolled_back", "num_turns": 1}),
+            _said("user", "three"),
+        )
+    )  # fmt: skip
+    assert [usage.prompt for usage in file.usages] == [8_000]
+    assert [c["input_tokens"] for c in counts(file.write(Revision(reported=5)))] == [8_000, 5]
+
+
+def test_a_count_is_lowered_as_it_is_read_and_gets_no_field_that_it_did_not_have() -> None:
+    odd = {"input_tokens": 10, "cached_input_tokens": 900, "cache_write_input_tokens": 100}
+    file = CodexFile(
+        _talk(
+            ("session_meta", {"id": OTHER}), _said("user", "one"), _said("assistant", "1"),
+            _told(**odd),
+        )
+    )  # fmt: skip
+    assert [usage.prompt for usage in file.usages] == [1_000]
+    written = file.write(Revision(reported=700))
+    assert counts(written) == [
+        {"input_tokens": 700, "cached_input_tokens": 600, "cache_write_input_tokens": 100}
+    ]
+    assert [usage.prompt for usage in CodexFile(written).usages] == [700]

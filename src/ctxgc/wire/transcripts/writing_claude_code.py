@@ -14,7 +14,7 @@ from uuid import NAMESPACE_URL, uuid5
 from ctxgc.core.message import Format
 from ctxgc.wire.json_text import dump
 from ctxgc.wire.transcripts.claude_code import items
-from ctxgc.wire.transcripts.entry import Entry, Usage
+from ctxgc.wire.transcripts.entry import Compaction, Entry, Usage
 from ctxgc.wire.transcripts.facts import Facts, less, tokens_of, with_beside
 from ctxgc.wire.transcripts.recorded import Window
 from ctxgc.wire.transcripts.revision import Addition, Revision, newest, split_lines
@@ -67,7 +67,9 @@ class ClaudeCodeFile:
         return [e for e in found if self._known[e.message_id].get("type") != "attachment"]
 
     def _reported(self) -> list[Usage]:
-        shown = {entry.line for entry in self.entries}
+        """What was reported for the window; what a compaction kept was reported for the one before."""
+        begins = [item.line for item in self._items if isinstance(item, Compaction)]
+        shown = {entry.line for entry in self.entries if entry.line >= max(begins, default=0)}
         return newest(u for u in self._items if isinstance(u, Usage) and u.line in shown)
 
     def _written(self, revision: Revision) -> Iterator[bytes]:
@@ -93,11 +95,13 @@ class ClaudeCodeFile:
 
     def _last_answer(self, revision: Revision) -> set[str]:
         """The lines of the newest answer that stays and has a usage."""
-        known = {usage.reply_id for usage in self.usages}
+        known = {usage.reply_id or usage.line for usage in self.usages}
         stay = [
-            e for e in self.entries if e.reply_id in known and e.message_id not in revision.gone
+            (entry.reply_id or entry.line, entry.message_id)
+            for entry in self.entries
+            if (entry.reply_id or entry.line) in known and entry.message_id not in revision.gone
         ]
-        return {e.message_id for e in stay if e.reply_id == stay[-1].reply_id}
+        return {message_id for answer, message_id in stay if answer == stay[-1][0]}
 
     def _at_the_end(self, revision: Revision) -> Iterator[bytes]:
         for addition in revision.before(None):

@@ -8,10 +8,12 @@ from typing import Any
 from ctxgc.core.message import Format
 from ctxgc.wire.json_text import dump
 from ctxgc.wire.transcripts.codex import is_codex, items
-from ctxgc.wire.transcripts.entry import Compaction, Entry, Usage
+from ctxgc.wire.transcripts.entry import Compaction, Entry, Rollback, Usage
 from ctxgc.wire.transcripts.facts import Facts, less, tokens_of, with_beside
 from ctxgc.wire.transcripts.recorded import Window
 from ctxgc.wire.transcripts.revision import Line, Revision, newest, split_lines
+
+_CACHED = ("cached_input_tokens", "cache_write_input_tokens")
 
 
 class CodexFile:
@@ -43,12 +45,19 @@ class CodexFile:
         return b"".join(self._written(revision, new_id))
 
     def _reported(self) -> list[Usage]:
-        found: list[Usage] = []
+        """What was reported for the window and is not of a turn that the user took back."""
+        window, found = Window(), list[Usage]()
         for item in self._items:
-            if isinstance(item, Compaction):
-                found = []
-            elif isinstance(item, Usage):
-                found.append(item)
+            before = {entry.line for entry in window.items} if isinstance(item, Rollback) else set()
+            window.take(item)
+            match item:
+                case Compaction():
+                    found = []
+                case Rollback():
+                    gone = before.difference(entry.line for entry in window.items)
+                    found = [usage for usage in found if usage.line < min(gone, default=item.line)]
+                case Usage():
+                    found.append(item)
         return found
 
     def _window(self) -> list[Entry]:
@@ -80,22 +89,23 @@ class CodexFile:
 
     def _last_count(self) -> set[int]:
         """The lines that tell the newest count; it is written again when only rate limits changed."""
-        last = {usage.reply_id or usage.line for usage in self.usages[-1:]}
-        return {u.line for u in self._reported() if (u.reply_id or u.line) in last}
+        counts = [item for item in self._items if isinstance(item, Usage)]
+        last = {usage.reply_id or usage.line for usage in counts[-1:] if self.usages}
+        return {usage.line for usage in counts if (usage.reply_id or usage.line) in last}
 
 
 def _lowered(data: dict[str, Any], most: int, beside: int) -> dict[str, Any]:
     """The line with a count of so many prompt tokens at most; the same object where it has no more."""
     info = data["payload"]["info"]
     last = info["last_token_usage"]
-    over = tokens_of(last, "input_tokens") - most
+    cached = sum(tokens_of(last, key) for key in _CACHED)
+    over = max(tokens_of(last, "input_tokens"), cached) - most
     if over <= 0:
         return data
-    shorter = {
-        **less(last, ("cached_input_tokens", "cache_write_input_tokens"), over),
-        "input_tokens": most,
-        "total_tokens": max(0, tokens_of(last, "total_tokens") - over),
-    }
+    shorter = less(last, _CACHED, over)
+    shorter["input_tokens"] = most
+    if tokens_of(last, "total_tokens"):
+        shorter["total_tokens"] = max(0, tokens_of(last, "total_tokens") - over)
     told = with_beside({**info, "last_token_usage": shorter}, beside)
     return {**data, "payload": {**data["payload"], "info": told}}
 
