@@ -53,3 +53,20 @@ def test_a_zone_is_told_once_when_it_is_entered() -> None:
     zones = [event.data["now"] for event in seen if event.kind == "zone_changed"]
     assert zones == ["warning", "danger", "critical"][: len(zones)]
     assert len(zones) >= 2
+
+
+def test_when_a_listener_ends_the_program_the_others_hear_of_it_all_the_same() -> None:
+    session = make()
+    session.extend(turn(0))
+    name = session.history[0].message_id
+
+    def leave(_: Any) -> None:
+        raise SystemExit(3)
+
+    end = session.events(leave)
+    seen = events_of(session)
+    with pytest.raises(SystemExit):
+        session.pin(name)
+    end()
+    session.unpin(name)
+    assert [event.kind for event in seen] == ["pinned", "unpinned"]

@@ -108,3 +108,32 @@ def test_a_signal_that_nobody_handles_is_left_alone() -> None:
             assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_a_handler_that_raises_nothing_breaks_nothing_and_hears_of_every_ctrl_c() -> None:
+    heard: list[object] = []
+    before = signal.signal(signal.SIGINT, lambda _, frame: heard.append(frame))
+    try:
+        store = Interrupting()
+        session = filled(12, store=store, session_id="a")
+        for times in (1, 2, 3):
+            store.times = times
+            session.append(QUESTION)
+            session.flush()
+            assert len(heard) == times
+            assert None not in heard
+            heard.clear()
+        session.close()
+        assert make(store=store, session_id="a").view()[-3:] == [QUESTION] * 3
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_handler_left_behind_by_an_interrupted_end_gives_way_to_the_hosts() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with uninterrupted():
+        left = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, left)
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) == before

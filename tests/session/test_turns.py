@@ -134,3 +134,33 @@ def test_every_public_method_takes_a_turn() -> None:
     methods = {name: each for name, each in public.items() if callable(each)}
     assert {"append", "messages", "recall", "undo"} <= methods.keys()
     assert [name for name, each in methods.items() if not hasattr(each, "__wrapped__")] == []
+
+
+def test_messages_that_are_made_while_somebody_asks_come_in() -> None:
+    session = filled(2)
+
+    def made() -> Any:
+        asked = threading.Thread(target=session.usage)
+        asked.start()
+        asked.join()
+        yield QUESTION
+
+    session.extend(made())
+    assert session.view()[-1] == QUESTION
+
+
+def test_a_store_is_closed_also_when_the_strategy_cannot_shut_down() -> None:
+    class Stubborn(TruncateStrategy):
+        def shutdown(self) -> None:
+            raise RuntimeError("not now")
+
+    closed: list[bool] = []
+
+    class Closing(MemoryStore):
+        def close(self) -> None:
+            closed.append(True)
+
+    session = filled(2, plugin=Stubborn(), store=Closing())
+    with pytest.raises(RuntimeError, match="not now"):
+        session.close()
+    assert closed == [True]

@@ -37,6 +37,11 @@ class Archive:
         """Whether the store holds this session already."""
         return self.revision > 0
 
+    @property
+    def is_pending(self) -> bool:
+        """Whether something waits for the next commit."""
+        return bool(self._pending)
+
     def later(self, *writes: Write) -> None:
         """Write these with the next commit; a later write of the same document wins."""
         for write in writes:

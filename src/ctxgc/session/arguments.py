@@ -9,8 +9,10 @@ import msgspec
 
 from ctxgc.config import GCConfig, unknown_key
 from ctxgc.core.kinds import SegmentType, Tier
+from ctxgc.core.message import FORMATS, Format
 from ctxgc.core.segment import ContextSegment
-from ctxgc.errors import InputError
+from ctxgc.errors import InputError, MessageError
+from ctxgc.session.view import wrong_format
 from ctxgc.stores import SearchFilters
 from ctxgc.strategies.base import GCPlugin
 
@@ -25,6 +27,22 @@ def checked_text(value: str | None, field: str) -> str | None:
             f"{field} cannot be {value!r}", hint="give a text, or None for none", field=field
         )
     return value
+
+
+def check_format(asked: Format | None, known: Format | None) -> None:
+    """Make sure that a format is one that there is, and the session's own.
+
+    Raises:
+        MessageError: it is not.
+    """
+    if asked is not None and asked not in FORMATS:
+        raise MessageError(
+            f"`format` {asked!r} is unknown",
+            hint=f"known formats: {', '.join(FORMATS)}",
+            field="format",
+        )
+    if asked is not None and known is not None and asked != known:
+        raise wrong_format(known, asked)
 
 
 def checked_config(config: GCConfig) -> GCConfig:

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from threading import Lock
+from threading import RLock
 from typing import Any, Literal
 
 import msgspec
@@ -43,7 +43,9 @@ class Events:
         self._callbacks: list[Callback] = []
         self._waiting: deque[Event] = deque()
         self._is_held = False
-        self._telling = Lock()
+        # A thread that was interrupted while it told can tell again.
+        self._telling = RLock()
+        self._is_telling = False
         self.count = 0
 
     def subscribe(self, callback: Callback) -> Callable[[], None]:
@@ -77,18 +79,32 @@ class Events:
         """Tell everybody what has waited, in order; who is telling already goes on with it."""
         while self._waiting and self._telling.acquire(blocking=False):
             try:
-                while self._waiting:
-                    self._hand_on(self._waiting.popleft())
+                if self._is_telling:
+                    return
+                self._tell_all()
             finally:
                 self._telling.release()
 
+    def _tell_all(self) -> None:
+        try:
+            self._is_telling = True
+            while self._waiting:
+                self._hand_on(self._waiting.popleft())
+        finally:
+            self._is_telling = False
+
     def _hand_on(self, event: Event) -> None:
+        ended: BaseException | None = None
         for callback in tuple(self._callbacks):
             try:
                 callback(event)
             except Exception:  # noqa: BLE001 - a callback may raise anything
                 _log.exception("an event callback raised; it is dropped")
                 self._drop(callback)
+            except BaseException as error:  # noqa: BLE001 - the others hear of it all the same
+                ended = ended or error
+        if ended is not None:
+            raise ended
 
     def _drop(self, callback: Callback) -> None:
         if callback in self._callbacks:

@@ -31,6 +31,11 @@ class SessionFacts:
         """The messages of the view, in parts, to be read; `messages()` gives copies that may change."""
         return list(self._w.view.messages)
 
+    @property
+    def is_unsaved(self) -> bool:
+        """Whether something came in, or was changed by hand, that the store does not hold yet."""
+        return self._w.archive.is_pending or bool(self._w.unsaved)
+
     def arrivals(self) -> list[str]:
         """Return the ids of the messages that came in, in order; some may have left the view since."""
         return [arrival.message_id for arrival in self._w.view.arrivals]

@@ -17,11 +17,9 @@ class Delay:
     def __init__(self, handler: Handler) -> None:
         self._handler = handler
         self._noted = 0
-
-    @property
-    def is_forced(self) -> bool:
+        self._frame: FrameType | None = None
+        self.is_forced = False
         """Whether a second Ctrl-C came, and was raised in the middle."""
-        return self._noted > 1
 
     def begin(self) -> None:
         """Let Ctrl-C wait."""
@@ -31,13 +29,24 @@ class Delay:
         """Let it wait no more, and hand on what has waited."""
         signal.signal(signal.SIGINT, self._handler)
         noted, self._noted = self._noted, 0
-        if noted == 1:
-            self._handler(signal.SIGINT, None)
+        frame, self._frame = self._frame, None
+        if noted and not self.is_forced:
+            self._handler(signal.SIGINT, frame)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        self._noted += 1
-        if self._noted > 1:
+        if self not in _delays:  # its end was interrupted
+            signal.signal(signal.SIGINT, self._handler)
             self._handler(number, frame)
+            return
+        self._noted += 1
+        if self._noted == 1:
+            self._frame = frame
+            return
+        try:
+            self._handler(number, frame)
+        except BaseException:
+            self.is_forced = True
+            raise
 
 
 _delays: list[Delay] = []
@@ -51,13 +60,15 @@ def uninterrupted() -> Iterator[Delay | None]:
         yield None
         return
     delay = Delay(handler)
-    _delays.append(delay)
-    delay.begin()
     try:
+        _delays.append(delay)
+        delay.begin()
         yield delay
     finally:
-        _delays.remove(delay)
-        delay.end()
+        try:
+            _delays[:] = [each for each in _delays if each is not delay]
+        finally:
+            delay.end()
 
 
 @contextmanager

@@ -17,13 +17,14 @@ from typing import Any, Self
 
 from ctxgc.budget import GCPolicy
 from ctxgc.config import GCConfig
-from ctxgc.core.message import FORMATS, Format
+from ctxgc.core.message import Format
 from ctxgc.core.plan import PruningPlan
 from ctxgc.core.segment import ContextSegment
 from ctxgc.economics import PriceSheet
-from ctxgc.errors import InputError, MessageError
+from ctxgc.errors import InputError
 from ctxgc.plugins import load_gc_plugin
 from ctxgc.session.arguments import (
+    check_format,
     checked_config,
     checked_ids,
     checked_lines,
@@ -36,6 +37,7 @@ from ctxgc.session.guarding import Guard, SessionGuard
 from ctxgc.session.handout import Handout
 from ctxgc.session.intake import SessionIntake
 from ctxgc.session.keeping import search, set_pinned, set_policy
+from ctxgc.session.leaving import flush_at_exit, stop_flushing
 from ctxgc.session.planning import plan
 from ctxgc.session.requests import check_complete, record_request
 from ctxgc.session.returning import recall, undo
@@ -45,7 +47,6 @@ from ctxgc.session.sparing import spare
 from ctxgc.session.stash import RECALL_CALL, Hit
 from ctxgc.session.syncing import is_plain
 from ctxgc.session.turns import Turns, one_at_a_time
-from ctxgc.session.view import wrong_format
 from ctxgc.session.workings import Workings
 from ctxgc.stores import SearchFilters, Store
 from ctxgc.strategies.base import GCPlugin, GCResult, GCTriggerReason
@@ -95,6 +96,7 @@ class Session(SessionIntake, SessionGuard):
         self._format_is_guess = all(map(is_plain, self._w.view.messages))
         self._handout = Handout()
         self._guard = Guard(self._w)
+        flush_at_exit(self)
 
     # -- out ----------------------------------------------------------------------------------------
 
@@ -115,7 +117,7 @@ class Session(SessionIntake, SessionGuard):
         return render_json(self._w.view.messages)
 
     def _prepare(self, asked: Format | None) -> None:
-        self._check_format(asked)
+        check_format(asked, self._w.format)
         check_complete(self._w)
         if self.config.check_before_send:
             spare(self._w)
@@ -221,10 +223,13 @@ class Session(SessionIntake, SessionGuard):
 
     def close(self) -> None:
         """Make everything durable and let go of the store."""
+        stop_flushing(self)
         if not self._turns.is_broken:
             save_all(self._w)
-        self._w.plugin.shutdown()
-        self._w.archive.store.close()
+        try:
+            self._w.plugin.shutdown()
+        finally:
+            self._w.archive.store.close()
 
     def __enter__(self) -> Self:
         return self
@@ -236,14 +241,3 @@ class Session(SessionIntake, SessionGuard):
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-    def _check_format(self, asked: Format | None) -> None:
-        if asked is not None and asked not in FORMATS:
-            raise MessageError(
-                f"`format` {asked!r} is unknown",
-                hint=f"known formats: {', '.join(FORMATS)}",
-                field="format",
-            )
-        known = self._w.format
-        if asked is not None and known is not None and asked != known:
-            raise wrong_format(known, asked)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import RLock
 from typing import Any, TypeVar
@@ -49,14 +49,16 @@ class Turns:
             yield
             return
         try:
-            with self._lock, self._work(), nullcontext() if name in ASKS else self._change(name):
+            with self._lock, self._whole(name), self._work():
                 yield
         finally:
             self._events.tell()
 
     @contextmanager
-    def _change(self, name: str) -> Iterator[None]:
-        if self.is_broken and name != "close":
+    def _whole(self, name: str) -> Iterator[None]:
+        """Let Ctrl-C wait for the end of a call; a change that a second one cut breaks the session."""
+        changes = name not in ASKS
+        if self.is_broken and changes and name != "close":
             raise SessionBusyError(
                 "a second Ctrl-C came in the middle of a change of this session",
                 hint="open it again by its id: its store has all or nothing of the change",
@@ -66,18 +68,19 @@ class Turns:
             try:
                 yield
             finally:
-                self.is_broken = self.is_broken or (delay is not None and delay.is_forced)
+                forced = changes and delay is not None and delay.is_forced
+                self.is_broken = self.is_broken or forced
 
     @contextmanager
     def _work(self) -> Iterator[None]:
-        work = _Work(self)
-        token = _works.set((*_works.get(), work))
+        work, before = _Work(self), _works.get()
         try:
+            _works.set((*before, work))
             with self._events.held():
                 yield
         finally:
             work.is_done = True
-            _works.reset(token)
+            _works.set(before)
 
 
 class _Work:
@@ -113,6 +116,8 @@ def one_at_a_time(kind: type[T]) -> type[T]:
 def _in_turn(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def called(self: Any, *given: Any, **more: Any) -> Any:
+        # What makes the messages may wait for somebody who waits for the session.
+        given = tuple(list(each) if isinstance(each, Iterator) else each for each in given)
         with self._turns.taken(function.__name__):
             return function(self, *given, **more)
 

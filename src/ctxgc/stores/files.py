@@ -1,8 +1,7 @@
 """The one module that opens files for writing.
 
-What it writes is on the disk when the call returns, or is not there at all; files are 0600 and new
-directories 0700 whatever the umask says; links are not followed. Paths come from the configuration,
-never from ids or texts.
+What it writes is on the disk when the call returns, or is not there at all; files are 0600, new
+directories 0700; links are not followed. Paths come from the configuration, never from ids or texts.
 """
 
 from __future__ import annotations
@@ -199,6 +198,8 @@ class FileLock:
         file, self._file = self._file, -1
         if file >= 0:
             os.close(file)
+
+    __del__ = release
 
     def __enter__(self) -> None:
         self.acquire()
