@@ -94,6 +94,18 @@ def test_a_mistake_is_named_and_the_exit_code_is_1(
     assert json.loads(run("config", "check", str(path), "--json").stdout)["ok"] is False
 
 
+def test_all_mistakes_are_named_at_once_the_plugin_too(run: Run, write: Write) -> None:
+    path = write("gc.json", {"type": "hybird", "treshold_percent": 75})
+    problems = [
+        'unknown configuration key "treshold_percent" (did you mean "threshold_percent"?)',
+        'unknown GC plugin "hybird" (did you mean "gc_hybrid"?)',
+    ]
+    done = run("config", "check", str(path))
+    lines = [f"mistake: {path}: {problem}" for problem in problems]
+    assert (done.exit_code, done.stdout.splitlines()) == (1, lines)
+    assert json.loads(run("config", "check", str(path), "--json").stdout)["problems"] == problems
+
+
 def test_a_variable_that_sets_nothing_is_a_warning(
     run: Run, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from ctxgc.config import DEFAULTS, ExplainedKey, config_schema, explain_file
 
@@ -57,5 +60,84 @@ def test_a_file_with_a_mistake_is_explained_not_raised(tmp_path: Path) -> None:
     )
 
 
+TOLD_AT_ONCE: list[tuple[dict[str, Any], list[str]]] = [
+    (
+        {"secrets": "hide", "auto_trigger": "yes", "max_turns": -1, "pinned_turn_indices": [1, "x"]},
+        [
+            "secrets: invalid enum value 'hide' (use one of off, mark, mask, refuse)",
+            "auto_trigger: expected `bool`, got `str` (it is 'yes') (correct \"auto_trigger\")",
+            'max_turns: expected `int` >= 1 (it is -1) (correct "max_turns")',
+            'pinned_turn_indices: expected `int`, got `str` (correct "pinned_turn_indices")',
+        ],
+    ),
+    (
+        {"bach": 6, "summarizer": "x", "type": ""},
+        [
+            "the plugin's name is '' (name one as a string)",
+            '"summarizer" is a plugin option (put it in "plugin_config")',
+            'unknown configuration key "bach" (did you mean "batch"?)',
+        ],
+    ),
+    (
+        {"plugin": "gc_none", "batch": 1, "config": {"batch": 0}},
+        [
+            '"batch" is at the wrong level (put it in "config")',
+            'batch: expected `int` >= 1 (it is 0) (correct "batch")',
+        ],
+    ),
+    (
+        {"type": "none", "plugin": "gc_none", "batch": 0},
+        [
+            (
+                '"type" and "plugin" belong to different shapes '
+                '(use {"plugin", "config"} or a flat object with "type")'
+            ),
+            'batch: expected `int` >= 1 (it is 0) (correct "batch")',
+        ],
+    ),
+    (
+        {"notification_template": "{tokens}", "threshold_percent": 50, "target_percent": 70},
+        [
+            (
+                "target_percent (70) is above threshold_percent (50) "
+                "(lower target_percent or raise threshold_percent)"
+            ),
+            'unknown field in notification_template "tokens" (did you mean "tokens_freed"?)',
+        ],
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("content", "problems"), TOLD_AT_ONCE)
+def test_all_mistakes_of_a_file_are_told_at_once(
+    tmp_path: Path, content: dict[str, Any], problems: list[str]
+) -> None:
+    path = tmp_path / "gc.json"
+    path.write_text(json.dumps(content))
+    assert list(explain_file(path, env={}).problems) == problems
+
+
+def test_the_file_and_the_environment_are_told_together(tmp_path: Path) -> None:
+    path = tmp_path / "gc.json"
+    path.write_text('{"batch": 0}')
+    assert explain_file(path, env={"CTXGC_BATCH": "x", "CTXGC_AUTO_TRIGGER": "x"}).problems == (
+        'batch: expected `int` >= 1 (it is 0) (correct "batch")',
+        (
+            "environment variable CTXGC_AUTO_TRIGGER: expected `bool`, got `str` "
+            "(correct or unset CTXGC_AUTO_TRIGGER)"
+        ),
+        "environment variable CTXGC_BATCH: expected `int`, got `str` (correct or unset CTXGC_BATCH)",
+    )
+
+
+@pytest.mark.parametrize("wrong", [{"threshold_percent": "95"}, {"treshold_percent": 95}])
+def test_no_mistake_follows_from_another(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    path = tmp_path / "gc.json"
+    path.write_text(json.dumps({**wrong, "target_percent": 90}))
+    assert len(explain_file(path, env={}).problems) == 1
+
+
 def test_a_missing_file_is_a_problem(tmp_path: Path) -> None:
-    assert "cannot read" in explain_file(tmp_path / "gc.json", env={}).problems[0]
+    assert explain_file(tmp_path / "gc.json", env={}).problems == (
+        "cannot be read: No such file or directory (check path and rights)",
+    )

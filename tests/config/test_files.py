@@ -120,7 +120,7 @@ def test_what_is_no_json_object_is_refused_with_its_path(tmp_path: Path, text: s
 
 
 def test_a_named_file_that_is_missing_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="cannot read"):
+    with pytest.raises(ConfigError, match="cannot be read: No such file or directory"):
         load_config(tmp_path / "nowhere.json")
 
 

@@ -62,7 +62,7 @@ def check(ctx: click.Context, file: Path | None, as_json: bool, quiet: bool) -> 
         )
         ctx.exit(BAD_USAGE)
     found = explain_file(path)
-    problems = [*found.problems, *plugin_problem(path, found)]
+    problems = [*found.problems, *plugin_problem(path)]
     if as_json:
         write_json(_as_data(found, problems))
     elif not quiet:

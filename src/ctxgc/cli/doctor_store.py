@@ -73,7 +73,7 @@ def check_config(path: Path) -> list[Finding]:
     if not path.is_file():
         return [Finding(level="error", where=str(path), what="no file is there")]
     found = explain_file(path)
-    problems = [*found.problems, *plugin_problem(path, found)]
+    problems = [*found.problems, *plugin_problem(path)]
     again = "ctxgc config check explains every key"
     mistakes = [Finding(level="error", where=str(path), what=p, fix=again) for p in problems]
     warnings = [Finding(level="warning", where=str(path), what=w) for w in found.warnings]

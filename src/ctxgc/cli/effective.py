@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from ctxgc.config import (
     DEFAULT_PLUGIN,
-    Explanation,
     GCConfig,
     GCSpec,
     SessionSettings,
@@ -16,10 +15,11 @@ from ctxgc.config import (
     parse_spec,
     read_gc_file,
     shown,
+    sift_file,
 )
 from ctxgc.config.environment import variables_in_use
 from ctxgc.errors import CtxgcError
-from ctxgc.plugins import gc_from_spec
+from ctxgc.plugins import load_gc_plugin
 from ctxgc.session.roomy import preset_of
 from ctxgc.session.setup import DEFAULT_PRICES, DEFAULT_STORE
 
@@ -60,13 +60,13 @@ def effective(path: Path | None) -> list[Setting]:
     return [*_around(spec, path), *_keys(spec, config)]
 
 
-def plugin_problem(path: Path, found: Explanation) -> list[str]:
-    """Return what is wrong with the plugin that a sound file names, if anything is."""
-    if not found.ok:
+def plugin_problem(path: Path) -> list[str]:
+    """Return what is wrong with the plugin that a file names, if anything is."""
+    found = sift_file(path)
+    if found.spec is None or found.config is None:
         return []
     try:
-        plugin, _ = gc_from_spec(read_gc_file(path))
-        preset_of(plugin)
+        preset_of(load_gc_plugin(found.spec.plugin, found.config.plugin_config))
     except CtxgcError as error:
         return [str(error)]
     return []

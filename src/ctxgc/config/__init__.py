@@ -18,6 +18,7 @@ from ctxgc.config.files import (
 from ctxgc.config.frozen import FrozenDict
 from ctxgc.config.gc_config import DEFAULTS, GCConfig
 from ctxgc.config.keys import choices, unknown_key
+from ctxgc.config.mistakes import Sifted, sift_file
 from ctxgc.config.notice import NOTICE_FIELDS, check_template, render_notice
 from ctxgc.config.profiles import Profile, list_profiles, load_profile, parse_inline
 from ctxgc.config.secrets import mask_text, shown
@@ -34,6 +35,7 @@ __all__ = [
     "GCSpec",
     "Profile",
     "SessionSettings",
+    "Sifted",
     "check_template",
     "choices",
     "config_schema",
@@ -49,5 +51,6 @@ __all__ = [
     "read_gc_file",
     "render_notice",
     "shown",
+    "sift_file",
     "unknown_key",
 ]

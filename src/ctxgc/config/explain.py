@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from ctxgc.config.environment import unknown_variables, variables_in_use
-from ctxgc.config.files import DEFAULT_PLUGIN, GCSpec, read_gc_file
+from ctxgc.config.files import DEFAULT_PLUGIN, GCSpec
 from ctxgc.config.gc_config import GCConfig
+from ctxgc.config.mistakes import sift_file
 from ctxgc.config.settings import SessionSettings
-from ctxgc.errors import ConfigError
 
 
 class ExplainedKey(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,18 +41,16 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def explain_file(path: str | Path, env: Mapping[str, str] | None = None) -> Explanation:
-    """Return what the file and the environment set, or what is wrong with them; never raises."""
+    """Return what the file and the environment set, or all that is wrong with them; never raises."""
     warnings = environment_warnings(env)
-    try:
-        spec = read_gc_file(path)
-        config = spec.config(env)
-    except ConfigError as error:
-        return Explanation(path=str(path), problems=(str(error),), warnings=warnings)
+    found = sift_file(path, env)
+    if found.problems or found.spec is None or found.config is None:
+        return Explanation(path=str(path), problems=found.problems, warnings=warnings)
     return Explanation(
         path=str(path),
-        plugin=spec.plugin,
-        shape=spec.shape,
-        keys=_keys(spec, config, env),
+        plugin=found.spec.plugin,
+        shape=found.spec.shape,
+        keys=_keys(found.spec, found.config, env),
         warnings=warnings,
     )
 

@@ -74,7 +74,8 @@ def read_object(path: str | Path) -> dict[str, Any]:
         text = Path(path).read_text(encoding="utf-8-sig")
         return msgspec.json.decode(text, type=dict[str, Any])
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read {path}: {error}", hint="check path and rights") from None
+        why = error.strerror if isinstance(error, OSError) else error
+        raise ConfigError(f"{path} cannot be read: {why}", hint="check path and rights") from None
     except msgspec.DecodeError as error:
         raise ConfigError(f"{path} holds no JSON object: {error}", hint="correct it") from None
 
@@ -99,7 +100,11 @@ def parse_spec(
     values = _nested_values(data, origin) if nested else _flat_values(data)
     plugin = data.get("plugin" if nested else "type", default_plugin)
     if not isinstance(plugin, str) or not plugin.strip():
-        raise ConfigError(f"{origin}: the plugin's name is {plugin!r}", hint="name one as a string")
+        raise ConfigError(
+            f"{origin}: the plugin's name is {plugin!r}",
+            hint="name one as a string",
+            key="plugin" if nested else "type",
+        )
     _check(values)
     shape: Literal["flat", "nested"] = "nested" if nested else "flat"
     return GCSpec(plugin=plugin, values=FrozenDict(values), shape=shape, origin=origin)
@@ -112,16 +117,22 @@ def _flat_values(data: Mapping[str, Any]) -> dict[str, Any]:
 def _nested_values(data: Mapping[str, Any], origin: str) -> dict[str, Any]:
     for key in data:
         if key in GCConfig.__struct_fields__:
-            raise ConfigError(f'{origin}: "{key}" is at the wrong level', hint='put it in "config"')
+            raise ConfigError(
+                f'{origin}: "{key}" is at the wrong level', hint='put it in "config"', key=key
+            )
     reject_unknown(data, ("plugin", "config"))
     values = data.get("config", {})
     if not isinstance(values, dict):
-        raise ConfigError(f'{origin}: "config" is not an object', hint="write an object of keys")
+        raise ConfigError(
+            f'{origin}: "config" is not an object', hint="write an object of keys", key="config"
+        )
     return values
 
 
 def _check(values: Mapping[str, Any]) -> None:
     for key in values:
         if key in _PLUGIN_OPTIONS:
-            raise ConfigError(f'"{key}" is a plugin option', hint='put it in "plugin_config"')
+            raise ConfigError(
+                f'"{key}" is a plugin option', hint='put it in "plugin_config"', key=key
+            )
     GCConfig.from_dict(values)

@@ -25,7 +25,9 @@ def check_template(template: str) -> str:
     """
     for field in _fields(template):
         if field not in NOTICE_FIELDS:
-            raise unknown_key(field, NOTICE_FIELDS, "field in notification_template")
+            error = unknown_key(field, NOTICE_FIELDS, "field in notification_template")
+            error.details.update(key="notification_template", field=field)
+            raise error
     return template
 
 
