@@ -106,6 +106,12 @@ def test_all_mistakes_are_named_at_once_the_plugin_too(run: Run, write: Write) -
     assert json.loads(run("config", "check", str(path), "--json").stdout)["problems"] == problems
 
 
+def test_the_path_of_a_file_with_a_mistake_stands_once(run: Run, write: Write) -> None:
+    for content in ("{", {"plugin": "gc_none", "batch": 5}, {"type": 5}):
+        path = write("gc.json", content)
+        assert run("config", "check", str(path)).stdout.count(str(path)) == 1
+
+
 def test_a_variable_that_sets_nothing_is_a_warning(
     run: Run, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:

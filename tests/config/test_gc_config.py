@@ -223,6 +223,22 @@ def test_repr_and_description_mask_secrets() -> None:
 
 
 @pytest.mark.parametrize(
+    ("values", "hint"),
+    [
+        ({"threshold_percent": "75"}, "write it without quotes"),
+        ({"notify_on_gc": "true"}, "write it without quotes"),
+        ({"max_turns": "null"}, "write it without quotes"),
+        ({"threshold_percent": "175"}, 'correct "threshold_percent"'),
+        ({"notify_on_gc": "yes"}, 'correct "notify_on_gc"'),
+    ],
+)
+def test_a_value_in_quotes_is_told_to_lose_them(values: dict[str, Any], hint: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        GCConfig(**values)
+    assert caught.value.hint == hint
+
+
+@pytest.mark.parametrize(
     ("template", "says"),
     [
         ("freed {tokens_fred}", '"tokens_freed"'),

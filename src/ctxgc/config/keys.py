@@ -55,8 +55,19 @@ def wrong_value(
     listed = choices(complaint, kind)
     # A complaint about a word that is none of the listed ones names it already.
     got = f" (it is {shown(value, key)!r})" if is_plain and not listed else ""
-    hint = listed or f'correct "{key}"'
+    hint = listed or _unquoted(value, key, kind) or f'correct "{key}"'
     return ConfigError(f"{key}: {said[:1].lower()}{said[1:]}{got}", hint=hint, key=key)
+
+
+def _unquoted(value: object, key: str, kind: type[msgspec.Struct]) -> str:
+    """Return a hint for a text that says what the key may be, such as "75"; else nothing."""
+    if not isinstance(value, str):
+        return ""
+    try:
+        msgspec.convert(value, get_type_hints(kind, include_extras=True)[key], strict=False)
+    except (msgspec.ValidationError, KeyError):
+        return ""
+    return "write it without quotes"
 
 
 def choices(complaint: str, kind: type[msgspec.Struct]) -> str:
