@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ctxgc.config import DEFAULTS, ExplainedKey, config_schema, explain_file
+from ctxgc.config import DEFAULTS, ExplainedKey, config_schema, explain_file, shown
 
 
 def test_the_schema_describes_every_key_with_its_default() -> None:
@@ -46,6 +46,37 @@ def test_an_explanation_says_where_each_value_comes_from(tmp_path: Path) -> None
     )
     assert by_key["max_turns"].origin == "default"
     assert by_key["plugin_config"].value == {"api_key": "***"}
+
+
+@pytest.mark.parametrize(
+    ("content", "env", "follows"),
+    [
+        ({}, {}, {}),
+        ({"hard_limit_percent": 75}, {}, {"threshold_percent": (75.0, "hard_limit_percent")}),
+        ({"threshold_percent": 95}, {}, {"hard_limit_percent": (95.0, "threshold_percent")}),
+        ({}, {"CTXGC_THRESHOLD_PERCENT": "40"}, {"target_percent": (30.0, "threshold_percent")}),
+        (
+            {"hard_limit_percent": 40, "soft_limit_percent": 20},
+            {},
+            {
+                "threshold_percent": (40.0, "hard_limit_percent"),
+                "target_percent": (30.0, "threshold_percent"),
+            },
+        ),
+    ],
+)
+def test_a_default_that_moved_names_the_key_that_it_follows(
+    tmp_path: Path, content: dict[str, Any], env: dict[str, str], follows: dict[str, Any]
+) -> None:
+    path = tmp_path / "gc.json"
+    path.write_text(json.dumps(content))
+    said = explain_file(path, env=env).keys
+    moved = [line for line in said if line.origin.startswith("follows ")]
+    assert {
+        line.key: (line.value, line.origin.removeprefix("follows ")) for line in moved
+    } == follows
+    others = [line for line in said if line not in moved and line.origin == "default"]
+    assert [line.key for line in others if line.value != shown(DEFAULTS[line.key])] == []
 
 
 def test_a_file_with_a_mistake_is_explained_not_raised(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from ctxgc.config import (
     GCSpec,
     SessionSettings,
     config_schema,
+    origins,
     parse_spec,
     read_gc_file,
     shown,
@@ -93,14 +94,9 @@ def _around(spec: GCSpec, path: Path | None) -> list[Setting]:
 
 
 def _keys(spec: GCSpec, config: GCConfig) -> list[Setting]:
-    variables = variables_in_use(GCConfig)
     described = config_schema()["$defs"]["keys"]["properties"]
+    source = origins(spec)
     return [
-        Setting(
-            key,
-            value,
-            variables.get(key) or ("file" if key in spec.values else "default"),
-            described[key]["description"],
-        )
+        Setting(key, value, source[key], described[key]["description"])
         for key, value in config.describe().items()
     ]

@@ -6,6 +6,7 @@ from ctxgc.config.explain import (
     config_schema,
     environment_warnings,
     explain_file,
+    origins,
 )
 from ctxgc.config.files import (
     DEFAULT_PLUGIN,
@@ -46,6 +47,7 @@ __all__ = [
     "load_config",
     "load_profile",
     "mask_text",
+    "origins",
     "parse_inline",
     "parse_spec",
     "read_gc_file",

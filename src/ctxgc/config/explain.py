@@ -8,10 +8,11 @@ from typing import Any
 
 import msgspec
 
-from ctxgc.config.environment import unknown_variables, variables_in_use
+from ctxgc.config.environment import environment_values, unknown_variables, variables_in_use
 from ctxgc.config.files import DEFAULT_PLUGIN, GCSpec
-from ctxgc.config.gc_config import GCConfig
+from ctxgc.config.gc_config import DEFAULTS, GCConfig
 from ctxgc.config.mistakes import sift_file
+from ctxgc.config.order import leaders
 from ctxgc.config.settings import SessionSettings
 
 
@@ -85,17 +86,22 @@ def _closed(properties: dict[str, Any], title: str) -> dict[str, Any]:
     }
 
 
+def origins(spec: GCSpec, env: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return, for each key, the place that its value comes from, or the key that it follows."""
+    file = dict.fromkeys(spec.values, "file")
+    variables = variables_in_use(GCConfig, env)
+    led = leaders({**spec.values, **environment_values(GCConfig, env)}, DEFAULTS)
+    follows = {key: f"follows {leader}" for key, leader in led.items()}
+    return {**dict.fromkeys(DEFAULTS, "default"), **follows, **file, **variables}
+
+
 def _keys(
     spec: GCSpec, config: GCConfig, env: Mapping[str, str] | None
 ) -> tuple[ExplainedKey, ...]:
-    variables = variables_in_use(GCConfig, env)
     schema = config_schema()["$defs"]["keys"]["properties"]
-
-    def origin(key: str) -> str:
-        return variables.get(key) or ("file" if key in spec.values else "default")
-
+    origin = origins(spec, env)
     return tuple(
-        ExplainedKey(key=key, value=value, origin=origin(key), meaning=schema[key]["description"])
+        ExplainedKey(key=key, value=value, origin=origin[key], meaning=schema[key]["description"])
         for key, value in config.describe().items()
     )
 

@@ -27,17 +27,28 @@ _BELOW = (
     ("danger_percent", "critical_percent"),
     ("zone_leave_points", "warning_percent"),
 )
+_FOLLOWS_DOWN = (
+    ("threshold_percent", "hard_limit_percent", 1.0),
+    ("soft_limit_percent", "hard_limit_percent", 1.0),
+    ("target_percent", "threshold_percent", _TARGET_SHARE),
+    ("prune_to_percent", "critical_percent", _TARGET_SHARE),
+)
 
 
 def settle(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
     """Return the given values plus those defaults that have to move to agree with them."""
     values = dict(given)
     _lift(values, defaults, "hard_limit_percent", "threshold_percent")
-    _lower(values, defaults, "threshold_percent", "hard_limit_percent", 1.0)
-    _lower(values, defaults, "soft_limit_percent", "hard_limit_percent", 1.0)
-    _lower(values, defaults, "target_percent", "threshold_percent", _TARGET_SHARE)
-    _lower(values, defaults, "prune_to_percent", "critical_percent", _TARGET_SHARE)
+    for key, limit, share in _FOLLOWS_DOWN:
+        _lower(values, defaults, key, limit, share)
     return values
+
+
+def leaders(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, str]:
+    """Return the defaults that have to move, each with the key that it follows."""
+    led_by = {"hard_limit_percent": "threshold_percent"}
+    led_by.update({key: limit for key, limit, _ in _FOLLOWS_DOWN})
+    return {key: led_by[key] for key in settle(given, defaults) if key not in given}
 
 
 def check_order(config: msgspec.Struct) -> None:
