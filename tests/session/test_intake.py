@@ -42,6 +42,11 @@ WRONG: list[tuple[str, list[Json], Any, str]] = [
     ("arguments that are not JSON", [], BROKEN_CALL, "JSON"),
     ("no number", [], {"role": "assistant", "content": "z", "x": float64("nan")}, "JSON number"),
     ("too long a number", [], {"role": "assistant", "content": "z", "x": 10**5_000}, "digits"),
+    ("a text", [], "hello", 'a text must be a whole message as JSON, such as {"role": "user"'),
+    ("a number as text", [], "7", "a text must be a whole message as JSON"),
+    ("several messages", [], [RESULT], "several with extend"),
+    ("a whole answer", [], {"id": "c", "choices": []}, "append response.choices"),
+    ("a whole answer, late", [CALLS, RESULT], {"id": "c", "choices": []}, "append response.choi"),
     ("another format", [CALLS, RESULT], {"type": "function_call_output", "call_id": "a"}, "speaks"),
 ]
 

@@ -14,7 +14,7 @@ from ctxgc.session.requests import calibrate
 from ctxgc.session.secrecy import refuse_secrets
 from ctxgc.session.syncing import is_plain, reformat, sync
 from ctxgc.session.view import wrong_format
-from ctxgc.wire import RawMessage, detect_format, parse
+from ctxgc.wire import RawMessage, detect_format, parse, refuse_answers
 
 
 class SessionIntake(SessionFacts):
@@ -80,6 +80,7 @@ class SessionIntake(SessionFacts):
 
     def _parse(self, batch: Sequence[RawMessage], asked: Format | None) -> list[Message]:
         known = self._w.format
+        refuse_answers(batch)
         seen = detect_format(list(batch)) if asked is None else asked
         # While all that came in was plain text, which fits every format, a clear sign may choose it.
         chosen = seen if known is None or (self._format_is_guess and seen != "openai") else known

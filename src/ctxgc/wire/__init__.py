@@ -3,6 +3,7 @@
 What is not edited leaves byte-identical (P16).
 """
 
+from ctxgc.wire.answers import refuse_answers
 from ctxgc.wire.binding import binds_thinking, strip_bound_thinking
 from ctxgc.wire.detect import detect_format
 from ctxgc.wire.draft import Fix
@@ -31,6 +32,7 @@ __all__ = [
     "parse",
     "parse_history",
     "parse_overflow",
+    "refuse_answers",
     "render",
     "render_json",
     "repair",

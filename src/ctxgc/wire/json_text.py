@@ -21,6 +21,7 @@ MAX_BYTES = 64 * 1024 * 1024
 MAX_NODES = 500_000
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_AS_TEXT = 'a text must be a whole message as JSON, such as {"role": "user", "content": "hello"}'
 _MAX_DIGITS = 4_000
 _SHORT = 64
 _MOST = 10**_MAX_DIGITS
@@ -38,7 +39,11 @@ def load(text: str | bytes) -> tuple[dict[str, Any], bytes]:
     except RecursionError:
         raise _too_deep() from None
     except ValueError as error:
-        raise _refusal(f"the message is not valid JSON: {error}") from None
+        raise MessageError(f"the message is not valid JSON: {error}", hint=_AS_TEXT) from None
+    if not isinstance(value, dict):
+        raise MessageError(
+            f"the message must be a JSON object, not {type(value).__name__}", hint=_AS_TEXT
+        )
     return snapshot(value), source
 
 
@@ -50,7 +55,8 @@ def snapshot(data: Any) -> dict[str, Any]:
     """
     plain = _Snapshot().copy(data, 1)
     if not isinstance(plain, dict):
-        raise _refusal(f"a message must be a JSON object, not {type(data).__name__}")
+        several = "hand in one message, or several with extend" if isinstance(plain, list) else ""
+        raise _refusal(f"a message must be a JSON object, not {type(data).__name__}", several)
     return plain
 
 
@@ -170,5 +176,5 @@ def _too_deep() -> MessageError:
     return _refusal(f"the message is nested deeper than {MAX_DEPTH} levels")
 
 
-def _refusal(text: str) -> MessageError:
-    return MessageError(text, hint="hand in one provider message as a dict or as JSON text")
+def _refusal(text: str, hint: str = "") -> MessageError:
+    return MessageError(text, hint=hint or "hand in one provider message as a dict or as JSON text")
