@@ -11,7 +11,7 @@ from ctxgc.budget import GCPolicy, InstructionSource
 from ctxgc.core.message import Message
 from ctxgc.strategies.base import GCRemovalItem, GCResult, GCTriggerReason
 from ctxgc.wire import replace_text, text_message
-from tests.session.build import events_of, filled, state_of
+from tests.session.build import events_of, filled, make, state_of
 from tests.session.walk import faults
 
 History = list[Message]
@@ -94,8 +94,16 @@ REFUSED: list[tuple[str, Callable[[History, Any], Any], str]] = [
     ("returns numbers", lambda h, r: ([1, 2], done(r)), "the new history holds a int"),
     ("returns a wrong dict", lambda h, r: ([{"role": "?"}, *h], done(r)), "role"),
     ("empties the history", lambda h, r: ([], done(r)), "the new history is empty"),
-    ("loses the last request", lambda h, r: (h[:-4], done(r)), "must stay as it is"),
-    ("loses the first request", lambda h, r: (h[1:], done(r)), "must stay as it is"),
+    (
+        "loses the last request",
+        lambda h, r: (h[:-4], done(r)),
+        "must stay as it is: it is the last",
+    ),
+    (
+        "loses the first request",
+        lambda h, r: (h[1:], done(r)),
+        "must stay as it is: it is the first",
+    ),
     ("loses a result", lambda h, r: ([*h[:6], *h[7:]], done(r)), "has no result"),
     ("loses a call", lambda h, r: ([*h[:5], *h[6:]], done(r)), "call_1_0"),
     ("reorders", lambda h, r: (swapped(h), done(r)), "the order of messages changed"),
@@ -133,10 +141,20 @@ def test_a_secret_in_a_plugins_error_is_masked() -> None:
 
 def test_a_pinned_message_cannot_be_dropped_or_edited() -> None:
     session = filled(8, plugin=Plugin(lambda h, r: ([*h[:4], *h[6:]], done(r))))
-    session.pin(session.history[5].message_id)
+    name = session.history[5].message_id
+    session.pin(name)
     before = state_of(session)
-    assert "must stay as it is" in str(session.collect(10).error)
+    said = f"message 5 (assistant, id {name}) must stay as it is: it is pinned"
+    assert session.collect(10).error == said
     assert state_of(session) == before
+
+
+def test_system_text_cannot_be_dropped() -> None:
+    session = make(plugin=Plugin(lambda h, r: (h[1:], done(r))))
+    session.extend([{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hi."}])
+    name = session.history[0].message_id
+    said = f"message 0 (system, id {name}) must stay as it is: it is system text"
+    assert session.collect(1).error == said
 
 
 def test_a_budget_that_a_plugin_writes_to_is_put_back() -> None:

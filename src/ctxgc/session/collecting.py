@@ -16,13 +16,13 @@ from ctxgc.session.faults import tell
 from ctxgc.session.record import Applied
 from ctxgc.session.removals import apply_beside, true_items
 from ctxgc.session.running import Bounds, Outcome, run_plugin
+from ctxgc.session.staying import must_stay
 from ctxgc.session.swapping import swap
 from ctxgc.session.usage import ContextUsage
 from ctxgc.session.verdict import compare
 from ctxgc.session.workings import Workings
 from ctxgc.stores import Put
 from ctxgc.strategies.base import GCResult, GCTriggerReason
-from ctxgc.strategies.turns import opens_turn
 
 STUCK_SHARE = 0.01
 LEAST_SHARE = 0.10
@@ -186,18 +186,10 @@ def propose(w: Workings, reason: GCTriggerReason, target_tokens: int | None) -> 
         budget=w.books.budget,
         bounds=Bounds(
             tokens=w.books.tokens,
-            must_stay=_must_stay(w),
+            must_stay=must_stay(w),
             binds=w.binds_thinking,
         ),
     )
-
-
-def _must_stay(w: Workings) -> frozenset[str]:
-    """The messages that no plugin may take out or edit."""
-    messages = w.view.messages
-    requests = [m.message_id for m in messages if m.role == "user" and opens_turn(m)]
-    system = [m.message_id for m in messages if m.role == "system"]
-    return frozenset((*system, *requests[:1], *requests[-1:], *w.kept_messages()))
 
 
 def _apply(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from hashlib import blake2b
 from typing import Any
@@ -41,11 +41,12 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     """What the session holds a plugin to: its own counting, and what may not be touched.
 
-    `binds` says that the model refuses thinking behind an edit.
+    `must_stay` has ids of messages, each with the reason; `binds` says that the model refuses
+    thinking behind an edit.
     """
 
     tokens: Callable[[Message], int]
-    must_stay: frozenset[str]
+    must_stay: Mapping[str, str]
     binds: bool = False
 
 

@@ -6,7 +6,7 @@ a lost message or a missing pin: such a result is refused and the history stays 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import msgspec
 
@@ -65,7 +65,7 @@ def objections(
     declared: GCResult | None,
     *,
     change: Change,
-    must_stay: Collection[str],
+    must_stay: Mapping[str, str],
     tokens: Callable[[Message], int],
 ) -> list[str]:
     """Return why a new history may not be applied; empty when it may.
@@ -75,15 +75,16 @@ def objections(
         new: the history that the plugin returned.
         declared: what the plugin says it did; None when it could not say (S3's form).
         change: how the new history differs from the old one.
-        must_stay: ids of messages that no plugin may take out or edit.
+        must_stay: ids of messages that no plugin may take out or edit, with the reason.
         tokens: counts a message.
     """
     found = _lost_order(old, new)
     touched = [m.message_id for m in change.gone] + [m.message_id for m, _ in change.edited]
-    found += [f"message {i} must stay as it is" for i in touched if i in must_stay]
+    kept = _named(old, [i for i in touched if i in must_stay])
+    found += [f"{name} must stay as it is: {must_stay[i]}" for i, name in kept.items()]
     found += [f"the id {m.message_id} has a colon" for m in change.added if ":" in m.message_id]
     if declared is not None:
-        found += _undeclared(touched, declared)
+        found += _undeclared(old, touched, declared)
     if not found:
         history = _paired_like(old, new, change)
         broken = [*check(history, complete=False, known=old), *changed_thinking(old, new)]
@@ -123,10 +124,21 @@ def _lost_order(old: Sequence[Message], new: Sequence[Message]) -> list[str]:
     return [] if expected == [i for i in ids if i in before] else ["the order of messages changed"]
 
 
-def _undeclared(touched: Sequence[str], result: GCResult) -> list[str]:
+def _named(history: Sequence[Message], ids: Collection[str]) -> dict[str, str]:
+    """Return these messages by their ids: each with its place, its role and its id in words."""
+    wanted = set(ids)
+    return {
+        m.message_id: f"message {place} ({m.role}, id {m.message_id})"
+        for place, m in enumerate(history if wanted else ())
+        if m.message_id in wanted
+    }
+
+
+def _undeclared(old: Sequence[Message], touched: Sequence[str], result: GCResult) -> list[str]:
     named: set[str] = set()
     for item in result.removal_list:
         named.update(item.message_ids)
         if item.child_key is not None:
             named.add(item.child_key)
-    return [f"message {i} is gone but not in the removal list" for i in touched if i not in named]
+    silent = _named(old, [i for i in touched if i not in named])
+    return [f"{name} is gone but not in the removal list" for name in silent.values()]
