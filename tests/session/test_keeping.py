@@ -80,3 +80,17 @@ def test_search_filters_are_checked() -> None:
     with pytest.raises(InputError, match="filters"):
         session.search("request", filters={"created_after": "yesterday"})
     assert session.search("request", filters={"type": "code"}) == []
+
+
+def test_an_unknown_id_is_told_where_ids_are_to_be_had() -> None:
+    session = filled(2)
+    calls = (session.pin, session.unpin, lambda name: session.set_policy(name, GCPolicy.LOCKED))
+    for call in calls:
+        with pytest.raises(UnknownHandleError, match="nothing answers to 'nope'") as caught:
+            call("nope")
+        assert caught.value.hint == (
+            "history[n].message_id is the id of a message, append() returns the ids of segments"
+        )
+    (segment_id,) = session.append({"role": "user", "content": "Keep this."})
+    for name in (segment_id, session.history[-1].message_id):
+        session.pin(name)

@@ -14,6 +14,8 @@ from ctxgc.session.trying import trying
 from ctxgc.session.workings import Workings
 from ctxgc.stores import SearchFilters
 
+_IDS = "history[n].message_id is the id of a message, append() returns the ids of segments"
+
 
 def set_pinned(w: Workings, name: str, *, pinned: bool) -> None:
     """Pin or unpin a message with all its parts, or a single segment.
@@ -23,7 +25,7 @@ def set_pinned(w: Workings, name: str, *, pinned: bool) -> None:
     """
     is_message = w.view.get(name) is not None
     messages = {name} if is_message else set()
-    ids = w.segment_ids(name) if is_message else (w.stash.find(name).segment_id,)
+    ids = w.segment_ids(name) if is_message else (w.stash.find(name, _IDS).segment_id,)
     kept = w.pinned_messages | messages if pinned else w.pinned_messages - messages
     with pinning(w, kept, dict.fromkeys(ids, pinned)):
         save(w)
@@ -59,7 +61,7 @@ def set_policy(w: Workings, name: str, policy: GCPolicy) -> None:
         StoreError: it could not be made durable; nothing has changed.
     """
     is_message = w.view.get(name) is not None
-    message_id = (name if is_message else w.stash.find(name).message_id) or name
+    message_id = (name if is_message else w.stash.find(name, _IDS).message_id) or name
     chosen = GCPolicy(policy)
     with trying(w.books, policies={**w.books.policies, message_id: chosen}):
         save(w)

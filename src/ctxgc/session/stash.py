@@ -14,6 +14,7 @@ from ctxgc.core.segment import ContextSegment
 from ctxgc.errors import InputError, UnknownHandleError
 
 RECALL_CALL = 'context_recall(handle="{handle}")'
+SEARCH_HINT = "search(query) finds what was moved out"
 _LINES_AROUND = 2
 
 
@@ -48,21 +49,17 @@ class Stash:
         self._by_handle[handle] = segment_id
         return handle
 
-    def find(self, handle: str) -> ContextSegment:
+    def find(self, handle: str, hint: str = SEARCH_HINT) -> ContextSegment:
         """Return the segment that answers to a handle, or to a segment's own id or name.
 
         Raises:
-            UnknownHandleError: none does.
+            UnknownHandleError: none does; `hint` says where the right one is to be had.
         """
         segment = self._heap.peek(self._by_handle.get(handle, handle))
         if segment is None:
             segment = self._by_name(handle)
         if segment is None:
-            raise UnknownHandleError(
-                f"nothing answers to '{handle}'",
-                hint="search(query) finds what was moved out",
-                handle=handle,
-            )
+            raise UnknownHandleError(f"nothing answers to '{handle}'", hint=hint, handle=handle)
         return segment
 
     def learn(self, segment_ids: list[str]) -> None:
