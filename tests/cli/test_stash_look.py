@@ -89,7 +89,11 @@ def test_search_ranks_and_filters(run: Run) -> None:
 def test_a_search_that_finds_nothing_ends_with_1(run: Run) -> None:
     make_session().close()
     done = run("stash", "search", "unheard", "fjord")
-    assert (done.exit_code, done.output) == (1, "")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr == "nothing found for 'unheard fjord'\n"
+    for option, said in (("--quiet", ""), ("--json", "[]\n")):
+        done = run("stash", "search", "unheard", "fjord", option)
+        assert (done.exit_code, done.output) == (1, said)
 
 
 def test_show_gives_whole_texts_lines_and_patterns(run: Run) -> None:

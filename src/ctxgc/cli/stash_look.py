@@ -104,6 +104,8 @@ def search(
     found = [_hit(hit, query) for hit in hits]
     columns = ["score", "session", "handle", "type", "tokens", "age", "line"]
     _write(found, columns, as_json, quiet, query)
+    if not (found or as_json or quiet):
+        click.echo(f"nothing found for {' '.join(query)!r}", err=True)
     ctx.exit(0 if found else FOUND_PROBLEMS)
 
 
