@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from ctxgc import Session
-from ctxgc.errors import StoreError
+from ctxgc.errors import StoreBusyError, StoreError
 from ctxgc.session.requests import is_cold
 from ctxgc.stores.memory import MemoryStore
 from tests.session.build import filled
@@ -31,6 +31,20 @@ def known(session: Session) -> dict[str, Any]:
         "thrash": (w.thrash, w.thrashing.to_doc()),
         "bills": (w.savings.savings, w.savings.unpruned_bill(100_000)),
     }
+
+
+def test_of_two_objects_the_one_that_is_behind_is_refused() -> None:
+    store = MemoryStore()
+    first = filled(1, store=store, session_id="s")
+    first.flush()
+    second = Session(store=store, session_id="s")
+    second.append({"role": "user", "content": "mine"})
+    second.flush()
+    with pytest.raises(StoreBusyError, match="another session object or process"):
+        first.pin(first.history[0].message_id)
+    second.append({"role": "assistant", "content": "going on"})
+    second.flush()
+    assert Session(store=store, session_id="s").view() == second.view()
 
 
 @pytest.mark.parametrize("length", range(1, len(LONG), 3))

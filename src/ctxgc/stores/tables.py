@@ -159,7 +159,7 @@ def conflict(session_id: str, expected: int, found: int) -> StoreBusyError:
     """Return the error of a commit that came too late."""
     return StoreBusyError(
         f"session {session_id!r} is at revision {found}, not {expected}",
-        hint="load it again: another process has committed to it",
+        hint="load it again: another session object or process has committed to it",
         session_id=session_id,
         expected=expected,
         found=found,
