@@ -71,3 +71,9 @@ def test_what_is_inside_an_answer_is_not_refused() -> None:
     claude = {"role": "assistant", "content": CLAUDE.content}
     plain = [item.model_dump() for item in RESPONSE.output]
     refuse_answers([CHAT.choices[0].message, *RESPONSE.output, *plain, claude, "text", 7, None])
+
+
+def test_a_recorded_answer_of_anthropic_passes_where_the_format_is_named() -> None:
+    refuse_answers([CLAUDE, CLAUDE.model_dump()], "anthropic")
+    with pytest.raises(MessageError):
+        refuse_answers([CHAT], "anthropic")

@@ -80,7 +80,7 @@ class SessionIntake(SessionFacts):
 
     def _parse(self, batch: Sequence[RawMessage], asked: Format | None) -> list[Message]:
         known = self._w.format
-        refuse_answers(batch)
+        refuse_answers(batch, asked)
         seen = detect_format(list(batch)) if asked is None else asked
         # While all that came in was plain text, which fits every format, a clear sign may choose it.
         chosen = seen if known is None or (self._format_is_guess and seen != "openai") else known

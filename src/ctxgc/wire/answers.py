@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ctxgc.core.message import Format
 from ctxgc.errors import MessageError
 
 _CHAT = "append response.choices[0].message"
@@ -12,11 +13,15 @@ _RESPONSES = "extend with response.output"
 _ANTHROPIC = 'append {"role": "assistant", "content": response.content}'
 
 
-def refuse_answers(batch: Iterable[Any]) -> None:
-    """Raise MessageError, with a hint where the message is, for a whole answer among messages."""
+def refuse_answers(batch: Iterable[Any], asked: Format | None = None) -> None:
+    """Raise MessageError, with a hint where the message is, for a whole answer among messages.
+
+    Whole answers of Anthropic are messages with more fields, and recordings hold them: they pass where
+    the format is named.
+    """
     for each in batch:
         hint = _inside(each)
-        if hint:
+        if hint and not (hint == _ANTHROPIC and asked == "anthropic"):
             raise MessageError("this is a whole answer of a provider, not a message", hint=hint)
 
 
