@@ -71,6 +71,16 @@ def test_a_copy_is_a_valid_session_of_the_same_kind(run: Run, project: Path, nam
     assert json.loads(shown.stdout)["tokens"] == report["segments"][0]["tokens"]
 
 
+@names
+def test_tombstones_name_the_tool_as_the_agent_knows_it(run: Run, project: Path, name: str) -> None:
+    put(name)
+    assert run("prune", name, "-o", "pruned.jsonl").exit_code == 0
+    text = (project / "pruned.jsonl").read_text(encoding="utf-8")
+    is_agents = SESSION in name
+    assert (" mcp__ctxgc__context_recall(handle=" in text) is is_agents
+    assert (" context_recall(handle=" in text) is not is_agents
+
+
 def test_a_copy_is_named_as_its_agent_looks_for_it(run: Run, project: Path) -> None:
     put(CLAUDE)
     run("prune", CLAUDE, "-o", ".")

@@ -19,7 +19,8 @@ from tests.pruning.reports import reported_claude_code
 Run = Callable[..., Result]
 
 FRAME = Frame(
-    name="s.jsonl", path="s.jsonl", kind="claude_code", project="/repo", model="claude-x", messages=3,
+    name="s.jsonl", path="/repo/s.jsonl", called="s.jsonl", kind="claude_code", project="/repo",
+    model="claude-x", messages=3,
     tokens=176_000,
     limit=200_000, percent=88.0, zone="danger", window=2,
     samples=[Sample(20_000, 1), Sample(176_000, 2)],
@@ -75,6 +76,18 @@ def test_one_picture_of_each_kind(run: Run, name: str) -> None:
     found = json.loads(run("watch", name, "--json", "--context-limit", "50000").stdout)
     assert (found["limit"], found["zone"]) == (50_000, "safe")
     assert sum(found["garbage"].values()) > 1_000
+
+
+def test_a_session_that_its_agent_keeps_is_called_by_its_id(
+    run: Run, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(project / "home"))
+    path = project / "home" / "projects" / "-repo" / f"{SESSION}.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(claude_code())
+    done = run("watch", SESSION[:8], "--once")
+    assert done.stdout.endswith(f"what would leave: ctxgc prune {SESSION[:8]}\n")
+    assert json.loads(run("watch", str(path), "--json").stdout)["path"] == str(path)
 
 
 def test_only_whole_lines_count_and_only_new_ones_are_read(project: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ctxgc.agents.settings import RECALL_TOOL
 from ctxgc.cli.prune_output import Output, in_place, save, write_proposal
 from ctxgc.cli.prune_store import stash_for, warn_of_another_stash
 from ctxgc.cli.report import FOUND_PROBLEMS, output_options, words_of_call, write_json
@@ -17,9 +18,12 @@ from ctxgc.insight.limits import limit_for
 from ctxgc.plugins import load_gc_plugin
 from ctxgc.pruning import PRESETS, Proposal, Target, configured, propose, store_name, written
 from ctxgc.pruning.stillness import check_still
+from ctxgc.session.stash import RECALL_CALL
 from ctxgc.wire.transcripts.writing import Writable, open_writable
 
 TIGHT_MESSAGES = 4
+AGENTS_CALL = f'{RECALL_TOOL}(handle="{{handle}}")'
+"""How the tool is called in an agent that `ctxgc install` gave the server."""
 _EPILOG = """\b
 Examples:
   ctxgc prune latest                           what would leave, and why
@@ -121,6 +125,7 @@ def _propose(
             context_limit=limit,
             plugin=chosen["strategy"],
             config=_config(chosen["preset"]),
+            recall_call=RECALL_CALL if file.session_id is None else AGENTS_CALL,
         )
 
 

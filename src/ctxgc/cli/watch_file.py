@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from ctxgc.cli.session_argument import session_folders
 from ctxgc.cli.watch_frame import Frame, Sample, Tool
 from ctxgc.config import GCConfig
 from ctxgc.core.message import Message
@@ -25,6 +26,7 @@ from ctxgc.wire.transcripts.sniffing import HEAD, TranscriptKind, sniff
 
 _PIECE = 4 << 20
 LAST_TOOLS = 6
+_UUID, _ENOUGH = 36, 8
 
 
 class _Place(NamedTuple):
@@ -78,6 +80,7 @@ class Follower:
         return Frame(
             name=self.path.name,
             path=str(self.path),
+            called=_named(self.path),
             kind=self._kind,
             project=self._facts.project or "",
             model=self._facts.model or "",
@@ -189,3 +192,9 @@ class Follower:
             )
             for call in calls
         ]
+
+
+def _named(path: Path) -> str:
+    """Return what a command finds the session by: short where its agent keeps it."""
+    kept = any(path.is_relative_to(folder) for folder in session_folders())
+    return path.stem[-_UUID:][:_ENOUGH] if kept and len(path.stem) >= _UUID else str(path)

@@ -33,10 +33,11 @@ class Tool(NamedTuple):
 
 
 class Frame(msgspec.Struct, frozen=True, kw_only=True):
-    """What there is to see of a session at one moment."""
+    """What there is to see of a session at one moment; `called` is what a command finds it by."""
 
     name: str
     path: str
+    called: str
     kind: str
     project: str
     model: str
@@ -120,7 +121,7 @@ def _garbage(frame: Frame) -> list[Line]:
     rows = sorted(frame.garbage.items(), key=lambda row: -row[1])
     share = 100.0 * total / max(1, frame.tokens)
     lines = bars([(name, float(n), f"{n:,} tokens") for name, n in rows], _BAR // 2)
-    advice = f"what would leave: ctxgc prune {printable(frame.path)}"
+    advice = f"what would leave: ctxgc prune {printable(frame.called)}"
     return [
         plain(""),
         plain(f"garbage: {total:,} tokens, {share:.0f}%", "title"),

@@ -19,6 +19,7 @@ from ctxgc.invariants import check
 from ctxgc.pruning.measure import Measure, measure
 from ctxgc.pruning.target import Target
 from ctxgc.session import Session
+from ctxgc.session.stash import RECALL_CALL
 from ctxgc.stores import Store
 from ctxgc.wire.transcripts.entry import Entry
 from ctxgc.wire.transcripts.revision import Addition, Revision, Writable
@@ -94,11 +95,12 @@ def propose(
     context_limit: int,
     plugin: str | None = None,
     config: GCConfig | None = None,
+    recall_call: str = RECALL_CALL,
 ) -> Proposal:
     """Collect the window of a transcript; what leaves it is durable in the store on return.
 
     A session that the store knows is taken back to what its agent wrote, and goes on from there: the
-    handles of an earlier pruning stay good.
+    handles of an earlier pruning stay good. `recall_call` is what tombstones tell the model to call.
 
     Raises:
         CtxgcError: the session could not be collected; the transcript is not touched by this.
@@ -107,7 +109,7 @@ def propose(
     clock = _Clock(_first_time(entries))
     session = Session(
         context_limit, store=store, session_id=session_id, plugin=plugin, clock=clock,
-        config=_by_hand(config), counter=measured.counter,
+        config=_by_hand(config), counter=measured.counter, recall_call=recall_call,
     )  # fmt: skip
     _take_in(session, entries, clock)
     beside = measured.beside
