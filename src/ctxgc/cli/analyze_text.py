@@ -154,11 +154,11 @@ def _bill(found: Insight) -> list[Line]:
     bill, replayed = found.bill, found.bill.replayed
     lines: list[Line] = []
     if bill.paid is not None:
-        lines.append(
-            plain(
-                f"  paid as reported    {bill.paid:>14,.0f}  with {bill.output:,} tokens of output"
-            )
+        side = (
+            f", {_count(bill.side_requests, 'request')} of subagents" if bill.side_requests else ""
         )
+        said = f"with {bill.output:,} tokens of output{side}"
+        lines.append(plain(f"  paid as reported    {bill.paid:>14,.0f}  {said}"))
     if replayed.requests:
         sums = [
             ("sending everything", replayed.without, replayed.sent_without),

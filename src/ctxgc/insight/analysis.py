@@ -109,6 +109,7 @@ def _bill(measured: Measured) -> Bill:
     return Bill(
         prices=measured.sheet.name,
         paid=round(paid(usages, measured.sheet)) if usages else None,
+        side_requests=len(measured.passed.side_usages),
         output=sum(usage.output for usage in usages),
         replayed=bills,
         saved_percent=round(bills.saved_percent, 1),

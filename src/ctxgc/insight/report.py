@@ -99,10 +99,14 @@ class Cache(msgspec.Struct, kw_only=True):
 
 
 class Bill(msgspec.Struct, kw_only=True):
-    """Costs in units of one plain input token: as reported, and as replayed without and with ctxgc."""
+    """Costs in units of one plain input token: as reported, and as replayed without and with ctxgc.
+
+    What was paid includes output and the requests of subagents; what is replayed does not.
+    """
 
     prices: str
     paid: float | None
+    side_requests: int
     output: int
     replayed: Bills
     saved_percent: float
