@@ -9,7 +9,6 @@ from ctxgc.pruning.measure import measure
 from ctxgc.stores.memory import MemoryStore
 from ctxgc.tokens import counter_for
 from ctxgc.tokens.messages import message_tokens
-from ctxgc.wire.transcripts.revision import Revision
 from ctxgc.wire.transcripts.writing import Writable, writable
 from tests.pruning.made import all_files
 from tests.pruning.reports import BESIDE, reported_claude_code, reported_codex
@@ -35,7 +34,7 @@ def naive_prompt(kind: str, file: Writable, line: int) -> int:
 def test_reports_tell_the_scale_and_what_stands_beside_the_messages(kind: str) -> None:
     file = writable(FILES[kind])
     found = measure(file)
-    assert (found.prompt, found.line) == (file.usages[-1].prompt, file.usages[-1].line)
+    assert found.prompt == file.usages[-1].prompt
     assert found.beside == pytest.approx(BESIDE, abs=20)
     assert getattr(found.counter, "scale", 1.0) == pytest.approx(SCALES[kind], rel=0.001)
 
@@ -45,7 +44,7 @@ def test_without_reports_the_counter_of_the_model_counts(name: str) -> None:
     file = writable(all_files()[name])
     found = measure(file)
     assert (found.beside, found.prompt) == (0, None)
-    assert found.after(file.entries, Revision()) is None
+    assert found.without(10) is None
     assert proposed(file, "50%").revision.reported is None
 
 

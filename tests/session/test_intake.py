@@ -20,6 +20,9 @@ from tests.strategies.build import turn
 CALL = {"id": "a", "type": "function", "function": {"name": "run", "arguments": "{}"}}
 CALLS: Json = {"role": "assistant", "content": None, "tool_calls": [CALL]}
 RESULT: Json = {"role": "tool", "tool_call_id": "a", "content": "done"}
+ASYNC_CALL: Json = {
+    "type": "function_call", "call_id": "a", "name": "run", "arguments": "{}", "async": True,
+}  # fmt: skip
 BROKEN_CALL: Json = {
     "role": "assistant",
     "content": None,
@@ -160,22 +163,15 @@ def test_what_the_openai_sdk_returns_comes_in_as_it_is() -> None:
 def test_the_output_of_a_response_chooses_the_format_and_goes_back_without_what_was_parsed() -> (
     None
 ):
-    call = {
-        "type": "function_call",
-        "call_id": "a",
-        "name": "run",
-        "arguments": "{}",
-        "async": True,
-    }
     session = make()
     session.append({"role": "user", "content": "hello"})
     thought = ResponseReasoningItem(type="reasoning", id="rs_1", summary=[])
-    session.extend([thought, ParsedResponseFunctionToolCall(**call, parsed_arguments={})])
+    session.extend([thought, ParsedResponseFunctionToolCall(**ASYNC_CALL, parsed_arguments={})])
     session.append({"type": "function_call_output", "call_id": "a", "output": "done"})
     assert session.messages("responses") == [
         {"role": "user", "content": "hello"},
         {"type": "reasoning", "id": "rs_1", "summary": []},
-        call,
+        ASYNC_CALL,
         {"type": "function_call_output", "call_id": "a", "output": "done"},
     ]
 
@@ -195,16 +191,9 @@ def test_the_blocks_of_an_anthropic_answer_choose_the_format() -> None:
 
 
 def test_a_session_goes_on_while_an_asynchronous_call_runs() -> None:
-    call = {
-        "type": "function_call",
-        "call_id": "a",
-        "name": "run",
-        "arguments": "{}",
-        "async": True,
-    }
     output = {"type": "function_call_output", "call_id": "a", "output": "done"}
     history: list[Json] = [
-        {"role": "user", "content": "hello"}, call, {"role": "user", "content": "and?"},
+        {"role": "user", "content": "hello"}, ASYNC_CALL, {"role": "user", "content": "and?"},
     ]  # fmt: skip
     session = make()
     session.extend(history)

@@ -18,10 +18,9 @@ from ctxgc.tokens import CountingCache, counter_for
 from ctxgc.tokens.growth import Reported, counted_before, scale_of
 from ctxgc.wire.transcripts import claude_code, codex, plain
 from ctxgc.wire.transcripts.decoding import decode
-from ctxgc.wire.transcripts.entry import Item, Usage
+from ctxgc.wire.transcripts.entry import Item, Usage, newest
 from ctxgc.wire.transcripts.facts import Facts
 from ctxgc.wire.transcripts.recorded import Window, merged
-from ctxgc.wire.transcripts.revision import newest
 from ctxgc.wire.transcripts.sniffing import HEAD, TranscriptKind, sniff
 
 _PIECE = 4 << 20
@@ -102,7 +101,6 @@ class Follower:
         self._facts = Facts()
         self._window = Window()
         self._samples: list[Sample] = []
-        self._usages: list[tuple[int, Usage]] = []
         self._reported = 0
         self._line = 0
         self._changed = 0.0
@@ -165,11 +163,10 @@ class Follower:
     def _sample(self, usage: Usage) -> None:
         self._reported = usage.prompt + usage.output
         self._samples.append(Sample(self._reported, self._window.number))
-        self._usages.append((self._window.number, usage))
 
     def _scale(self, sizes: list[tuple[int, int]]) -> float:
         """Return how many tokens the provider counts for one of ours, by the reports of this window."""
-        usages = newest(usage for window, usage in self._usages if window == self._window.number)
+        usages = newest(self._window.usages)
         counted = counted_before(sizes, [usage.line for usage in usages])
         told = [Reported(n, u.prompt, u.beside) for n, u in zip(counted, usages, strict=True)]
         return scale_of(told) or 1.0

@@ -16,7 +16,7 @@ from ctxgc.core.segment import ContextSegment, SegmentType
 from ctxgc.core.tombstone import describe
 from ctxgc.errors import PlanError
 from ctxgc.invariants import check
-from ctxgc.pruning.measure import Measure, measure
+from ctxgc.pruning.measure import measure
 from ctxgc.pruning.target import Target
 from ctxgc.session import Session
 from ctxgc.session.stash import RECALL_CALL
@@ -132,7 +132,11 @@ def propose(
         shortfall=max(0, result.tokens_after + beside - wanted) if result.shortfall else 0,
         strategy=result.plugin_name,
         rows=_rows(plan, {s.segment_id: s for s in session.segments()}, handle_of),
-        revision=_told(revise(session, entries), measured, entries),
+        revision=msgspec.structs.replace(
+            revise(session, entries),
+            reported=measured.without(result.tokens_before - result.tokens_after),
+            beside=beside,
+        ),
         requests_to_pay_back=result.details.get("requests_to_pay_back"),
     )
 
@@ -163,12 +167,6 @@ def revise(session: Session, entries: Sequence[Entry]) -> Revision:
         else:
             added.append(Addition(following, message.data))
     return Revision(gone=gone, edited=edited, added=tuple(reversed(added)))
-
-
-def _told(revision: Revision, measured: Measure, entries: Sequence[Entry]) -> Revision:
-    """The revision with what its newest request would have taken."""
-    reported = measured.after(entries, revision)
-    return msgspec.structs.replace(revision, reported=reported, beside=measured.beside)
 
 
 def _take_in(session: Session, entries: Sequence[Entry], clock: _Clock) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
@@ -62,6 +63,16 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     def prompt(self) -> int:
         """All tokens of the request."""
         return self.uncached + self.cache_read + self.cache_write
+
+
+def newest(usages: Iterable[Usage]) -> list[Usage]:
+    """Return one usage for each answer: what was reported last, on the line that had it first."""
+    found: dict[str, Usage] = {}
+    for usage in usages:
+        name = usage.reply_id or f"line-{usage.line}"
+        line = found[name].line if name in found else usage.line
+        found[name] = msgspec.structs.replace(usage, line=line)
+    return list(found.values())
 
 
 class Compaction(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ import msgspec
 
 from ctxgc.core.message import Format
 from ctxgc.wire.transcripts.branch import live_branch
-from ctxgc.wire.transcripts.entry import Compaction, Entry, Item, Link, Rollback
+from ctxgc.wire.transcripts.entry import Compaction, Entry, Item, Link, Rollback, Usage
 
 
 class Recorded(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,10 +35,13 @@ class Window:
 
     Args:
         most: how much it may weigh; above that its oldest items are let go, and `dropped` counts them.
+
+    `usages` are those that were reported for this window, and not for turns that were taken back.
     """
 
     def __init__(self, most: int | None = None) -> None:
         self.items: list[Entry | Link] = []
+        self.usages: list[Usage] = []
         self.number = 1
         self.dropped = 0
         self._most = most
@@ -53,6 +56,8 @@ class Window:
             case Entry() | Link():
                 self._add(item)
                 self._weigh(weight)
+            case Usage():
+                self.usages += [] if item.is_side else [item]
             case Compaction():
                 self._begin(item)
             case Rollback():
@@ -98,11 +103,13 @@ class Window:
         self._held = frozenset(compaction.kept)
         self._kept = [item for item in self.items if item.message_id in self._held]
         self.items, self._weights, self._weight, self.dropped = [], [], 0, 0
+        self.usages = []
 
     def _roll_back(self, turns: int) -> None:
         begins = [n for n, item in enumerate(self.items) if opens_turn(item)]
         if begins:
             at = begins[-min(turns, len(begins))]
+            self.usages = [usage for usage in self.usages if usage.line < self.items[at].line]
             self._weight -= sum(self._weights[at:])
             del self.items[at:], self._weights[at:]
 

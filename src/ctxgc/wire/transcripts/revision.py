@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -83,16 +83,6 @@ class Writable(Protocol):
     def write(self, revision: Revision, new_id: str | None = None) -> bytes:
         """Return the file with the revision in it, under another session id if one is given."""
         ...
-
-
-def newest(usages: Iterable[Usage]) -> list[Usage]:
-    """Return one usage for each answer: what was reported last, on the line that had it first."""
-    found: dict[str, Usage] = {}
-    for usage in usages:
-        name = usage.reply_id or f"line-{usage.line}"
-        line = found[name].line if name in found else usage.line
-        found[name] = msgspec.structs.replace(usage, line=line)
-    return list(found.values())
 
 
 class Line(NamedTuple):

@@ -14,10 +14,10 @@ from uuid import NAMESPACE_URL, uuid5
 from ctxgc.core.message import Format
 from ctxgc.wire.json_text import dump
 from ctxgc.wire.transcripts.claude_code import items
-from ctxgc.wire.transcripts.entry import Compaction, Entry, Usage
+from ctxgc.wire.transcripts.entry import newest
 from ctxgc.wire.transcripts.facts import Facts, less, tokens_of, with_beside
 from ctxgc.wire.transcripts.recorded import Window
-from ctxgc.wire.transcripts.revision import Addition, Revision, newest, split_lines
+from ctxgc.wire.transcripts.revision import Addition, Revision, split_lines
 from ctxgc.wire.transcripts.tool_use_result import edited_result
 
 _POINTERS = ("parentUuid", "logicalParentUuid", "leafUuid", "sourceToolAssistantUUID")
@@ -39,14 +39,15 @@ class ClaudeCodeFile:
             if line.data is not None and isinstance(uuid := line.data.get("uuid"), str)
         }
         self.facts = Facts()
-        self._items = [
-            item
-            for line in self._lines
-            if line.data is not None
-            for item in items(line.data, line.number, self.facts)
-        ]
-        self.entries = self._window()
-        self.usages = self._reported()
+        window = Window()
+        for line in self._lines:
+            for item in items(line.data, line.number, self.facts) if line.data else ():
+                window.take(item)
+        # What the program attaches to the spoken lines of the branch by itself is not edited.
+        found = window.entries(chained=True)
+        self.entries = [e for e in found if self._known[e.message_id].get("type") != "attachment"]
+        shown = {entry.line for entry in self.entries}
+        self.usages = newest(usage for usage in window.usages if usage.line in shown)
 
     @property
     def session_id(self) -> str | None:
@@ -57,20 +58,6 @@ class ClaudeCodeFile:
     def write(self, revision: Revision, new_id: str | None = None) -> bytes:
         """Return the file with the revision in it, under another session id if one is given."""
         return b"".join(_renamed(raw, self._old_ids(), new_id) for raw in self._written(revision))
-
-    def _window(self) -> list[Entry]:
-        """The spoken lines of the branch; what the program attaches to them by itself is not edited."""
-        window = Window()
-        for item in self._items:
-            window.take(item)
-        found = window.entries(chained=True)
-        return [e for e in found if self._known[e.message_id].get("type") != "attachment"]
-
-    def _reported(self) -> list[Usage]:
-        """What was reported for the window; what a compaction kept was reported for the one before."""
-        begins = [item.line for item in self._items if isinstance(item, Compaction)]
-        shown = {entry.line for entry in self.entries if entry.line >= max(begins, default=0)}
-        return newest(u for u in self._items if isinstance(u, Usage) and u.line in shown)
 
     def _written(self, revision: Revision) -> Iterator[bytes]:
         last = self._last_answer(revision)

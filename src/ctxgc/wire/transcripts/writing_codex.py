@@ -8,10 +8,10 @@ from typing import Any
 from ctxgc.core.message import Format
 from ctxgc.wire.json_text import dump
 from ctxgc.wire.transcripts.codex import is_codex, items
-from ctxgc.wire.transcripts.entry import Compaction, Entry, Rollback, Usage
+from ctxgc.wire.transcripts.entry import Usage, newest
 from ctxgc.wire.transcripts.facts import Facts, less, tokens_of, with_beside
 from ctxgc.wire.transcripts.recorded import Window
-from ctxgc.wire.transcripts.revision import Line, Revision, newest, split_lines
+from ctxgc.wire.transcripts.revision import Line, Revision, split_lines
 
 _CACHED = ("cached_input_tokens", "cache_write_input_tokens")
 
@@ -25,14 +25,21 @@ class CodexFile:
     def __init__(self, data: bytes) -> None:
         self._lines = split_lines(data)
         self.facts = Facts()
-        self._items = [
-            item
-            for line in self._lines
-            if line.data is not None and is_codex(line.data)
-            for item in items(line.data, line.number, self.facts)
-        ]
-        self.entries = self._window()
-        self.usages = newest(self._reported())
+        self._window = Window()
+        self._counts: list[Usage] = []
+        for line in self._lines:
+            if line.data is not None and is_codex(line.data):
+                self._read(line.number, line.data)
+        bare = {f"line-{x.number}-1" for x in self._lines if _is_bare_summary(x.data)}
+        entries = self._window.entries(chained=False)
+        self.entries = [entry for entry in entries if entry.message_id not in bare]
+        self.usages = newest(self._window.usages)
+
+    def _read(self, number: int, data: dict[str, Any]) -> None:
+        for item in items(data, number, self.facts):
+            self._window.take(item)
+            if isinstance(item, Usage):
+                self._counts.append(item)
 
     @property
     def session_id(self) -> str | None:
@@ -43,29 +50,6 @@ class CodexFile:
     def write(self, revision: Revision, new_id: str | None = None) -> bytes:
         """Return the file with the revision in it, under another session id if one is given."""
         return b"".join(self._written(revision, new_id))
-
-    def _reported(self) -> list[Usage]:
-        """What was reported for the window and is not of a turn that the user took back."""
-        window, found = Window(), list[Usage]()
-        for item in self._items:
-            before = {entry.line for entry in window.items} if isinstance(item, Rollback) else set()
-            window.take(item)
-            match item:
-                case Compaction():
-                    found = []
-                case Rollback():
-                    gone = before.difference(entry.line for entry in window.items)
-                    found = [usage for usage in found if usage.line < min(gone, default=item.line)]
-                case Usage():
-                    found.append(item)
-        return found
-
-    def _window(self) -> list[Entry]:
-        window = Window()
-        for item in self._items:
-            window.take(item)
-        bare = {f"line-{x.number}-1" for x in self._lines if _is_bare_summary(x.data)}
-        return [e for e in window.entries(chained=False) if e.message_id not in bare]
 
     def _written(self, revision: Revision, new_id: str | None) -> Iterator[bytes]:
         old, counts = self.session_id, self._last_count()
@@ -89,9 +73,8 @@ class CodexFile:
 
     def _last_count(self) -> set[int]:
         """The lines that tell the newest count; it is written again when only rate limits changed."""
-        counts = [item for item in self._items if isinstance(item, Usage)]
-        last = {usage.reply_id or usage.line for usage in counts[-1:] if self.usages}
-        return {usage.line for usage in counts if (usage.reply_id or usage.line) in last}
+        last = {usage.reply_id or usage.line for usage in self._counts[-1:] if self.usages}
+        return {usage.line for usage in self._counts if (usage.reply_id or usage.line) in last}
 
 
 def _lowered(data: dict[str, Any], most: int, beside: int) -> dict[str, Any]:
