@@ -32,9 +32,6 @@ _open: WeakKeyDictionary[Flushable, int] = WeakKeyDictionary()
 
 def flush_at_exit(session: Flushable) -> None:
     """Flush a session when this process ends, if it is open then."""
-    if not _open:
-        atexit.unregister(_flush_all)
-        atexit.register(_flush_all)
     _open[session] = os.getpid()
 
 
@@ -43,6 +40,7 @@ def stop_flushing(session: Flushable) -> None:
     _open.pop(session, None)
 
 
+@atexit.register
 def _flush_all() -> None:
     for session, process in list(_open.items()):
         if process != os.getpid() or not session.is_unsaved:
