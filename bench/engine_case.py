@@ -23,11 +23,9 @@ from typing import TypeVar
 import msgspec
 
 from bench.workload import moment, segments
-from ctxgc.core.engine import GCEngine
-from ctxgc.core.heap import Heap
+from ctxgc.core import GCEngine, GCState, Heap, Planner
 from ctxgc.core.mark import mark
-from ctxgc.core.planner import Planner
-from ctxgc.core.roots import GCState, compute_roots
+from ctxgc.core.roots import compute_roots
 
 T = TypeVar("T")
 

@@ -22,9 +22,9 @@ import msgspec
 from bench.counting import TimedCounter
 from ctxgc import Session
 from ctxgc.lab.corpus import demo_runs
-from ctxgc.lab.corpus.recording import PLANS, Plan, record
+from ctxgc.lab.corpus.stories import PLANS, Plan, record
 from ctxgc.session import session as front
-from ctxgc.session.sparing import spare
+from ctxgc.session.request import spare
 
 Json = dict[str, Any]
 

@@ -20,7 +20,7 @@ from mcp import Client, StdioServerParameters
 
 from bench.tables import duration, print_table, run
 from ctxgc.mcp import ContextService
-from ctxgc.mcp.intake import NewSegment
+from ctxgc.mcp.ingest import NewSegment
 
 SEGMENTS = 10_000
 CALLS = 300

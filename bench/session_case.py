@@ -16,7 +16,7 @@ import msgspec
 
 from bench.counting import TimedCounter
 from ctxgc import Session
-from ctxgc.session.events import Event
+from ctxgc.session import Event
 from ctxgc.testing import make_session
 from ctxgc.tokens import TokenCounter
 

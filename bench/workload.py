@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from random import Random
 
-from ctxgc.core.segment import ContextSegment
+from ctxgc.core import ContextSegment
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 TICK = timedelta(seconds=5)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ctxgc.lab.experiment import Experiment
-from ctxgc.lab.subject import Reached
+from ctxgc.lab import Experiment, Reached
 from tools.code_constants import TRIED, ablation
 
 

@@ -7,9 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from ctxgc import ContextSegment, GCEngine
-from ctxgc.core.heap import Heap
-from ctxgc.core.options import EngineOptions
-from ctxgc.core.roots import GCState, RootKnobs
+from ctxgc.core import EngineOptions, GCState, Heap, RootKnobs
 from ctxgc.core.score import prune_score
 from tests.core.build import calls
 from tests.requirements import requirement

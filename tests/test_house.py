@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from tools.requirement_scan import ROOT
 
 SOURCE = ROOT / "src" / "ctxgc"
-MOST_LINES = 400
-USUAL_LINES = 250
-
-# Files that are longer than usual, with their length. Take a file out once it is short, lower its
-# number when it shrinks; never raise a number.
-LONG_FILES: dict[str, int] = {}
 
 # Spelled in pieces, so that this file does not hold what it forbids.
 FORBIDDEN = [
@@ -32,6 +29,8 @@ FORBIDDEN = [
 ]
 
 SPEAKERS = {"cli", "demo", "demo.py"}
+
+FACES = sorted(p for p in SOURCE.rglob("__init__.py") if "lazy(" in p.read_text(encoding="utf-8"))
 
 IMPURE_CALLS = {"datetime.now", "datetime.today", "datetime.utcnow", "date.today", "open", "input"}
 IMPURE_MODULES = {
@@ -61,19 +60,6 @@ def _python() -> Iterator[Path]:
     return (path for path in tracked() if path.suffix == ".py")
 
 
-def _lines(path: Path) -> int:
-    return len(path.read_text(encoding="utf-8").splitlines())
-
-
-def test_no_python_file_is_longer_than_the_limit() -> None:
-    assert {_name(p): _lines(p) for p in _python() if _lines(p) > MOST_LINES} == {}
-
-
-def test_source_files_have_their_usual_length_but_for_a_list_that_shrinks() -> None:
-    ours = (p for p in _python() if not _name(p).startswith("tests/"))
-    assert {_name(p): _lines(p) for p in ours if _lines(p) > USUAL_LINES} == LONG_FILES
-
-
 def test_no_tracked_file_names_a_package_registry_or_a_path_of_one_machine() -> None:
     found = [
         f"{_name(path)}: {text}"
@@ -95,6 +81,44 @@ def test_imports_point_one_way() -> None:
     assert done.returncode == 0, done.stdout
 
 
+def test_no_two_classes_have_the_same_name() -> None:
+    homes: dict[str, list[str]] = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(_tree(path)):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(_name(path))
+    assert {name: files for name, files in homes.items() if len(files) > 1} == {}
+
+
+def test_a_room_is_entered_by_its_face() -> None:
+    """Only the files of a room import its files; everyone else imports what its face offers."""
+    deep = [
+        f"{_name(path)}: {module}"
+        for path in sorted(SOURCE.rglob("*.py"))
+        for module in _imported_modules(path)
+        if module.startswith("ctxgc.") and _room(module) != _room_of(path) and not _is_face(module)
+    ]
+    assert deep == []
+
+
+@pytest.mark.parametrize("face", FACES, ids=lambda path: path.parent.name)
+def test_a_face_offers_what_it_declares_and_no_name_of_a_file(face: Path) -> None:
+    package = ".".join(face.parent.relative_to(SOURCE.parent).parts)
+    declared = {
+        alias.name: node.module
+        for node in ast.walk(_tree(face))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{package}.")
+        for alias in node.names
+        if alias.name != "lazy"
+    }
+    offered = importlib.import_module(package)
+    assert set(declared) - set(dir(offered)) == set()
+    found = {name: getattr(importlib.import_module(home), name) for name, home in declared.items()}
+    assert {name: getattr(offered, name) for name in declared} == found
+    files = {path.stem for path in face.parent.iterdir()}
+    assert set(declared) & files == set()
+
+
 def test_only_the_command_line_and_the_demo_print() -> None:
     quiet = (p for p in SOURCE.rglob("*.py") if p.relative_to(SOURCE).parts[0] not in SPEAKERS)
     assert [place for path in quiet for place, call in _calls(path) if call == "print"] == []
@@ -111,9 +135,33 @@ def _is_impure(path: Path) -> bool:
     return bool(called & IMPURE_CALLS or _imported(path) & IMPURE_MODULES)
 
 
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def _room(module: str) -> str:
+    return module.split(".")[1]
+
+
+def _room_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def _is_face(module: str) -> bool:
+    """Tell whether others may import from a module: a room, a file without one, or transcripts."""
+    return module.count(".") == 1 or module == "ctxgc.wire.transcripts"
+
+
+def _imported_modules(path: Path) -> Iterator[str]:
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield node.module or ""
+
+
 def _calls(path: Path) -> Iterator[tuple[str, str]]:
     """Yield the place and the dotted name of each call in a file."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Call):
             name = ast.unparse(node.func).removeprefix("datetime.datetime").lstrip(".")
             yield f"{_name(path)}:{node.lineno}", name
@@ -122,7 +170,7 @@ def _calls(path: Path) -> Iterator[tuple[str, str]]:
 def _imported(path: Path) -> set[str]:
     """Return the top-level packages that a file imports."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0:

@@ -7,10 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ctxgc.lab.markdown import document
-from ctxgc.lab.peers.catalog import PEERS
-from ctxgc.lab.policies import POLICIES
-from ctxgc.lab.summary import Report
+from ctxgc.lab import PEERS, POLICIES, Report, document
 from tests.lab.reports_made import made_report
 from tools import lab_tables
 from tools.lab_tables import REGIMES, kept, main, short, spliced, write_pages

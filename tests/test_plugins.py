@@ -12,14 +12,14 @@ import pytest
 
 from ctxgc.config import GCConfig
 from ctxgc.errors import ConfigError, PluginError
-from ctxgc.plugins import (
+from ctxgc.strategies import (
+    GCPlugin,
     PluginFailure,
     discover_gc_plugins,
     gc_from_inline,
     load_gc_from_file,
     load_gc_plugin,
 )
-from ctxgc.strategies.base import GCPlugin
 from tests.requirements import requirement
 
 PLUGIN = dedent("""

@@ -14,24 +14,22 @@ from types import ModuleType
 from unittest.mock import patch
 
 from ctxgc._version import __version__
-from ctxgc.cli.lab_ablate_table import markdown_table
+from ctxgc.cli.lab_fit import markdown_table
 from ctxgc.economics import price_sheet
-from ctxgc.lab.ablate import Ablated, Ablation, What
-from ctxgc.lab.experiment import Experiment
-from ctxgc.lab.subject import Number, Reached
-from ctxgc.lab.subject_preset import PresetSubject
-from ctxgc.lab.trials import Trials
-from ctxgc.thrift import copies, cover, cutting, dying, items, kinds
+from ctxgc.lab import Ablated, Ablation, Experiment, Reached, Trials
+from ctxgc.lab.fit import What
+from ctxgc.lab.fit_targets import Number, PresetSubject
+from ctxgc.strategies.mark_sweep import calls, copies, items, price_cover, rounds
 from tools.lab_arguments import parser_of
 
 NEVER = 1.01
 TRIED: tuple[tuple[ModuleType, str, dict[What, Number]], ...] = (
-    (cutting, "LEAST_REQUESTS", {"off": 0, "double": 4}),
-    (dying, "ELSEWHERE", {"off": NEVER, "half": 0.35}),
+    (rounds, "LEAST_REQUESTS", {"off": 0, "double": 4}),
+    (items, "ELSEWHERE", {"off": NEVER, "half": 0.35}),
     (items, "_PLAN_LIFE", {"off": 1, "double": 16}),
-    (cover, "_RARE_WORD", {"off": 0, "double": 6}),
-    (cover, "_PATH", {"off": 100, "double": 400}),
-    (kinds, "_PATHS_SHARE", {"off": NEVER, "half": 0.3}),
+    (price_cover, "_RARE_WORD", {"off": 0, "double": 6}),
+    (price_cover, "_PATH", {"off": 100, "double": 400}),
+    (calls, "_PATHS_SHARE", {"off": NEVER, "half": 0.3}),
     (copies, "_MOST_PLACES", {"off": 1, "double": 12}),
 )
 

@@ -17,12 +17,9 @@ from pathlib import Path
 import msgspec
 
 from ctxgc.errors import CtxgcError
-from ctxgc.lab.experiment import Experiment, conduct
-from ctxgc.lab.markdown import document, grid, interval, kind, percent
-from ctxgc.lab.peers.catalog import PACKAGES
-from ctxgc.lab.peers.environments import interpreter
-from ctxgc.lab.policies import chosen
-from ctxgc.lab.summary import Report, Row
+from ctxgc.lab import PACKAGES, Experiment, PolicyRow, Report, chosen, conduct, document
+from ctxgc.lab.markdown import grid, interval, kind, percent
+from ctxgc.lab.peers.catalog import interpreter
 from tools.lab_arguments import parser_of
 from tools.requirement_scan import ROOT
 
@@ -87,11 +84,11 @@ def short(reports: dict[str, Report]) -> str:
     return f"{_said(reports['cost'], cost['ctxgc'])}\n\n{grid(SHORT_COLUMNS, lines)}\n"
 
 
-def _rows(report: Report) -> dict[str, Row]:
+def _rows(report: Report) -> dict[str, PolicyRow]:
     return {row.policy: row for row in report.rows}
 
 
-def _said(report: Report, row: Row) -> str:
+def _said(report: Report, row: PolicyRow) -> str:
     return (
         f"On {report.runs:,} recorded Claude Code runs with {report.requests:,} requests ({report.source}) "
         f"the default paid {row.bill.value:.3f} of the bill\nof never pruning. {percent(row.strict)}% of the "
@@ -99,7 +96,7 @@ def _said(report: Report, row: Row) -> str:
     )
 
 
-def _line(cost: Row, half: Row, quarter: Row) -> tuple[str, ...]:
+def _line(cost: PolicyRow, half: PolicyRow, quarter: PolicyRow) -> tuple[str, ...]:
     every = (cost, half, quarter)
     missing = (percent(row.non_resident) if row.runs else "-" for row in (half, quarter))
     kept_of = (cost.strict, cost.clean, cost.line_step)

@@ -4,7 +4,7 @@ Usage: python tools/pack_vocab.py RANKS.tiktoken [RANKS.tiktoken ...]
 
 A rank file has one `base64(token) rank` line per token. It is recognised by its SHA-256, so its name does
 not matter. Packed form: zlib over one length byte per token, in rank order, then all tokens without gaps.
-The printed digests belong into `ctxgc.tokens.vocabulary.VOCABULARIES`.
+The printed digests belong into `ctxgc.tokens.exact.VOCABULARIES`.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ctxgc.demo.report import SESSION, write_report
+from ctxgc.demo.pages import SESSION, write_report
 from tools import browser, recording
 from tools.requirement_scan import ROOT
 

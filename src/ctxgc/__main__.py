@@ -1,6 +1,8 @@
 """`python -m ctxgc` is the same as `ctxgc`."""
 
-from ctxgc.cli.start import run
+from __future__ import annotations
+
+from ctxgc.cli import run
 
 if __name__ == "__main__":
     run()

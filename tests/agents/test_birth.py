@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from ctxgc.agents.birth import LIMIT, LIMITS, post_tool_use
-from ctxgc.agents.settings import HookSettings
-from ctxgc.core.codec import segment_from_dict
-from ctxgc.core.tombstone import is_tombstone
+from ctxgc.agents.big_output import LIMIT, LIMITS, post_tool_use
+from ctxgc.agents.events import HookSettings
+from ctxgc.core import is_tombstone, segment_from_dict
 from ctxgc.errors import StoreError
-from ctxgc.mcp.service import ContextService
+from ctxgc.mcp import ContextService
 from ctxgc.stores import open_store
 
 HUGE = "\n".join(f"line {n} says nothing" for n in range(4_000)) + "\nERROR: the end"

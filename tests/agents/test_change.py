@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ctxgc.agents.change import Change, apply_changes
+from ctxgc.agents import FileEdit
+from ctxgc.agents.installation import apply_changes
 from ctxgc.errors import StoreBusyError
 
 
@@ -15,9 +16,9 @@ def test_what_an_agent_wrote_meanwhile_is_not_written_over(tmp_path: Path) -> No
     first.write_bytes(b"old")
     second.write_bytes(b"what the agent wrote meanwhile")
     changes = [
-        Change(first, b"old", b"new"),
-        Change(second, b"old", b"new"),
-        Change(third, None, b"new"),
+        FileEdit(first, b"old", b"new"),
+        FileEdit(second, b"old", b"new"),
+        FileEdit(third, None, b"new"),
     ]
     with pytest.raises(StoreBusyError, match="changed by somebody else") as error:
         apply_changes(changes)
@@ -32,5 +33,5 @@ def test_a_file_that_somebody_made_meanwhile_stays(tmp_path: Path) -> None:
     path = tmp_path / "settings.json"
     path.write_bytes(b"theirs")
     with pytest.raises(StoreBusyError):
-        apply_changes([Change(path, None, b"ours")])
+        apply_changes([FileEdit(path, None, b"ours")])
     assert path.read_bytes() == b"theirs"

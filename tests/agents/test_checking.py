@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxgc.agents import check, commands, install
-from ctxgc.agents.checking import Finding
+from ctxgc.agents import Finding, check, install, targets
 from ctxgc.errors import ConfigError
 
 
@@ -63,9 +62,9 @@ def test_a_server_that_cannot_run_is_found_and_not_installed(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install("cursor")
-    monkeypatch.setattr(commands, "find_spec", lambda name: None)
+    monkeypatch.setattr(targets, "find_spec", lambda name: None)
     (finding,) = check()
-    assert (finding.level, finding.what) == ("error", commands.NO_SERVER)
+    assert (finding.level, finding.what) == ("error", targets.NO_SERVER)
     with pytest.raises(ConfigError, match="the package mcp is missing"):
         install("vscode")
     assert [path.name for path in home.iterdir() if path.name.startswith(".v")] == []

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ctxgc.agents.compaction import KEPT, pre_compact, session_start
-from ctxgc.agents.settings import HookSettings
+from ctxgc.agents.events import HookSettings
 
 TASK = "Port the parser to Rust. You must never change the public API."
 

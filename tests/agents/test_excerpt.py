@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.agents.excerpt import HEAD, MATCHING, MOST_LINE, TAIL, excerpt, words_in
+from ctxgc.agents.big_output import HEAD, MATCHING, MOST_LINE, TAIL, excerpt, words_in
 
 GAP = re.compile(r"\[\.\.\. lines? (\d+)(?: to (\d+))? \.\.\.\]")
 LINES = st.text(st.characters(codec=None, exclude_characters="\n"), max_size=60)

@@ -15,11 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctxgc.agents.events import EVENTS
+from ctxgc.agents.events import EVENTS, LOG_NAME, MOST_BYTES, HookSettings, note_failure
 from ctxgc.agents.hook import respond
-from ctxgc.agents.log import LOG_NAME, MOST_BYTES, note_failure
-from ctxgc.agents.settings import HookSettings
-from ctxgc.core.codec import segment_from_dict
+from ctxgc.core import segment_from_dict
 from ctxgc.stores import open_store
 
 HOSTILE_INPUTS = 1_000
@@ -187,7 +185,7 @@ def test_a_small_output_loads_next_to_nothing(home: Path) -> None:
     found = done.stdout.replace("'re', ", "").replace(
         ", 're'", ""
     )  # typing of some versions has it
-    assert found.strip() == "['ctxgc', 'ctxgc._version', 'ctxgc.agents', 'ctxgc.agents.hook']"
+    assert found.strip() == "['ctxgc', 'ctxgc._lazy', 'ctxgc._version', 'ctxgc.agents', 'ctxgc.agents.hook']"
 
 
 def test_a_huge_output_does_not_load_the_stores(home: Path) -> None:

@@ -10,12 +10,9 @@ from typing import Any
 
 import pytest
 
-from ctxgc.agents import install, uninstall
-from ctxgc.agents.installing import Change
-from ctxgc.agents.settings import AGENTS
+from ctxgc.agents import AGENTS, FileEdit, install, uninstall
 from ctxgc.errors import ConfigError, InputError, StoreError
-from ctxgc.stores import open_store
-from ctxgc.stores.inbox import leave
+from ctxgc.stores import leave, open_store
 from tests.agents.conftest import files_of
 
 MINE: dict[str, dict[str, str]] = {
@@ -38,7 +35,7 @@ def write(home: Path, files: dict[str, str]) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def names(changes: list[Change], home: Path) -> list[tuple[str, str]]:
+def names(changes: list[FileEdit], home: Path) -> list[tuple[str, str]]:
     return [(c.verb, c.path.relative_to(home).as_posix()) for c in changes]
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.agents import json_text
+from ctxgc.agents import json_config
 from ctxgc.errors import ConfigError
 
 KEYS = st.text(st.characters(codec="utf-8"), max_size=6)
@@ -38,48 +38,48 @@ def test_a_member_comes_in_and_goes_out_without_a_change_to_the_others(
     expected: Any = json.loads(text)
     if not _is_open(expected, path):
         return
-    new = json_text.put(text, path, member)
+    new = json_config.put(text, path, member)
     _put(expected, path, member)
     assert json.loads(new) == expected
     place = expected
     for key in path[:-1]:
         place = place[key]
     del place[path[-1]]
-    assert json.loads(json_text.drop(new, path)) == expected
+    assert json.loads(json_config.drop(new, path)) == expected
 
 
 @given(st.lists(VALUES, max_size=4), INDENTS, VALUES)
 def test_an_item_comes_last_and_goes_again(items: list[Any], indent: Any, item: Any) -> None:
     text = json.dumps({"list": items}, indent=indent)
-    new = json_text.append(text, ["list"], item)
+    new = json_config.append(text, ["list"], item)
     assert json.loads(new) == {"list": [*items, item]}
-    assert json.loads(json_text.drop(new, ["list", len(items)])) == {"list": items}
+    assert json.loads(json_config.drop(new, ["list", len(items)])) == {"list": items}
 
 
 def test_comments_and_trailing_commas_stay() -> None:
-    new = json_text.put(COMMENTED, ["servers", "two"], {"command": "b"})
-    assert json_text.parse(new, "f") == {
+    new = json_config.put(COMMENTED, ["servers", "two"], {"command": "b"})
+    assert json_config.parse(new, "f") == {
         "servers": {"one": {"command": "a"}, "two": {"command": "b"}}
     }
     assert "// servers of mine" in new
     assert "/* keep */" in new
-    assert json_text.drop(new, ["servers", "two"]) == COMMENTED
+    assert json_config.drop(new, ["servers", "two"]) == COMMENTED
 
 
 def test_a_comment_before_the_only_member_stays() -> None:
     text = '{\n  // mine\n  "a": 1,\n}\n'
-    assert json_text.drop(text, ["a"]) == "{\n  // mine\n}\n"
-    assert json_text.drop('{"b": {"a": 1}}', ["b", "a"]) == '{"b": {}}'
+    assert json_config.drop(text, ["a"]) == "{\n  // mine\n}\n"
+    assert json_config.drop('{"b": {"a": 1}}', ["b", "a"]) == '{"b": {}}'
 
 
 def test_the_indentation_of_the_file_is_kept() -> None:
-    new = json_text.put('{\n\t"a": 1\n}\n', ["b", "c"], [1])
+    new = json_config.put('{\n\t"a": 1\n}\n', ["b", "c"], [1])
     assert new == '{\n\t"a": 1,\n\t"b": {\n\t\t"c": [\n\t\t\t1\n\t\t]\n\t}\n}\n'
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "// nothing yet\n"])
 def test_an_empty_file_becomes_an_object(text: str) -> None:
-    assert json_text.parse(json_text.put(text, ["a"], 1), "f") == {"a": 1}
+    assert json_config.parse(json_config.put(text, ["a"], 1), "f") == {"a": 1}
 
 
 @pytest.mark.parametrize(
@@ -88,20 +88,20 @@ def test_an_empty_file_becomes_an_object(text: str) -> None:
 )
 def test_damaged_text_is_refused_with_the_name_of_the_file(text: str) -> None:
     with pytest.raises(ConfigError, match=r"settings\.json is no JSON"):
-        json_text.put(text, ["b"], 1, "settings.json")
+        json_config.put(text, ["b"], 1, "settings.json")
 
 
 @pytest.mark.parametrize("text", ["[]", "1", '"text"'])
 def test_what_is_no_object_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="holds no JSON object"):
-        json_text.parse(text, "f")
+        json_config.parse(text, "f")
 
 
 def test_a_value_that_stands_in_the_way_is_named() -> None:
     with pytest.raises(ConfigError, match="'hooks' is no object"):
-        json_text.put('{"hooks": 1}', ["hooks", "Stop"], [])
+        json_config.put('{"hooks": 1}', ["hooks", "Stop"], [])
     with pytest.raises(ConfigError, match="'hooks' is no list"):
-        json_text.append('{"hooks": {}}', ["hooks"], 1)
+        json_config.append('{"hooks": {}}', ["hooks"], 1)
 
 
 def _is_open(value: Any, path: list[str]) -> bool:

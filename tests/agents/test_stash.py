@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxgc.agents import install, write_plugin_folder
-from ctxgc.agents.stash import anchored, stash_of
+from ctxgc.agents import anchored, install, stash_of, write_plugin_folder
 
 
 def test_the_project_goes_before_the_user(home: Path) -> None:

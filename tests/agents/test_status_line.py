@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from ctxgc.agents.settings import HookSettings
+from ctxgc.agents.events import HookSettings
 from ctxgc.agents.status_line import ZONES, status_line
 from ctxgc.config import GCConfig
-from ctxgc.guard.zones import zone_of
+from ctxgc.guard import zone_of
 
 
 def line(**said: Any) -> str:

@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from ctxgc.agents.toml_text import drop_table, put_table
+from ctxgc.agents.toml_config import drop_table, put_table
 from ctxgc.errors import ConfigError
 
 TABLE = ("mcp_servers", "ctxgc")

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from ctxgc.drawing.page import Section, figure, page, side_by_side, table
-from ctxgc.drawing.svg import (
+from ctxgc.drawing import (
     Axis,
     Bar,
     Dot,
+    Section,
     Series,
     Slice,
     Strip,
     bars,
     donut,
+    figure,
     lines,
+    page,
     scatter,
+    side_by_side,
     strips,
+    table,
 )
 from tests.browser.conftest import PageOf
 from tests.browser.looks import clipped_texts, faint_texts, scrolls_sideways

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctxgc.lab.html import page
+from ctxgc.lab import page
 from tests.browser.conftest import PageOf
 from tests.browser.looks import clipped_texts, faint_texts, scrolls_sideways
 from tests.lab.reports_made import ROWS, made_report

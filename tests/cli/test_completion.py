@@ -14,8 +14,8 @@ from click.testing import Result
 
 from ctxgc import __version__
 from ctxgc.cli import main
-from ctxgc.cli.completion import SHELLS
-from ctxgc.cli.group import COMMANDS
+from ctxgc.cli.group import SHELLS
+from ctxgc.cli.start import COMMANDS
 from tests.cli.stash_cases import make_session
 
 Run = Callable[..., Result]

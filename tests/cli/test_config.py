@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from ctxgc.cli import main
 from ctxgc.config import config_schema
-from ctxgc.thrift import preset
+from ctxgc.strategies import preset
 
 CONSTANTS = msgspec.to_builtins(preset("default"))
 

@@ -13,10 +13,10 @@ import pytest
 from click.testing import Result
 
 from ctxgc import validate
-from ctxgc.stores import Drop, moment, open_store
-from ctxgc.wire.transcripts.writing import open_writable
+from ctxgc.stores import Drop, concurrency, open_store
+from ctxgc.wire.transcripts import open_writable
+from tests.agents.made import ClaudeCode, all_files, chat, claude_code, dumped
 from tests.cli.stash_cases import STORE, make_session
-from tests.pruning.made import ClaudeCode, all_files, chat, claude_code, dumped
 
 Run = Callable[..., Result]
 
@@ -140,7 +140,7 @@ def test_a_session_that_is_written_to_all_the_time_is_told_as_busy(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_session().close()
-    monkeypatch.setattr(moment, "TRIES", 0)
+    monkeypatch.setattr(concurrency, "TRIES", 0)
     found = json.loads(run("doctor", STORE, "--json").stdout)
     assert [(each["level"], each["fix"]) for each in found] == [
         ("warning", "call again, or end what works on it")

@@ -16,7 +16,7 @@ from click.testing import Result
 
 from ctxgc import __version__
 from ctxgc.cli import main
-from ctxgc.cli.group import COMMANDS
+from ctxgc.cli.start import COMMANDS
 from ctxgc.errors import StoreBusyError
 
 Run = Callable[..., Result]
@@ -47,9 +47,9 @@ def test_help_lists_every_command_without_importing_one() -> None:
         [
             "ctxgc._version",
             "ctxgc.cli",
-            "ctxgc.cli.commands",
+            "ctxgc.cli.start",
             "ctxgc.cli.group",
-            "ctxgc.cli.report",
+            "ctxgc.cli.output",
             "ctxgc.errors",
         ]
     )

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from ctxgc.cli.lab_ablate_table import markdown_table
-from ctxgc.lab.ablate import Ablated, Ablation
+from ctxgc.cli.lab_fit import markdown_table
+from ctxgc.lab import Ablated, Ablation
 from tests.cli.lab_runs import write_runs
 
 Run = Callable[..., Result]

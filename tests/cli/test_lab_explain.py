@@ -8,9 +8,10 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
-from ctxgc.cli.group import main
-from ctxgc.cli.lab_explain_text import draw
-from ctxgc.lab.explanation import Collection, Departure, Explanation, Money, Use
+from ctxgc.cli import main
+from ctxgc.cli.lab_explain import draw
+from ctxgc.lab import Departure, Money, RequestExplanation
+from ctxgc.lab.explanation import CollectionSummary, Use
 
 DEPARTURE = Departure(
     index=5, role="tool", tool="Read", target="/home/dev/stockroom/src/stockroom/quotas.py",
@@ -25,11 +26,13 @@ MONEY = Money(
     sent=10_000, cached=4_000, removed=1_782, rewritten=425, returned=0, price=488.75, saving=178.2,
     requests_left=27, net=4_322.65, payback=3, is_cold=False,
 )  # fmt: skip
-FOUND = Explanation(
+FOUND = RequestExplanation(
     run="demo-06", policy="ctxgc", regime="window:50%", sheet="anthropic-5m", limit=16_439, request=34,
     requests=61, messages=69, departures=[DEPARTURE], money=MONEY, others=[34, 42],
     collections=[
-        Collection(trigger="threshold", tokens_before=13_481, tokens_after=11_791, shortfall=12, error="")
+        CollectionSummary(
+            trigger="threshold", tokens_before=13_481, tokens_after=11_791, shortfall=12, error=""
+        )
     ],
 )  # fmt: skip
 
@@ -39,7 +42,7 @@ def _run(*arguments: str) -> Result:
 
 
 def _drawn(
-    found: Explanation, capsys: pytest.CaptureFixture[str], most: int | None = 20
+    found: RequestExplanation, capsys: pytest.CaptureFixture[str], most: int | None = 20
 ) -> list[str]:
     draw(found, most)
     lines = capsys.readouterr().out.splitlines()
@@ -96,7 +99,7 @@ def test_a_request_at_which_nothing_left_names_those_where_something_did(
 def test_the_corpus_can_be_explained_for_programs() -> None:
     done = _run("demo-01", "2", "--json")
     assert done.exit_code == 0
-    found = msgspec.convert(json.loads(done.output), Explanation)
+    found = msgspec.convert(json.loads(done.output), RequestExplanation)
     assert (found.run, found.request, found.policy, found.regime) == ("demo-01", 2, "ctxgc", "cost")
 
 

@@ -9,8 +9,7 @@ import msgspec
 import pytest
 from click.testing import Result
 
-from ctxgc.strategies.window_constants import WindowFile, window_file
-from ctxgc.thrift.presets import Coefficients, coefficients
+from ctxgc.strategies import Coefficients, WindowFile, coefficients, window_file
 from tests.cli.lab_runs import write_runs
 
 Run = Callable[..., Result]

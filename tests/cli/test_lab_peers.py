@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from ctxgc.cli.lab_peers import peers
+from ctxgc.cli.lab import peers
 from ctxgc.errors import PeerError
-from ctxgc.lab.peers import environments
-from ctxgc.lab.peers.catalog import PACKAGES, PEERS, Package
+from ctxgc.lab import PACKAGES, PEERS
+from ctxgc.lab.peers import catalog
+from ctxgc.lab.peers.catalog import Package
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +35,7 @@ def test_all_are_installed_and_one_that_cannot_be_had_is_told(
         if package.name == "litellm":
             raise PeerError("no such version")
 
-    monkeypatch.setattr(environments, "install", install)
+    monkeypatch.setattr(catalog, "install", install)
     done = CliRunner().invoke(peers, ["install"])
     assert done.exit_code == 1
     assert done.output.splitlines() == [

@@ -15,9 +15,9 @@ from click.testing import Result
 
 from ctxgc import validate
 from ctxgc.agents import install
-from ctxgc.wire.transcripts.writing import open_writable
-from tests.pruning.made import OTHER, SESSION, all_files
-from tests.pruning.reports import BESIDE, reported_claude_code
+from ctxgc.wire.transcripts import open_writable
+from tests.agents.made import OTHER, SESSION, all_files
+from tests.agents.reports import BESIDE, reported_claude_code
 
 Run = Callable[..., Result]
 FILES = all_files()

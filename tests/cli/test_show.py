@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from ctxgc.agents.settings import default_home, store_in
+from ctxgc.agents import default_home, store_in
 from ctxgc.cli import main
-from ctxgc.cli.stash_find import highlighted
-from ctxgc.stores.inbox import leave
+from ctxgc.cli.stash_store import highlighted
+from ctxgc.stores import leave
 from tests.cli.stash_cases import make_session
 
 Run = Callable[..., Result]

@@ -10,11 +10,11 @@ import pytest
 from click.testing import Result
 
 from ctxgc.cli.watch_file import Follower
-from ctxgc.cli.watch_frame import Frame, Sample, Tool, draw
-from ctxgc.drawing.terminal import text_of
+from ctxgc.cli.watch_frame import Frame, RequestSample, ToolSample, draw
+from ctxgc.drawing import text_of
 from ctxgc.errors import TranscriptError
-from tests.pruning.made import SESSION, all_files, chat, claude_code, codex, dumped
-from tests.pruning.reports import reported_claude_code
+from tests.agents.made import SESSION, all_files, chat, claude_code, codex, dumped
+from tests.agents.reports import reported_claude_code
 
 Run = Callable[..., Result]
 
@@ -23,8 +23,11 @@ FRAME = Frame(
     model="claude-x", messages=3,
     tokens=176_000,
     limit=200_000, percent=88.0, zone="danger", window=2,
-    samples=[Sample(20_000, 1), Sample(176_000, 2)],
-    tools=[Tool("Read", '{"file_path": "a.py"}', 1_200, False), Tool("Bash", "make", None, False)],
+    samples=[RequestSample(20_000, 1), RequestSample(176_000, 2)],
+    tools=[
+        ToolSample("Read", '{"file_path": "a.py"}', 1_200, False),
+        ToolSample("Bash", "make", None, False),
+    ],
     garbage={"superseded": 4_000, "unreachable": 40_000}, seconds_quiet=0.5,
 )  # fmt: skip
 
@@ -133,7 +136,7 @@ def test_usage_that_the_agent_reports_is_the_fill_over_time(project: Path) -> No
     follower = Follower(path)
     follower.look()
     frame = follower.frame()
-    assert frame.samples == [Sample(10_000, 2)]
+    assert frame.samples == [RequestSample(10_000, 2)]
     assert (frame.limit, frame.tokens >= 10_000) == (20_000, True)
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ctxgc import GCConfig, Session
-from ctxgc.client.answer import Call
-from ctxgc.client.recall import recall_tools
-from ctxgc.client.toolbox import Toolbox
+from ctxgc.client.tools import Call, Toolbox, recall_tools
 from ctxgc.testing import RecordedRequest, ScriptedModel, StrictServer, ToolCall
 from tests.client.talk import PROVIDERS, connected
 

@@ -10,7 +10,7 @@ import pytest
 
 from ctxgc import GCConfig, GCTriggerReason
 from ctxgc.client import ChatClient
-from ctxgc.client.relief import overflow_of
+from ctxgc.client.overflow import overflow_of
 from ctxgc.errors import ContextOverflowError
 from ctxgc.testing import ScriptedModel, StrictServer, ToolCall
 from ctxgc.wire import Overflow

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ctxgc.client import SubagentResult
-from ctxgc.client.subagent import MOST_DEPTH, choose_gc
+from ctxgc.client.client import MOST_DEPTH, choose_gc
 from ctxgc.errors import ClientError, ConfigError
 from ctxgc.stores import open_store
 from ctxgc.testing import ScriptedModel, StrictServer, ToolCall

@@ -8,9 +8,16 @@ from typing import Annotated, Any, Literal
 import pytest
 from msgspec import Meta
 
-from ctxgc.client.answer import Call, mark_cut, read_arguments
-from ctxgc.client.tool import Outcome, Tool, make_tool
-from ctxgc.client.toolbox import Toolbox, interrupted
+from ctxgc.client import Tool
+from ctxgc.client.tools import (
+    Call,
+    Toolbox,
+    ToolOutcome,
+    interrupted,
+    make_tool,
+    mark_cut,
+    read_arguments,
+)
 from ctxgc.errors import ClientError, InputError
 from ctxgc.testing import ScriptedModel, StrictServer, ToolCall, Turn
 from tests.client.talk import PROVIDERS, connected, read, roles
@@ -34,7 +41,7 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-def outcome(tool: Any, arguments: dict[str, Any]) -> Outcome:
+def outcome(tool: Any, arguments: dict[str, Any]) -> ToolOutcome:
     made = make_tool(tool)
     return Toolbox([made]).run(Call(call_id="c", name=made.name, arguments=arguments))
 
@@ -107,14 +114,14 @@ def test_what_a_tool_returns_becomes_text(value: object, text: str) -> None:
     def tool() -> object:
         return value
 
-    assert outcome(tool, {}) == Outcome(call_id="c", text=text)
+    assert outcome(tool, {}) == ToolOutcome(call_id="c", text=text)
 
 
 def test_a_tool_that_raises_gives_an_error_without_secrets() -> None:
     def leak() -> str:
         raise RuntimeError("no access with sk-abcdefghijklmnop")
 
-    assert outcome(leak, {}) == Outcome(
+    assert outcome(leak, {}) == ToolOutcome(
         call_id="c", text="RuntimeError: no access with ***", is_error=True
     )
 
@@ -266,9 +273,9 @@ def test_calls_run_at_the_same_time_when_there_are_workers() -> None:
         return "met"
 
     tools = Toolbox([make_tool(meet)], workers=2)
-    outcomes: list[Outcome] = []
+    outcomes: list[ToolOutcome] = []
     tools.run_all([Call(call_id=name, name="meet") for name in ("a", "b")], outcomes)
-    assert outcomes == [Outcome(call_id=name, text="met") for name in ("a", "b")]
+    assert outcomes == [ToolOutcome(call_id=name, text="met") for name in ("a", "b")]
 
 
 def test_a_tool_that_is_added_later_is_offered_from_then_on() -> None:

@@ -9,10 +9,7 @@ from datetime import UTC, datetime, timedelta
 from types import FrameType
 from typing import Any
 
-from ctxgc.core.heap import Heap
-from ctxgc.core.options import EngineOptions
-from ctxgc.core.roots import GCState, RootKnobs
-from ctxgc.core.segment import ContextSegment
+from ctxgc.core import ContextSegment, EngineOptions, GCState, Heap, RootKnobs
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(days=2)

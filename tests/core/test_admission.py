@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from ctxgc.core.admission import admit
+from ctxgc.core import ContextSegment
 from ctxgc.core.codec import heap_to_json
-from ctxgc.core.segment import ContextSegment
+from ctxgc.core.heap import admit
 from ctxgc.errors import DuplicateSegmentError, InputError, UnknownSegmentError
 from tests.core.build import heap_of, seg
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from ctxgc.core.analysis import Analysis, Hop, analyze
-from ctxgc.core.heap import Heap
-from ctxgc.core.options import EngineOptions
+from ctxgc.core import Analysis, EngineOptions, Heap, Hop, analyze
 from tests.core.build import BARE, NOW, call, heap_of, result, seg, state
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ctxgc.core.ancestry import Ancestry, ancestry
+from ctxgc.core.mark import Ancestry, ancestry
 from tests.core.build import call, calls, heap_of, result, seg, state
 
 

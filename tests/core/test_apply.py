@@ -7,11 +7,8 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
+from ctxgc.core import ContextSegment, EngineOptions, GCEngine, Heap
 from ctxgc.core.codec import heap_from_json, heap_to_json
-from ctxgc.core.engine import GCEngine
-from ctxgc.core.heap import Heap
-from ctxgc.core.options import EngineOptions
-from ctxgc.core.segment import ContextSegment
 from ctxgc.errors import StalePlanError
 from tests.core.build import BARE, LONG_AGO, NO_ROOTS, NOW, call, heap_of, result, seg, state
 from tests.core.test_planner import BIG, BIG_TOKENS

@@ -10,19 +10,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ctxgc.core.codec import (
-    FORMAT_VERSION,
-    heap_from_json,
-    heap_to_json,
+from ctxgc.core import (
+    SEGMENT_FIELDS,
+    ContextSegment,
+    EngineOptions,
+    GCEngine,
+    Heap,
+    RootKnobs,
     segment_from_dict,
-    segment_schema,
     segment_to_dict,
 )
-from ctxgc.core.engine import GCEngine
-from ctxgc.core.heap import Heap
-from ctxgc.core.options import EngineOptions
-from ctxgc.core.roots import RootKnobs
-from ctxgc.core.segment import SEGMENT_FIELDS, ContextSegment
+from ctxgc.core.codec import FORMAT_VERSION, heap_from_json, heap_to_json, segment_schema
 from ctxgc.errors import InputError, SegmentError
 from tests.core.build import NOW, heap_of, seg, state
 from tests.core.test_planner import BIG

@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 
+from ctxgc.core import EngineOptions, GCEngine, GCState, Heap, RootKnobs
 from ctxgc.core.codec import heap_to_json
-from ctxgc.core.engine import GCEngine, IGCEngine
-from ctxgc.core.heap import Heap
-from ctxgc.core.options import EngineOptions
-from ctxgc.core.roots import GCState, RootKnobs
+from ctxgc.core.engine import IGCEngine
 from ctxgc.errors import ConfigError, InputError, UnknownSegmentError
 from tests.core.build import BARE, NO_ROOTS, NOW, heap_of, seg, state
 from tests.requirements import requirement

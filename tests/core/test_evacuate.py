@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.core.evacuate import GAP, MAX_LINE, Evacuation, cover, evacuate, split_lines
-from ctxgc.core.identifiers import identifiers
+from ctxgc.core import GAP, identifiers
+from ctxgc.core.text import MAX_LINE, Evacuation, cover, evacuate, split_lines
 
 LINES = st.lists(
     st.sampled_from(("plain words of no use at all", "parse_header fails", "", "see read_body", "x" * 450))

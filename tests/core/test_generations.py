@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ctxgc.core.engine import GCEngine
-from ctxgc.core.generations import PROMOTE_AFTER, age, checked_scope, in_scope
-from ctxgc.core.options import EngineOptions
+from ctxgc.core import EngineOptions, GCEngine, age, in_scope
+from ctxgc.core.options import PROMOTE_AFTER, checked_scope
 from ctxgc.errors import InputError
 from tests.core.build import NO_ROOTS, NOW, heap_of, seg
 

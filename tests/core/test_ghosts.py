@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.core.ghosts import HALF_LIFE, MOST_KIN, MOST_WEIGHT, Ghosts, kin_of
-from ctxgc.core.segment import ContextSegment
+from ctxgc.core import ContextSegment, Ghosts
+from ctxgc.core.ghosts import HALF_LIFE, MOST_KIN, MOST_WEIGHT, kin_of
 
 
 def view(path: str = "src/a.py") -> ContextSegment:

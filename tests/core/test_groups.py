@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctxgc.core.compact import FEW
-from ctxgc.core.groups import NOBODY, Group, depart, ids, join, members
+from ctxgc.core.keys import FEW, NOBODY, Group, depart, ids, join, members
 from tests.core.build import calls, seg
 
 

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import pytest
 
+from ctxgc.core import Heap
 from ctxgc.core.codec import heap_to_json
-from ctxgc.core.heap import Heap
 from ctxgc.errors import InputError, UnknownSegmentError
 from tests.core.build import LONG_AGO, NOW, heap_of, seg
 from tests.requirements import requirement

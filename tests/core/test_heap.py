@@ -6,12 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.core.admission import rough_tokens
+from ctxgc.core import Amount, ContextSegment, Heap, rough_tokens
 from ctxgc.core.codec import heap_from_json, heap_to_json
-from ctxgc.core.heap import Heap
-from ctxgc.core.ledger import DIMENSIONS, Amount
+from ctxgc.core.ledger import DIMENSIONS
 from ctxgc.core.mark import mark
-from ctxgc.core.segment import ContextSegment
 from ctxgc.errors import DuplicateSegmentError
 from tests.core.build import call, calls, heap_of, result, seg
 from tests.requirements import requirement

@@ -6,16 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.core.identifiers import (
-    _ORDINARY,
-    _TOKEN,
-    MAX_LENGTH,
-    MAX_PER_TEXT,
-    SCAN_LIMIT,
-    identifiers,
-    is_identifier,
-    looks_like_path,
-)
+from ctxgc.core import identifiers, looks_like_path
+from ctxgc.core.text import _ORDINARY, _TOKEN, MAX_LENGTH, MAX_PER_TEXT, SCAN_LIMIT, is_identifier
 
 
 @pytest.mark.parametrize(

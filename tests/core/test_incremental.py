@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ctxgc.core.engine import GCEngine
-from ctxgc.core.heap import Heap
-from ctxgc.core.incremental import sample
-from ctxgc.core.options import EngineOptions
+from ctxgc.core import EngineOptions, GCEngine, Heap
+from ctxgc.core.engine import sample
 from tests.core.build import NO_ROOTS, NOW, call, calls, heap_of, result, seg, state
 from tests.requirements import requirement
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ctxgc.core.heap import Heap
-from ctxgc.core.indexes import Indexes
+from ctxgc.core import Heap
+from ctxgc.core.heap import HeapIndexes
 from tests.core.build import heap_of, seg
 
 
 def test_who_leaves_the_working_tier_leaves_every_index_but_supersession() -> None:
-    indexes = Indexes()
+    indexes = HeapIndexes()
     segment = seg("a", "parse_header", tags=["x"], bond_id="b", type="message", command="make")
     indexes.enter(segment)
     indexes.mentions.add("a", segment.text)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ctxgc.core.keys import KeyIndex, keys_of
+from ctxgc.core.keys import WHOLE, KeyIndex, keys_of
 from ctxgc.core.mark import mark
-from ctxgc.core.views import WHOLE
 from tests.core.build import heap_of, seg
 from tests.requirements import requirement
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ctxgc.core.kinds import checked_time
+from ctxgc.core import checked_time
 from ctxgc.errors import InputError
 from tests.core.build import NOW, seg
 

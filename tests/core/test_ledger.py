@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ctxgc.core.heap import Heap
-from ctxgc.core.ledger import DIMENSIONS, Amount, Ledger
+from ctxgc.core import Amount, Heap, Ledger
+from ctxgc.core.ledger import DIMENSIONS
 from tests.core.build import calls, heap_of, seg
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.core.lines import bare_line, pieces_of, words_in
+from ctxgc.core.text import bare_line, pieces_of, words_in
 
 
 @given(st.text(alphabet="ab ,\n", max_size=900))

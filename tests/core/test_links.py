@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ctxgc.core.heap import Heap
-from ctxgc.core.links import Links
+from ctxgc.core import Heap
+from ctxgc.core.heap import Links
 from ctxgc.core.mark import mark
 from tests.core.build import heap_of, seg
 from tests.requirements import requirement

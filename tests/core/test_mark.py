@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from ctxgc.core.heap import Heap
+from ctxgc.core import ContextSegment, Heap
 from ctxgc.core.mark import Marks, mark, mark_young, reachable
-from ctxgc.core.segment import ContextSegment
 from tests.core.build import call, calls, heap_of, result, seg
 from tests.requirements import requirement
 

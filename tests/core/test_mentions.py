@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ctxgc.core.mentions import MAX_TOUCHED, RARE, Mentions
-from ctxgc.core.score import KeepScore, ScoreContext
+from ctxgc.core import KeepScore, Mentions, ScoreContext
+from ctxgc.core.mentions import MAX_TOUCHED, RARE
 from tests.core.build import NOW, heap_of, seg
 from tests.requirements import requirement
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.core.newest import Newest
+from ctxgc.core.recent import Newest
 
 PLACES = st.dictionaries(
     st.text("abcdefgh", min_size=1, max_size=2), st.integers(0, 40), max_size=20

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ctxgc.core.options import EngineOptions
+from ctxgc.core import EngineOptions
 from ctxgc.errors import ConfigError
 from tests.requirements import requirement
 

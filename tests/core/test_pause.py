@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from ctxgc.core.pause import cycles_paused
+from ctxgc.session.collection import cycles_paused
 
 
 @pytest.mark.parametrize("was_on", [True, False])

@@ -6,15 +6,8 @@ from typing import Any
 
 import pytest
 
-from ctxgc.core.engine import GCEngine
-from ctxgc.core.plan import (
-    ACTIONS,
-    PruningCandidate,
-    age_text,
-    assemble,
-    checked_target,
-    reason_for,
-)
+from ctxgc.core import GCEngine, PruningCandidate, age_text, assemble, checked_target, reason_for
+from ctxgc.core.plan import ACTIONS
 from ctxgc.errors import InputError
 from tests.core.build import heap_of, seg
 from tests.core.test_sweep import cand

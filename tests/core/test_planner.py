@@ -6,10 +6,7 @@ from typing import Any
 
 import pytest
 
-from ctxgc.core.engine import GCEngine
-from ctxgc.core.heap import Heap
-from ctxgc.core.options import EngineOptions
-from ctxgc.core.plan import PruningPlan
+from ctxgc.core import EngineOptions, GCEngine, Heap, PruningPlan
 from tests.core.build import NO_ROOTS, call, heap_of, result, seg, state
 from tests.requirements import requirement
 

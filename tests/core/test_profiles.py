@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import force_setattr
 
-from ctxgc.core.profiles import DEFAULT_WEIGHTS
-from ctxgc.core.score import KeepScore, ScoreContext, prune_score
-from ctxgc.core.segment import ContextSegment
+from ctxgc.core import ContextSegment, KeepScore, ScoreContext
+from ctxgc.core.score import DEFAULT_WEIGHTS, prune_score
 from tests.core.build import NOW, seg
 from tests.requirements import requirement
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ctxgc.core.readable import readable_json
+from ctxgc.drawing import readable_json
 
 
 def test_each_value_has_a_line_of_its_own() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ctxgc.core.recent import is_instruction, is_message, is_request, message_key
+from ctxgc.core import is_request
+from ctxgc.core.recent import is_instruction, is_message, message_key
 from tests.core.build import heap_of, seg
 from tests.requirements import requirement
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ctxgc.core.heap import Heap
-from ctxgc.core.roots import ROOT_RULES, GCState, RootKnobs, compute_roots, root_reasons
+from ctxgc.core import GCState, Heap, RootKnobs
+from ctxgc.core.roots import ROOT_RULES, compute_roots, root_reasons
 from ctxgc.errors import ConfigError, InputError
 from tests.core.build import LONG_AGO, NO_ROOTS, NOW, call, heap_of, result, seg, state
 from tests.requirements import requirement

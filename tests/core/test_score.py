@@ -10,10 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.core.engine import GCEngine
-from ctxgc.core.options import EngineOptions
-from ctxgc.core.profiles import DEFAULT_WEIGHTS
-from ctxgc.core.score import PROFILE_NAMES, KeepScore, ScoreContext
+from ctxgc.core import EngineOptions, GCEngine, KeepScore, ScoreContext
+from ctxgc.core.score import DEFAULT_WEIGHTS, PROFILE_NAMES
 from ctxgc.errors import ConfigError, InputError
 from tests.core.build import NOW, heap_of, seg
 from tests.core.test_profiles import TYPES, fresh, term

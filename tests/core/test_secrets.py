@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.core.secret_rules import LONG_ASSIGNED, SECRET_RULES, SecretRule
-from ctxgc.core.secrets import Secret, entropy, find_secrets, mask_secrets
+from ctxgc.core import find_secrets, mask_secrets
+from ctxgc.core.secrets import LONG_ASSIGNED, SECRET_RULES, Secret, SecretRule, entropy
 
 _LETTERS = string.ascii_letters + string.digits
 _HEX = "0123456789abcdef"

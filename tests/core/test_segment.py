@@ -7,13 +7,8 @@ from typing import Any
 
 import pytest
 
-from ctxgc.core.segment import (
-    SEGMENT_FIELDS,
-    ContextSegment,
-    explicit_references,
-    new_segment_id,
-    utc_now,
-)
+from ctxgc.core import SEGMENT_FIELDS, ContextSegment, utc_now
+from ctxgc.core.segment import explicit_references, new_segment_id
 from ctxgc.errors import SegmentError
 from tests.core.build import NOW, seg
 from tests.requirements import requirement

@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from ctxgc.core.options import EngineOptions
-from ctxgc.core.segment import ContextSegment
-from ctxgc.core.shrink import Shrinker, Shrunk
-from ctxgc.core.tombstone import is_tombstone
+from ctxgc.core import ContextSegment, EngineOptions, is_tombstone
+from ctxgc.core.plan import Shrinker, Shrunk
 from tests.core.build import heap_of, seg
 
 TEXT = "\n".join(["plain words without a name in them"] * 80 + ["parse_header fails"])

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
+from ctxgc.core import ContextSegment, Heap
 from ctxgc.core.codec import heap_from_json, heap_to_json
-from ctxgc.core.heap import Heap
-from ctxgc.core.segment import ContextSegment
 from ctxgc.core.supersede import VIEWS_PER_FILE, Supersession
 from tests.core.build import call, heap_of, result, seg
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ctxgc.core.plan import PruningCandidate
-from ctxgc.core.sweep import choose, leaving_with, order_of_leaving
+from ctxgc.core import PruningCandidate
+from ctxgc.core.plan import choose, leaving_with, order_of_leaving
 from tests.core.build import calls
 from tests.requirements import requirement
 

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.core.identifiers import is_identifier, tokens
-from ctxgc.core.lines import LONG_LINE, bare_line
-from ctxgc.core.text import Names, Text, is_line, is_word
-from tests.thrift.agent import view_of
+from ctxgc.core import Names, Text, is_line, is_word
+from ctxgc.core.text import LONG_LINE, bare_line, is_identifier, tokens
+from tests.strategies.mark_sweep.agent import view_of
 
 TEXTS = st.one_of(
     st.text(max_size=300),

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from ctxgc.core.tombstone import describe, is_tombstone, tombstone
+from ctxgc.core import describe, is_tombstone
+from ctxgc.core.tombstone import tombstone
 from tests.core.build import seg
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.core.unchanged import unchanged
+from ctxgc.core import unchanged
 
 OBJECTS = [[n] for n in range(4)]
 SEQUENCES = st.lists(st.sampled_from(OBJECTS), max_size=12)

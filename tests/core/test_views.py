@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.core.compact import FEW
-from ctxgc.core.groups import ids
-from ctxgc.core.segment import ContextSegment
-from ctxgc.core.views import (
+from ctxgc.core import ContextSegment
+from ctxgc.core.keys import (
+    FEW,
     MAX_CARDS,
     WHOLE,
     Views,
@@ -17,6 +16,7 @@ from ctxgc.core.views import (
     cards,
     cards_of,
     drop_view,
+    ids,
     on_card,
     share_a_card,
 )

@@ -19,7 +19,7 @@ from random import Random
 from typing import Any
 
 from ctxgc.errors import StoreBusyError
-from ctxgc.stores import Drop, Put, Store, Write, json_disk, open_store
+from ctxgc.stores import Drop, Put, Store, Write, json_store, open_store
 from tests.crash.children import Child
 
 SESSIONS = ("left", "right")
@@ -30,7 +30,7 @@ Note = dict[str, Any]
 
 def work(url: str, name: int, seconds: float, seed: int, notes: Path, _: int) -> None:
     """Do random things to the store until the time is over, and write down what happened."""
-    json_disk.SMALLEST_FOLD = 1 << 14
+    json_store.SMALLEST_FOLD = 1 << 14
     random, store = Random(seed * 1000 + name), open_store(url)
     mine: dict[str, list[str]] = {session: [] for session in SESSIONS}
     deadline, done = time.monotonic() + seconds, []

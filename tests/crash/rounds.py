@@ -15,7 +15,7 @@ from random import Random
 from typing import TypeVar
 
 from ctxgc.errors import StoreBusyError, StoreError
-from ctxgc.stores import json_disk, open_store, sqlite_store  # noqa: F401 (loaded before the faults)
+from ctxgc.stores import json_store, open_store
 from tests.crash.children import Child, inject
 from tests.crash.workload import SESSION, acknowledge, batch, check, expected, held, run
 
@@ -84,7 +84,7 @@ def with_errors(url: str, rounds: int, random: Random) -> dict[str, int]:
 
 def _stubborn(url: str, first: int, pipe: int) -> None:
     """Commit, and after every error look whether the old state stands, then try again."""
-    json_disk.SMALLEST_FOLD = 1 << 13
+    json_store.SMALLEST_FOLD = 1 << 13
     store = _until_it_works(pipe, lambda: open_store(url))
     for number in range(first, first + COMMITS):
         if number > first:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ctxgc.stores import files, json_disk, open_store
+from ctxgc.stores import files, json_store, open_store
 from ctxgc.stores.sqlite_file import SqliteFile
 from tests.crash.disk import Recorder, after_power_cut, recording_disk
 from tests.crash.workload import SESSION, batch, check
@@ -21,7 +21,7 @@ def _record_json(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Return all that a writer did to its files, with its acknowledgements."""
     folder.mkdir()
     with monkeypatch.context() as patch:
-        patch.setattr(json_disk, "SMALLEST_FOLD", 1 << 13)
+        patch.setattr(json_store, "SMALLEST_FOLD", 1 << 13)
         recorder = Recorder(folder, patch)
         store = open_store(f"json:{folder}/stash.json")
         for number in range(1, COMMITS + 1):
@@ -95,7 +95,7 @@ def _append_without_sync(path: Path, data: bytes, size: int) -> None:
 @pytest.mark.parametrize(
     ("module", "name", "forgetful"),
     [
-        (json_disk, "append_durable", _append_without_sync),
+        (json_store, "append_durable", _append_without_sync),
         (files, "sync_directory", lambda _: None),
     ],
 )

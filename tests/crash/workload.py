@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ctxgc.stores import Drop, Put, Store, Write, json_disk, open_store
+from ctxgc.stores import Drop, Put, Store, Write, json_store, open_store
 
 SESSION = "crash/../test"
 KEPT = 4
@@ -59,7 +59,7 @@ def check(url: str, acknowledged: int) -> int:
 
 def run(url: str, first: int, count: int, pipe: int) -> None:
     """Commit, and acknowledge each commit on a pipe once it has returned."""
-    json_disk.SMALLEST_FOLD = 1 << 13  # so that folding happens often, and is interrupted too
+    json_store.SMALLEST_FOLD = 1 << 13  # so that folding happens often, and is interrupted too
     store = open_store(url)
     for number in range(first, first + count):
         assert store.commit(SESSION, batch(number), expect=number - 1) == number

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from ctxgc.cli import main as cli
 from ctxgc.demo.__main__ import main
-from ctxgc.demo.run import Run, run
+from ctxgc.demo.run import DemoRun, run
 
 TITLES = [
     "A session",
@@ -42,7 +42,7 @@ def text() -> str:
 
 
 @pytest.fixture(scope="module")
-def told() -> Run:
+def told() -> DemoRun:
     return run()
 
 
@@ -65,7 +65,7 @@ def test_the_story_fits_a_hundred_columns_and_has_no_colours(text: str) -> None:
     assert "\x1b" not in text
 
 
-def test_the_books_add_up(text: str, told: Run) -> None:
+def test_the_books_add_up(text: str, told: DemoRun) -> None:
     ingested, working, stashed, deleted = (
         _row(text, name) for name in ("ingested", "working", "stashed", "deleted")
     )
@@ -75,7 +75,7 @@ def test_the_books_add_up(text: str, told: Run) -> None:
     assert "nothing was lost" in text
 
 
-def test_the_reasons_account_for_all_that_left(text: str, told: Run) -> None:
+def test_the_reasons_account_for_all_that_left(text: str, told: DemoRun) -> None:
     assert told.full is not None
     assert _row(text, "all") == (len(told.full.plan), told.full.tokens_freed)
     assert _row(text, "all", 1) == (
@@ -86,19 +86,19 @@ def test_the_reasons_account_for_all_that_left(text: str, told: Run) -> None:
     assert left == told.ledger.stashed.segments + told.ledger.deleted.segments
 
 
-def test_the_full_collection_goes_from_the_hard_limit_to_the_target(told: Run) -> None:
+def test_the_full_collection_goes_from_the_hard_limit_to_the_target(told: DemoRun) -> None:
     assert told.full is not None
     assert told.full.tokens_before >= told.window * 0.9
     assert told.full.tokens_after <= told.window * 0.6
     assert told.full.plan.shortfall == 0
 
 
-def test_every_departure_says_why(told: Run) -> None:
+def test_every_departure_says_why(told: DemoRun) -> None:
     assert all(departure.reason and departure.because for departure in told.departures)
     assert len({departure.because for departure in told.departures}) >= 5
 
 
-def test_the_chains_lead_from_a_root_to_a_segment_that_stayed(told: Run) -> None:
+def test_the_chains_lead_from_a_root_to_a_segment_that_stayed(told: DemoRun) -> None:
     assert len(told.kept) == 3
     for kept in told.kept:
         assert len(kept.chain) >= 2

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from ctxgc import validate
 from ctxgc.cli import main as cli
 from ctxgc.demo.__main__ import main
-from ctxgc.demo.report import PAGE, SESSION, write_report
-from ctxgc.demo.story import arrivals, messages
+from ctxgc.demo.pages import PAGE, SESSION, write_report
+from ctxgc.demo.run import arrivals, messages
 
 SHORT = ["--segments", "60", "--seed", "1"]
 

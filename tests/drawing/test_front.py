@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.drawing.front import front
+from ctxgc.drawing.scales import front
 
 Point = tuple[float, float]
 POINTS = st.lists(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.drawing.frame import text_width
-from ctxgc.drawing.labels import placed
+from ctxgc.drawing.frame import placed, text_width
 
 BOX = (0.0, 0.0, 700.0, 400.0)
 

@@ -7,7 +7,8 @@ from xml.etree import ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.drawing.markup import joined, tag, text
+from ctxgc.drawing import joined, tag
+from ctxgc.drawing.frame import text
 
 
 def test_markup_in_a_text_is_shown_and_not_obeyed() -> None:

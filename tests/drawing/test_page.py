@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
-from ctxgc.drawing.markup import joined
-from ctxgc.drawing.page import (
+from ctxgc.drawing import (
+    Bar,
     Cell,
     Section,
-    chip,
+    bars,
     figure,
     folded,
+    joined,
     listing,
     page,
     paragraph,
@@ -19,7 +20,7 @@ from ctxgc.drawing.page import (
     side_by_side,
     table,
 )
-from ctxgc.drawing.svg import Bar, bars
+from ctxgc.drawing.html_page import chip
 
 HOSTILE = "</style></title><script>alert(1)</script><img src=x onerror=alert(1)>\x00\ud800"
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.drawing.scales import checked, fitted, short, ticks, told_apart
+from ctxgc.drawing import short
+from ctxgc.drawing.scales import checked, fitted, ticks, told_apart
 from ctxgc.errors import InputError
 
 VALUES = st.floats(-1e9, 1e9).map(lambda value: round(value, 3))

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.drawing.markup import Html
-from ctxgc.drawing.svg import (
+from ctxgc.drawing import (
     Axis,
     Bar,
     Dot,
+    Html,
     Series,
     Slice,
     Strip,

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from ctxgc.drawing.terminal import (
+from ctxgc.drawing import (
     STYLES,
     bar,
-    bars,
     chart,
     shortened,
-    sparkline,
-    table,
+    terminal_bars,
+    terminal_table,
     text_of,
     zone,
 )
+from ctxgc.drawing.terminal import sparkline
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_chart_of_few_values_has_as_many_columns() -> None:
 
 def test_a_table_aligns_numbers_to_the_right() -> None:
     rows = [("reason", "tokens"), ("a", "7"), ("longer", "1,000")]
-    assert [text_of(line) for line in table(rows, indent="")] == [
+    assert [text_of(line) for line in terminal_table(rows, indent="")] == [
         "reason  tokens",
         "a            7",
         "longer   1,000",
@@ -74,7 +74,7 @@ def test_a_long_text_is_cut_and_stays_on_one_line() -> None:
 
 def test_bars_are_drawn_to_an_eighth_and_what_is_not_nothing_is_seen() -> None:
     rows = [("Read", 8.0, "8k"), ("Bash", 4.25, "4k"), ("ls", 0.001, "1"), ("none", 0.0, "0")]
-    assert [text_of(line) for line in bars(rows, 8)] == [
+    assert [text_of(line) for line in terminal_bars(rows, 8)] == [
         "  Read  ████████  8k",
         "  Bash  ████▎     4k",
         "  ls    ▏         1",
@@ -83,7 +83,7 @@ def test_bars_are_drawn_to_an_eighth_and_what_is_not_nothing_is_seen() -> None:
 
 
 def test_no_rows_draw_no_bars() -> None:
-    assert bars([], 8) == []
+    assert terminal_bars([], 8) == []
 
 
 def test_a_sparkline_shows_the_highest_of_each_share() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ctxgc.errors import StoreError
-from ctxgc.guard.recoverable import FixedPart, Outlook
+from ctxgc.guard import FixedPart, Outlook
 
 AS_ASKED = -1
 

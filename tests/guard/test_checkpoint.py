@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc.errors import CheckpointError, InputError, StoreError
-from ctxgc.guard.checkpoint import Checkpoint
-from ctxgc.guard.packing import canonical, digest_of, pack, unpack
+from ctxgc.guard import Checkpoint
+from ctxgc.guard.checkpoint import canonical, digest_of, pack, unpack
 from tests.requirements import requirement
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, 89, tzinfo=UTC)

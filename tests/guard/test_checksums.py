@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from ctxgc.guard.checkpoint import Checkpoint
-from ctxgc.guard.checksums import FileDifference, checksum_files, compare_files
+from ctxgc.guard import Checkpoint, FileDifference, checksum_files, compare_files
 from tests.requirements import requirement
 
 

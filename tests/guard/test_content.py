@@ -9,13 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.core.profiles import POINTS_TYPE
-from ctxgc.core.score import KeepScore, ScoreContext
-from ctxgc.core.segment import ContextSegment
+from ctxgc.core import POINTS_TYPE, ContextSegment, KeepScore, ScoreContext
 from ctxgc.errors import InputError
-from ctxgc.guard.content import ContentItem, item_from_segment, items_from_context
-from ctxgc.guard.decisions import points
-from ctxgc.guard.focus import Focus
+from ctxgc.guard import ContentItem, Focus, item_from_segment
+from ctxgc.guard.priorities import items_from_context
+from ctxgc.guard.pruner import points
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

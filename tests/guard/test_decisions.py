@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from ctxgc.guard.content import ContentItem
-from ctxgc.guard.decisions import Verdict, decide, points
-from ctxgc.guard.focus import Focus
-from ctxgc.guard.priorities import PriorityMatrix
+from ctxgc.guard import ContentItem, Focus, PriorityMatrix
+from ctxgc.guard.pruner import Verdict, decide, points
 from tests.requirements import requirement
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from ctxgc.config import GCConfig
 from ctxgc.errors import InputError
-from ctxgc.guard.monitor import Alert, ContextMonitor, Reading
-from ctxgc.guard.zones import Zone
+from ctxgc.guard import Alert, ContextMonitor, Reading, Zone
 from tests.requirements import requirement
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

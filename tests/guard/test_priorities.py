@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 
 from ctxgc.errors import ConfigError, InputError
-from ctxgc.guard.content import ContentItem
-from ctxgc.guard.decisions import Verdict, decide
-from ctxgc.guard.focus import Category, Focus
-from ctxgc.guard.priorities import Priority, PriorityMatrix, PriorityRule
+from ctxgc.guard import Category, ContentItem, Focus, Priority, PriorityMatrix, PriorityRule
+from ctxgc.guard.pruner import Verdict, decide
 from tests.requirements import requirement
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

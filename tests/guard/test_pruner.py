@@ -10,11 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc.config import GCConfig
-from ctxgc.core.segment import ContextSegment
+from ctxgc.core import ContextSegment
 from ctxgc.errors import InputError, ShortfallError
-from ctxgc.guard.content import ContentItem
-from ctxgc.guard.focus import Category, Focus
-from ctxgc.guard.pruner import ContextPruner, PruneResult
+from ctxgc.guard import Category, ContentItem, ContextPruner, Focus, PruneResult
 from tests.requirements import requirement
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.guard.recoverable import Outlook, can_prune_safely, recovery_possible, window_after
-from ctxgc.wire.overflow import Overflow, parse_overflow
+from ctxgc.guard import Outlook, window_after
+from ctxgc.guard.recovery import can_prune_safely, recovery_possible
+from ctxgc.wire import Overflow, parse_overflow
 from tests.requirements import requirement
 
 

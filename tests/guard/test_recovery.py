@@ -11,12 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc.errors import ContextOverflowError, InputError
-from ctxgc.guard.monitor import Alert, ContextMonitor
-from ctxgc.guard.recoverable import Recoverable
-from ctxgc.guard.recovery import Recovery
-from ctxgc.guard.states import TRANSITIONS, State
-from ctxgc.guard.walk import Action, RecoveryReport
-from ctxgc.wire.overflow import Overflow
+from ctxgc.guard import Alert, ContextMonitor, Recoverable, Recovery, RecoveryReport, State
+from ctxgc.guard.recovery import TRANSITIONS, Action
+from ctxgc.wire import Overflow
 from tests.guard.scripted import Scripted
 from tests.requirements import requirement
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc.errors import ConfigError
-from ctxgc.guard.retention import CheckpointInfo, RetentionPolicy, dropped
+from ctxgc.guard import CheckpointInfo, RetentionPolicy
+from ctxgc.guard.shelf import dropped
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

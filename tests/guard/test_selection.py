@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc.errors import ShortfallError
-from ctxgc.guard.content import ContentItem
-from ctxgc.guard.decisions import Decision, ScoredContent, Verdict
-from ctxgc.guard.selection import Selection, select
+from ctxgc.guard import ContentItem
+from ctxgc.guard.pruner import Decision, ScoredContent, Selection, Verdict, select
 from tests.requirements import requirement
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 
 from ctxgc.errors import CheckpointError
-from ctxgc.guard.checkpoint import Checkpoint
-from ctxgc.guard.retention import RetentionPolicy
-from ctxgc.guard.shelf import CheckpointShelf
+from ctxgc.guard import Checkpoint, CheckpointShelf, RetentionPolicy
 from ctxgc.stores import Drop, Put, Store, open_store
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ctxgc.guard.states import NEXT, READY, TRANSITIONS, State, chart
+from ctxgc.guard import State
+from ctxgc.guard.recovery import NEXT, READY, TRANSITIONS, chart
 from tools.requirement_scan import ROOT
 
 

@@ -7,6 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ctxgc.guard import Thrash, ThrashBreaker
 from ctxgc.guard.thrashing import (
     CLOSE,
     DEEPER,
@@ -18,8 +19,6 @@ from ctxgc.guard.thrashing import (
     SEEN,
     SHARE,
     SOON,
-    Thrash,
-    ThrashBreaker,
 )
 
 

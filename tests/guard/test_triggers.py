@@ -10,12 +10,7 @@ from hypothesis import strategies as st
 
 from ctxgc.config import GCConfig
 from ctxgc.errors import InputError
-from ctxgc.guard.triggers import (
-    CheckpointTriggers,
-    ContextMetrics,
-    Progress,
-    should_create_checkpoint,
-)
+from ctxgc.guard import CheckpointTriggers, ContextMetrics, Progress, should_create_checkpoint
 from tests.requirements import requirement
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

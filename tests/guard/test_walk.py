@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ctxgc.errors import ContextOverflowError
-from ctxgc.guard.recovery import Recovery
-from ctxgc.guard.states import TRANSITIONS, State, Transition
+from ctxgc.guard import Recovery, State
+from ctxgc.guard.recovery import TRANSITIONS, Transition
 from tests.guard.scripted import Scripted
 
 S = State

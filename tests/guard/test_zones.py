@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from ctxgc.config import GCConfig
 from ctxgc.errors import InputError
-from ctxgc.guard.zones import Zone, next_zone, percent_of, zone_of
+from ctxgc.guard import Zone, next_zone, zone_of
+from ctxgc.guard.monitor import percent_of
 from tests.requirements import requirement
 
 

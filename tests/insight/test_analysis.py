@@ -9,9 +9,7 @@ from shlex import quote
 
 import pytest
 
-from ctxgc.insight import SCHEMA, Insight, analyze_transcript
-from ctxgc.insight import analysis as analysis_module
-from ctxgc.insight import measured as measured_module
+from ctxgc.insight import SCHEMA, Insight, analysis, analyze_transcript, measured
 from ctxgc.tokens import counter_for
 from ctxgc.wire.transcripts import open_transcript
 from tests import transcripts_made as made
@@ -120,7 +118,7 @@ def test_of_a_large_file_only_the_last_window_is_looked_at_closely(
 ) -> None:
     lines = made.claude_code(STEPS, compact_after=4)
     whole = _insight(tmp_path, lines)
-    monkeypatch.setattr(measured_module, "WHOLE_BYTES", 1_000)
+    monkeypatch.setattr(measured, "WHOLE_BYTES", 1_000)
     large = _insight(tmp_path, lines)
     assert (whole.garbage.windows, large.garbage.windows) == (2, 1)
     assert large.window == whole.window
@@ -136,7 +134,7 @@ def test_more_than_the_window_holds_is_said_and_cut(tmp_path: Path) -> None:
 def test_a_long_window_is_replayed_from_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(analysis_module, "MOST_REPLAYED", 10)
+    monkeypatch.setattr(analysis, "MOST_REPLAYED", 10)
     found = _insight(tmp_path, made.chat(STEPS))
     assert 0 < found.bill.replayed.requests < 10
     assert any("were replayed" in note for note in found.notes)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ctxgc.insight.limits import limit_for
-from ctxgc.insight.local import find_sessions, peek, project_of
+from ctxgc.insight import find_sessions, limit_for, peek, project_of
 from tests import transcripts_made as made
 
 STEPS = made.conversation(turns=3)

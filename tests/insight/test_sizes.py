@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.insight.sizes import LONGEST_SAMPLE, Sizer
+from ctxgc.insight.survey import LONGEST_SAMPLE, Sizer
 
 
 def _quarter(text: str) -> int:

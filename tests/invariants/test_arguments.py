@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ctxgc.invariants.arguments import ArgumentsAreJson, is_json
+from ctxgc.invariants import ArgumentsAreJson, is_json
 from tests.wire.talk import parsed
 
 ARGUMENTS = ArgumentsAreJson()

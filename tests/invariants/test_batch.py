@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from ctxgc.invariants import for_format
-from ctxgc.invariants.batch import ResultsFollowTheirBatch
+from ctxgc.invariants import ResultsFollowTheirBatch, for_format
 from tests.wire.talk import calls, parsed, results, says, user
 
 BATCH = ResultsFollowTheirBatch()

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ctxgc import wire
-from ctxgc.invariants.content import ContentIsPresent
+from ctxgc.invariants import ContentIsPresent
 from tests.wire.talk import calls, parsed, says, thinks, user
 
 CONTENT = ContentIsPresent()

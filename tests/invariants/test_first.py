@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from ctxgc.invariants.first import UserSpeaksFirst
+from ctxgc.invariants import UserSpeaksFirst
 from tests.wire.talk import calls, parsed, results, says, user
 
 FIRST = UserSpeaksFirst()

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from ctxgc.invariants.follow import ThinkingIsFollowed
+from ctxgc.invariants import ThinkingIsFollowed
 from tests.wire.talk import calls, parsed, results, says, thinks, user
 
 FOLLOW = ThinkingIsFollowed()

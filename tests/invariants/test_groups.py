@@ -7,10 +7,10 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from ctxgc import wire
-from ctxgc.core.message import Format
+from ctxgc.core import Format
 from ctxgc.errors import MessageError
 from ctxgc.invariants import ALL_INVARIANTS, anchors, check, cuts, for_format, groups
-from ctxgc.testing.check import check_history
+from ctxgc.testing import check_history
 from tests.wire.histories import broken_histories, histories, random_history
 from tests.wire.talk import ALL, calls, parsed, results, says, thinks, user
 

@@ -7,10 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc import wire
-from ctxgc.core.message import Format, Message
-from ctxgc.invariants import groups
-from ctxgc.invariants.growing import Growing
-from ctxgc.invariants.pairs import Pairing, pair
+from ctxgc.core import Format, Message
+from ctxgc.invariants import Growing, Pairing, groups, pair
 from tests.wire.histories import random_history
 from tests.wire.talk import ALL, calls, parsed, results, user
 

@@ -3,9 +3,8 @@ from __future__ import annotations
 import pytest
 
 from ctxgc import wire
-from ctxgc.core.message import Format
-from ctxgc.invariants.pair import CallsAndResultsPair
-from ctxgc.invariants.violation import Violation
+from ctxgc.core import Format
+from ctxgc.invariants import CallsAndResultsPair, Violation
 from tests.wire.talk import ALL, calls, parsed, results, says, user
 
 PAIR = CallsAndResultsPair()

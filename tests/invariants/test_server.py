@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from ctxgc.invariants.groups import groups
-from ctxgc.invariants.server import ServerToolsPair
+from ctxgc.invariants import ServerToolsPair, groups
 from tests.wire.talk import calls, parsed, results, says, user
 
 SERVER = ServerToolsPair()

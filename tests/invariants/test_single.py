@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from ctxgc.core.message import Format
-from ctxgc.invariants.single import OneResultPerCall
+from ctxgc.core import Format
+from ctxgc.invariants import OneResultPerCall
 from tests.wire.talk import ALL, calls, parsed, results, user
 
 SINGLE = OneResultPerCall()

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from ctxgc.invariants.unique import ItemsAreUnique
+from ctxgc.invariants import ItemsAreUnique
 from tests.wire.talk import parsed, user
 
 UNIQUE = ItemsAreUnique()

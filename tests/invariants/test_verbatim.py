@@ -1,12 +1,8 @@
 from __future__ import annotations
 
 from ctxgc import wire
-from ctxgc.invariants.verbatim import (
-    ThinkingIsWhole,
-    bound_thinking,
-    changed_thinking,
-    first_difference,
-)
+from ctxgc.invariants import ThinkingIsWhole, changed_thinking, first_difference
+from ctxgc.invariants.verbatim import bound_thinking
 from tests.wire.talk import parsed, says, thinks, user
 
 WHOLE = ThinkingIsWhole()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from hypothesis import strategies as st
 
 from ctxgc.economics import price_sheet
-from ctxgc.lab.policies import Player, RegimeKind, Task
+from ctxgc.lab.policies import Player, PolicyTask, RegimeKind
 from ctxgc.lab.runs import Run
 from tests.lab.making import FACTS, Json, run_of, user
 
@@ -49,8 +49,8 @@ def tool(call: str, text: str) -> Json:
     return {"role": "tool", "tool_call_id": call, "content": text}
 
 
-def task_of(run: Run, regime: RegimeKind = "cost", limit: int = 200_000) -> Task:
-    return Task(limit=limit, regime=regime, sheet=price_sheet("anthropic-5m"), run=run)
+def task_of(run: Run, regime: RegimeKind = "cost", limit: int = 200_000) -> PolicyTask:
+    return PolicyTask(limit=limit, regime=regime, sheet=price_sheet("anthropic-5m"), run=run)
 
 
 def views(player: Player, run: Run) -> Iterator[tuple[list[Json], list[Json]]]:

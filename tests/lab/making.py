@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from hypothesis import strategies as st
 
-from ctxgc.lab.policies import Kind, Player, Task
+from ctxgc.lab.policies import Kind, Player, PolicyTask
 from ctxgc.lab.runs import Run
 
 Json = dict[str, Any]
@@ -74,7 +74,7 @@ class Edits:
         self.name = name
         self._choices = choices
 
-    def open(self, task: Task) -> Player:
+    def open(self, task: PolicyTask) -> Player:
         return EditsPlayer(self._choices)
 
 

@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from ctxgc.economics import PriceSheet
-from ctxgc.lab.facts import lines_in, tokens_in
-from ctxgc.lab.policies import Policy, Task
+from ctxgc.lab.facts import lines_in, message_weight, texts_of, tokens_in
+from ctxgc.lab.policies import Policy, PolicyTask
 from ctxgc.lab.regimes import Regime
 from ctxgc.lab.runs import Run
-from ctxgc.lab.texts import texts_of
-from ctxgc.lab.weights import message_weight
 
 Json = dict[str, Any]
 
@@ -50,7 +48,7 @@ def stands(fact: str, view: list[Json], past: list[Json], *, clipped: bool) -> b
 def judge(policy: Policy, run: Run, regime: Regime, sheet: PriceSheet) -> dict[str, float]:
     """Return the counts of a replay."""
     limit = regime.limit(run.messages)
-    player = policy.open(Task(limit=limit, regime=regime.kind, sheet=sheet, run=run))
+    player = policy.open(PolicyTask(limit=limit, regime=regime.kind, sheet=sheet, run=run))
     found: Counter[str] = Counter()
     bill = 0.0
     before: list[Json] = []

@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 
 from ctxgc.economics import price_sheet
-from ctxgc.lab.policies import Kind, Player, Task
-from ctxgc.lab.result import RunResult
-from ctxgc.lab.summary import Report, report
+from ctxgc.lab import Report
+from ctxgc.lab.policies import Kind, Player, PolicyTask
+from ctxgc.lab.results import RunResult
+from ctxgc.lab.summary import report
 
 ROWS: tuple[tuple[str, Kind, float, int], ...] = (
     ("never", "base", 1.0, 20),
@@ -28,7 +29,7 @@ class NamedPolicy(msgspec.Struct, frozen=True, kw_only=True):
     version: str = "1.2.3"
     settings: dict[str, Any] = {}
 
-    def open(self, task: Task) -> Player:
+    def open(self, task: PolicyTask) -> Player:
         """Nobody plays here."""
         raise AssertionError(f"nobody plays {task.run.id} here")
 

@@ -8,11 +8,9 @@ import pytest
 
 from ctxgc.economics import price_sheet
 from ctxgc.errors import ConfigError
-from ctxgc.lab.ablate import Ablated, ablate, changes
-from ctxgc.lab.experiment import Experiment
+from ctxgc.lab import Ablated, Experiment, Reached, Trials, ablate, changes, subject
+from ctxgc.lab.fit_targets import SUBJECTS
 from ctxgc.lab.runs import Run
-from ctxgc.lab.subject import SUBJECTS, Reached, subject
-from ctxgc.lab.trials import Trials
 from ctxgc.testing import make_session
 
 PRESET = subject("default")

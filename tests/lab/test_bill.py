@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ctxgc.economics import PriceSheet
-from ctxgc.lab.bill import Bill, Till, unpruned_bill
-from ctxgc.lab.entries import Entries
-from ctxgc.lab.weights import message_weight
+from ctxgc.lab.facts import message_weight
+from ctxgc.lab.needs import Entries
+from ctxgc.lab.replay import RunBill, Till, unpruned_bill
 from tests.lab.making import answer, user
 
 SHEET = PriceSheet(name="test", read=0.1, write=2.0, ttl_seconds=60)
@@ -17,7 +17,7 @@ def test_the_unpruned_bill_writes_each_message_once_and_reads_it_after() -> None
     library = Entries()
     entries = [library.of(message) for message in MESSAGES]
     first, second = SIZES[0], SIZES[1] + SIZES[2]
-    assert unpruned_bill(entries, [1, 3], SHEET, None) == Bill(
+    assert unpruned_bill(entries, [1, 3], SHEET, None) == RunBill(
         cost=2.0 * first + 0.1 * first + 2.0 * second,
         sent=2 * first + second,
         cached=first,

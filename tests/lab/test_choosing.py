@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ctxgc.errors import InputError
-from ctxgc.lab.choosing import run_called
+from ctxgc.lab import run_called
 from tests.lab.making import run_of, user
 
 RUNS = [run_of(user("hi"), name=name) for name in ("demo-1", "demo-10", "other/main")]

@@ -11,9 +11,10 @@ import pytest
 
 from ctxgc.economics import price_sheet
 from ctxgc.errors import CtxgcError
-from ctxgc.lab.crowd import Order, play, play_all
-from ctxgc.lab.regimes import Regime, parse_regime
-from ctxgc.lab.result import RunResult
+from ctxgc.lab import parse_regime
+from ctxgc.lab.experiment import Order, play, play_all
+from ctxgc.lab.regimes import Regime
+from ctxgc.lab.results import RunResult
 from ctxgc.lab.runs import Run
 from ctxgc.testing import make_session
 
@@ -57,7 +58,7 @@ def test_the_log_is_quiet_while_runs_are_played(caplog: pytest.LogCaptureFixture
 
 
 def test_a_process_that_is_ended_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ctxgc.lab.crowd.play", _end)
+    monkeypatch.setattr("ctxgc.lab.experiment.play", _end)
     with pytest.raises(CtxgcError, match="fewer --jobs"):
         play_all(ORDER, map(made, range(2)), jobs=2)
 
@@ -71,7 +72,7 @@ def test_a_process_that_ends_while_runs_are_read_is_told_too(
             for child in active_children():
                 child.join()
 
-    monkeypatch.setattr("ctxgc.lab.crowd.play", _end)
+    monkeypatch.setattr("ctxgc.lab.experiment.play", _end)
     with pytest.raises(CtxgcError, match="fewer --jobs"):
         play_all(ORDER, read(), jobs=2)
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from ctxgc.errors import ConfigError, InputError
-from ctxgc.lab.experiment import Experiment, conduct
+from ctxgc.lab import Experiment, conduct
 from tests.lab.making import answer, user
 
 

@@ -6,12 +6,9 @@ import pytest
 
 from ctxgc.economics import price_sheet
 from ctxgc.errors import InputError
+from ctxgc.lab import RequestExplanation, explain, parse_regime, policy
 from ctxgc.lab.corpus import demo_runs
-from ctxgc.lab.explain import explain
-from ctxgc.lab.explanation import Explanation
 from ctxgc.lab.needs import Needs
-from ctxgc.lab.policies import policy
-from ctxgc.lab.regimes import parse_regime
 from ctxgc.lab.replay import replay
 from ctxgc.lab.runs import Run
 from tests.lab.making import answer, result, run_of, user
@@ -22,7 +19,7 @@ NARROW = parse_regime("window:25%")
 SHEET = price_sheet("anthropic-5m")
 
 
-def _explained(run: Run, request: int) -> Explanation:
+def _explained(run: Run, request: int) -> RequestExplanation:
     return explain(OURS, run, request, WINDOW, SHEET)
 
 
@@ -48,11 +45,11 @@ def run() -> Run:
 
 
 @pytest.fixture(scope="module")
-def all_requests() -> list[Explanation]:
+def all_requests() -> list[RequestExplanation]:
     return [_explained(_long_run(), number) for number in range(1, 14)]
 
 
-def test_the_requests_add_up_to_the_replayed_bill(all_requests: list[Explanation]) -> None:
+def test_the_requests_add_up_to_the_replayed_bill(all_requests: list[RequestExplanation]) -> None:
     judged = replay(OURS, _long_run(), WINDOW, SHEET)
     sent = sum(each.money.sent for each in all_requests)
     cached = sum(each.money.cached for each in all_requests)
@@ -61,14 +58,14 @@ def test_the_requests_add_up_to_the_replayed_bill(all_requests: list[Explanation
 
 
 def test_something_left_exactly_where_every_request_says_so(
-    all_requests: list[Explanation],
+    all_requests: list[RequestExplanation],
 ) -> None:
     active = [each.request for each in all_requests if each.departures]
     assert active
     assert all(each.others == active for each in all_requests)
 
 
-def test_the_money_of_a_decision_adds_up(all_requests: list[Explanation]) -> None:
+def test_the_money_of_a_decision_adds_up(all_requests: list[RequestExplanation]) -> None:
     for each in all_requests:
         money = each.money
         assert money.net == pytest.approx(money.requests_left * money.saving - money.price)
@@ -77,14 +74,16 @@ def test_the_money_of_a_decision_adds_up(all_requests: list[Explanation]) -> Non
             assert (money.payback - 1) * money.saving < money.price <= money.payback * money.saving
 
 
-def test_nothing_left_means_nothing_removed_and_no_price(all_requests: list[Explanation]) -> None:
+def test_nothing_left_means_nothing_removed_and_no_price(
+    all_requests: list[RequestExplanation],
+) -> None:
     for each in all_requests:
         if not each.departures and not each.money.returned:
             assert (each.money.removed, each.money.rewritten, each.money.price) == (0, 0, 0.0)
 
 
 def test_what_left_is_named_with_tool_target_reason_and_size(
-    all_requests: list[Explanation],
+    all_requests: list[RequestExplanation],
 ) -> None:
     first = next(each for each in all_requests if each.departures)
     results = [each for each in first.departures if each.role == "tool"]
@@ -134,6 +133,8 @@ def test_only_our_own_policies_give_reasons() -> None:
         explain(policy("never"), _long_run(), 1, WINDOW, SHEET)
 
 
-def test_the_messages_so_far_are_those_before_the_answer(all_requests: list[Explanation]) -> None:
+def test_the_messages_so_far_are_those_before_the_answer(
+    all_requests: list[RequestExplanation],
+) -> None:
     steps = Needs(_long_run()).steps
     assert [each.messages for each in all_requests] == [step.index for step in steps]

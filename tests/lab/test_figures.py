@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.lab.figures import Draws, Figure, quantile
+from ctxgc.lab import Figure
+from ctxgc.lab.results import Draws, quantile
 
 
 def test_a_share_is_of_the_sums_not_of_the_runs() -> None:

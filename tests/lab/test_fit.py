@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ctxgc.lab import Reached, subject
 from ctxgc.lab.fit import changed, fit, scaled
-from ctxgc.lab.subject import SUBJECTS, Constants, Reached, subject
+from ctxgc.lab.fit_targets import SUBJECTS, Constants
 
 PRESET = subject("default")
 KEPT: Reached = {

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from ctxgc.errors import InputError
-from ctxgc.lab import fleet
-from ctxgc.lab.experiment import Experiment, conduct
+from ctxgc.lab import Experiment, conduct
+from ctxgc.lab import cluster as fleet
 from tests.lab.test_crowd import made
 
 

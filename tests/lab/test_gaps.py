@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ctxgc.lab.gaps import gaps
-from ctxgc.lab.result import RunResult
+from ctxgc.lab.results import RunResult
+from ctxgc.lab.summary import gaps
 
 KINDS = {"never": "base", "mine": "ours", "seer": "oracle", "good": "peer", "bad": "restated"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
-from ctxgc.lab.html import page
+from ctxgc.lab import page
 from tests.lab.reports_made import made_report, result
 
 HOSTILE = "<script>alert('&')</script>\x00"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ctxgc.lab.markdown import document
-from ctxgc.lab.summary import Report
+from ctxgc.lab import Report, document
 from tests.lab.reports_made import made_report
 
 WHOLE = """\

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.lab.oracle_line import LONGEST_LINE, cover, facts_of
-from ctxgc.lab.oracle_message import STUB
+from ctxgc.lab.oracles import LONGEST_LINE, STUB, cover, facts_of
 from tests.lab.long_runs import calls, long_results, tool
 from tests.lab.making import FACTS, run_of, user
 from tests.lab.test_oracle_message import DULL, contents, needed_late

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc.economics import price_sheet
-from ctxgc.lab.oracle_message import STUB
-from ctxgc.lab.policies import policy
+from ctxgc.lab import policy
+from ctxgc.lab.facts import total_weight
+from ctxgc.lab.oracles import STUB
 from ctxgc.lab.regimes import Regime
 from ctxgc.lab.replay import replay
 from ctxgc.lab.runs import Run
-from ctxgc.lab.weights import total_weight
 from ctxgc.testing import check_history
 from tests.lab.long_runs import calls, dialogue, long_runs, task_of, tool, views
 from tests.lab.making import Json, run_of, user

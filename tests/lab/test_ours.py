@@ -7,21 +7,22 @@ from typing import Any
 import pytest
 
 from ctxgc.economics import price_sheet
-from ctxgc.lab.ours import Ours, SessionPlayer
-from ctxgc.lab.policies import POLICIES, Task, policy
+from ctxgc.lab import POLICIES, policy
+from ctxgc.lab.policies import PolicyTask
+from ctxgc.lab.policies_ctxgc import Ours, SessionPlayer
 from ctxgc.lab.runs import Run
 from ctxgc.testing import make_session
 
 OURS = [name for name in POLICIES if name.startswith("ctxgc")]
 
 
-def task(limit: int, times: list[float] | None = None) -> Task:
+def task(limit: int, times: list[float] | None = None) -> PolicyTask:
     messages = make_session(seed=3, messages=60).messages
     run = Run(id="r", group="r", source="made", messages=messages, times=times)
-    return Task(limit=limit, regime="window", sheet=price_sheet("anthropic-5m"), run=run)
+    return PolicyTask(limit=limit, regime="window", sheet=price_sheet("anthropic-5m"), run=run)
 
 
-def played(task: Task) -> SessionPlayer:
+def played(task: PolicyTask) -> SessionPlayer:
     player = SessionPlayer(task, {})
     for index, message in enumerate(task.run.messages):
         if message["role"] == "assistant" and index:
@@ -82,7 +83,7 @@ def test_what_is_collected_twice_before_a_request_breaks_the_prefix_once() -> No
     ]
     run = Run(id="r", group="r", source="made", messages=messages)
     player = SessionPlayer(
-        Task(limit=1_600, regime="window", sheet=price_sheet("anthropic-5m"), run=run), {}
+        PolicyTask(limit=1_600, regime="window", sheet=price_sheet("anthropic-5m"), run=run), {}
     )
     breaks, last = 0, list[dict[str, Any]]()
     for index, message in enumerate(messages):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ctxgc.errors import ConfigError
-from ctxgc.lab.policies import POLICIES, chosen, policy
+from ctxgc.lab import POLICIES, chosen, policy
 
 
 @pytest.mark.parametrize("name", POLICIES)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ctxgc.errors import ConfigError
-from ctxgc.lab.regimes import COST_LIMIT, Regime, head_of, parse_regime
-from ctxgc.lab.weights import total_weight
+from ctxgc.lab import parse_regime
+from ctxgc.lab.facts import total_weight
+from ctxgc.lab.regimes import COST_LIMIT, Regime, head_of
 from tests.lab.making import answer, user
 
 SYSTEM = {"role": "system", "content": "be kind"}

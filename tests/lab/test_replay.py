@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc.economics import price_sheet
+from ctxgc.lab import parse_regime, policy
 from ctxgc.lab.needs import Needs
-from ctxgc.lab.policies import Never, Player, Task, policy
-from ctxgc.lab.regimes import Regime, parse_regime
+from ctxgc.lab.policies import Never, Player, PolicyTask
+from ctxgc.lab.regimes import Regime
 from ctxgc.lab.replay import replay
 from ctxgc.lab.runs import Run
 from tests.lab.making import Edits, Json, answer, result, run_of, runs, user
@@ -27,7 +28,7 @@ class Shows:
     def __init__(self, shown: dict[int, str], recallable: tuple[int, ...] = ()) -> None:
         self.shown, self.recallable = shown, recallable
 
-    def open(self, task: Task) -> Player:
+    def open(self, task: PolicyTask) -> Player:
         return self
 
     def view(self, history: list[Json]) -> list[Json]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ctxgc.lab.shown import Json, Shown
-from ctxgc.lab.weights import total_weight
+from ctxgc.lab.facts import total_weight
+from ctxgc.lab.view import Json, LabView
 from tests.lab.long_runs import calls, dialogue, tool
 from tests.lab.making import user
 
 
-def shown_of(messages: list[Json]) -> Shown:
-    shown = Shown()
+def shown_of(messages: list[Json]) -> LabView:
+    shown = LabView()
     shown.take(messages)
     return shown
 
@@ -39,7 +39,7 @@ def test_a_text_that_is_longer_than_the_result_does_not_replace_it() -> None:
 
 def test_only_what_an_earlier_request_carried_was_sent() -> None:
     run = dialogue(3)
-    shown = Shown()
+    shown = LabView()
     shown.take(run.messages[:1])
     assert shown.sent == 0
     shown.take(run.messages[:3])

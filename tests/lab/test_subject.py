@@ -5,11 +5,18 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from ctxgc.lab.result import RunResult
-from ctxgc.lab.subject import SUBJECTS, Reached, subject
-from ctxgc.lab.subject_preset import GOALS
-from ctxgc.strategies.window_constants import WindowFile, window_constants, window_file
-from ctxgc.thrift.presets import Coefficients, coefficients, custom, preset
+from ctxgc.lab import Reached, subject
+from ctxgc.lab.fit_targets import GOALS, SUBJECTS
+from ctxgc.lab.results import RunResult
+from ctxgc.strategies import (
+    Coefficients,
+    WindowFile,
+    coefficients,
+    custom,
+    preset,
+    window_constants,
+    window_file,
+)
 
 PRESET, WINDOW = subject("default"), subject("window")
 KEPT: Reached = {

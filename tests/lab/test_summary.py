@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 
 from ctxgc.economics import price_sheet
+from ctxgc.lab import is_usable
 from ctxgc.lab.policies import Never
-from ctxgc.lab.result import RunResult
-from ctxgc.lab.summary import Span, is_usable, report, spans, summarize
+from ctxgc.lab.results import RunResult
+from ctxgc.lab.summary import Span, report, spans, summarize
 
 
 def result(name: str = "r", **fields: Any) -> RunResult:

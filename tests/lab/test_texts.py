@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ctxgc.lab.texts import texts_of
+from ctxgc.lab.facts import texts_of
 
 
 def call(arguments: Any) -> dict[str, Any]:

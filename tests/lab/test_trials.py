@@ -6,13 +6,11 @@ import pytest
 
 from ctxgc.economics import price_sheet
 from ctxgc.errors import InputError
-from ctxgc.lab.ours import Ours
-from ctxgc.lab.regimes import parse_regime
+from ctxgc.lab import Trials, parse_regime, subject
+from ctxgc.lab.policies_ctxgc import Ours
 from ctxgc.lab.replay import replay
-from ctxgc.lab.result import RunResult
+from ctxgc.lab.results import RunResult
 from ctxgc.lab.runs import Run
-from ctxgc.lab.subject import subject
-from ctxgc.lab.trials import Trials
 from ctxgc.testing import make_session
 
 SHEET = price_sheet("anthropic-5m")

@@ -9,7 +9,7 @@ from typing import Any
 
 from ctxgc.config import GCConfig
 from ctxgc.mcp import ContextService
-from ctxgc.mcp.intake import NewSegment
+from ctxgc.mcp.ingest import NewSegment
 from ctxgc.stores import COLLECTIONS, Store, open_store
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

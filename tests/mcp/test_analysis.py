@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ctxgc.errors import CtxgcError, StalePlanError
-from ctxgc.mcp.intake import NewSegment
+from ctxgc.mcp.ingest import NewSegment
 from tests.mcp.contexts import Clock, everything, filled, log, make, opened, put
 from tests.requirements import requirement
 

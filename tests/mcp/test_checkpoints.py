@@ -9,7 +9,7 @@ import pytest
 
 from ctxgc.errors import CheckpointError
 from ctxgc.mcp import ContextService
-from ctxgc.mcp.intake import NewSegment
+from ctxgc.mcp.ingest import NewSegment
 from ctxgc.stores import Put
 from tests.mcp.contexts import Clock, everything, filled, log, make, opened, put
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ctxgc.config import GCConfig
 from ctxgc.guard.thrashing import FIRST_PAUSE, LEAST_BACK
 from ctxgc.mcp import ContextService
-from ctxgc.mcp.intake import NewSegment
+from ctxgc.mcp.ingest import NewSegment
 from tests.mcp.contexts import log, make, opened
 
 EAGER = GCConfig.from_dict({"recent_messages": 1, "recent_files": 0})

@@ -13,11 +13,11 @@ from mcp import Client
 from starlette.testclient import TestClient
 
 from ctxgc.errors import ConfigError, CtxgcError
-from ctxgc.mcp.callers import FIRST, Callers, read_tokens
-from ctxgc.mcp.http import CALLER, depth_of, http_app
-from ctxgc.mcp.intake import NewSegment
+from ctxgc.mcp import Options
+from ctxgc.mcp.ingest import NewSegment
 from ctxgc.mcp.server import build_server
-from ctxgc.mcp.starting import Options, checked_hosts
+from ctxgc.mcp.start import checked_hosts
+from ctxgc.mcp.transport import CALLER, FIRST, Callers, depth_of, http_app, read_tokens
 from ctxgc.stores import SearchFilters
 from tests.mcp.clients import MODES, call, fail, http_client, http_server, over_http, run
 from tests.mcp.contexts import make, opened

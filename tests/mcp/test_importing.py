@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ctxgc.errors import InputError
-from ctxgc.mcp import ContextService, importing
+from ctxgc.mcp import ContextService, ingest
 from tests.mcp.contexts import everything, filled, make, opened
 
 
@@ -80,7 +80,7 @@ def test_a_replaced_file_is_read_from_its_beginning_and_nothing_comes_in_twice(
 def test_a_long_transcript_comes_in_by_pieces(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(importing, "PIECE", 300)
+    monkeypatch.setattr(ingest, "PIECE", 300)
     file = tmp_path / "t.jsonl"
     _write(file, [_line(n, f"word{n} " * (1 if n != 7 else 500)) for n in range(30)])
     service = make(roots=[tmp_path], limit=100_000)
@@ -94,8 +94,8 @@ def test_a_long_transcript_comes_in_by_pieces(
 def test_a_line_without_an_end_is_refused_when_it_is_too_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(importing, "PIECE", 10)
-    monkeypatch.setattr(importing, "LONGEST_LINE", 1_000)
+    monkeypatch.setattr(ingest, "PIECE", 10)
+    monkeypatch.setattr(ingest, "LONGEST_LINE", 1_000)
     file = tmp_path / "t.jsonl"
     file.write_bytes(b"x" * 5_000)
     with pytest.raises(InputError, match="longer than"):

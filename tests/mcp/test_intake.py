@@ -8,8 +8,8 @@ import pytest
 
 from ctxgc.config import GCConfig
 from ctxgc.errors import CtxgcError, InputError, MessageError, SegmentError
-from ctxgc.mcp import intake
-from ctxgc.mcp.intake import NewSegment
+from ctxgc.mcp import ingest
+from ctxgc.mcp.ingest import NewSegment
 from tests.mcp.contexts import everything, filled, log, make, opened, put
 
 OPENAI: list[dict[str, Any]] = [
@@ -135,7 +135,7 @@ def test_references_may_be_names_of_the_same_batch() -> None:
         ([NewSegment(text="x", line_range=(9, 3))], [], SegmentError),
         ([NewSegment(text="x", references=("nobody",))], [], CtxgcError),
         ([log(1)], [{"role": "user"}, {"nonsense": 1}], MessageError),
-        ([NewSegment(text="x" * (intake.MOST_TEXT + 1))], [], InputError),
+        ([NewSegment(text="x" * (ingest.MOST_TEXT + 1))], [], InputError),
     ],
 )
 def test_a_wrong_batch_changes_nothing(
@@ -154,7 +154,7 @@ def test_a_wrong_batch_changes_nothing(
 def test_two_texts_never_share_an_id() -> None:
     service = make()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(intake, "segment_id_for", lambda _: "seg-1")
+        patch.setattr(ingest, "segment_id_for", lambda _: "seg-1")
         put(service, log(1))
         # The second finds its id taken and is told from the first by nobody: it is not let in.
         assert service.ingest([log(2)], ())["ingested"] == 0
@@ -162,7 +162,7 @@ def test_two_texts_never_share_an_id() -> None:
 
 
 def test_a_context_has_a_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(intake, "MOST_SEGMENTS", 10)
+    monkeypatch.setattr(ingest, "MOST_SEGMENTS", 10)
     service = make()
     put(service, *[log(n) for n in range(10)])
     with pytest.raises(InputError, match="at most 10 segments"):

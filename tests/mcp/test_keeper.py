@@ -14,9 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from ctxgc.errors import CtxgcError, StoreError, StoreVersionError
 from ctxgc.mcp import ContextService
-from ctxgc.mcp.intake import NewSegment
-from ctxgc.stores import Put, Store, Write
-from ctxgc.stores.memory import MemoryStore
+from ctxgc.mcp.ingest import NewSegment
+from ctxgc.stores import MemoryStore, Put, Store, Write
 from tests.mcp.contexts import everything, filled, log, make, opened, put
 
 

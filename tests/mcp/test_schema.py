@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ctxgc.mcp.cost import schema_costs
+from ctxgc.mcp import schema_costs
 from ctxgc.mcp.server import INSTRUCTIONS, listed
 from ctxgc.mcp.tools import TOOLS, tools_of
 

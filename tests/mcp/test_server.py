@@ -12,7 +12,7 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from ctxgc.mcp import ContextService, importing, results
+from ctxgc.mcp import ContextService, ingest, server
 from ctxgc.mcp.server import build_server
 from ctxgc.mcp.tools import TOOLS, Profile
 from tests.mcp.clients import MODES, call, fail, run
@@ -216,7 +216,7 @@ def test_prompts_hold_the_present_state(mode: str) -> None:
 
 @both
 def test_long_lists_come_in_pages(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(results, "PAGE", 6)
+    monkeypatch.setattr(server, "PAGE", 6)
 
     async def work() -> list[str]:
         async with _client(make(), mode) as client:
@@ -240,7 +240,7 @@ def test_long_lists_come_in_pages(mode: str, monkeypatch: pytest.MonkeyPatch) ->
 def test_an_import_tells_how_far_it_is(
     mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(importing, "PIECE", 400)
+    monkeypatch.setattr(ingest, "PIECE", 400)
     file = tmp_path / "t.jsonl"
     file.write_text(
         "".join(json.dumps({"role": "user", "content": f"m{n}"}) + "\n" for n in range(50)),
@@ -266,7 +266,7 @@ def test_an_import_tells_how_far_it_is(
 def test_a_cancelled_import_leaves_whole_pieces_and_goes_on_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(importing, "PIECE", 200)
+    monkeypatch.setattr(ingest, "PIECE", 200)
     file = tmp_path / "t.jsonl"
     file.write_text(
         "".join(json.dumps({"role": "user", "content": f"m{n}"}) + "\n" for n in range(200)),

@@ -8,10 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from ctxgc.core.heap import Heap
-from ctxgc.core.options import EngineOptions
-from ctxgc.core.roots import GCState, RootKnobs
-from ctxgc.core.segment import ContextSegment
+from ctxgc.core import ContextSegment, EngineOptions, GCState, Heap, RootKnobs
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 

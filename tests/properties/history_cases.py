@@ -15,9 +15,8 @@ from random import Random
 from typing import Any, Literal
 
 from ctxgc.config import GCConfig
-from ctxgc.core.message import Format
-from ctxgc.plugins import load_gc_plugin
-from ctxgc.strategies.base import GCPlugin
+from ctxgc.core import Format
+from ctxgc.strategies import GCPlugin, load_gc_plugin
 from ctxgc.testing import check_history
 from ctxgc.wire import repair
 from tests.wire.breaking import break_history

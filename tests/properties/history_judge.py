@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ctxgc import Session
-from ctxgc.core.message import Format, Message
+from ctxgc.core import Format, Message
 from ctxgc.errors import PlanError
-from ctxgc.strategies.base import GCResult
+from ctxgc.strategies import GCResult
 from ctxgc.testing import check_history
-from ctxgc.tokens.messages import message_tokens
+from ctxgc.tokens import message_tokens
 from ctxgc.wire import parse
 from tests.properties.history_cases import IGNORED, SYSTEM_TEXT, TOOL_SCHEMA, Json, open_calls
 

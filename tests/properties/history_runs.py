@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 
 from ctxgc import Session
-from ctxgc.core.message import Format
+from ctxgc.core import Format
 from ctxgc.errors import ContextOverflowError
-from ctxgc.strategies.base import GCResult, GCTriggerReason
+from ctxgc.strategies import GCResult, GCTriggerReason
 from tests.properties.history_cases import (
     SYSTEM_TEXT,
     TOOL_SCHEMA,

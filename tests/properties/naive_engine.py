@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from ctxgc.core.segment import ContextSegment
+from ctxgc.core import ContextSegment
 
 KINDS = ("path", "tag", "topic")
 Links = Collection[tuple[str, str]]

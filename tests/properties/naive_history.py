@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ctxgc.core.segment import ContextSegment
+from ctxgc.core import ContextSegment
 from tests.properties import naive_engine
 
 

@@ -7,8 +7,7 @@ from itertools import groupby, pairwise
 
 import msgspec
 
-from ctxgc.core.plan import PruningCandidate, PruningPlan
-from ctxgc.core.segment import ContextSegment
+from ctxgc.core import ContextSegment, PruningCandidate, PruningPlan
 from tests.properties import naive_engine
 
 Unit = frozenset[str]

@@ -13,10 +13,7 @@ from random import Random
 
 import msgspec
 
-from ctxgc.core.engine import GCEngine
-from ctxgc.core.heap import Heap
-from ctxgc.core.options import EngineOptions
-from ctxgc.core.segment import ContextSegment
+from ctxgc.core import ContextSegment, EngineOptions, GCEngine, Heap
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 _TYPES = ("message", "code", "log", "log", "note", "decision", "summary")

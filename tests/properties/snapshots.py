@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ctxgc.core.codec import segment_to_dict
-from ctxgc.core.heap import Heap
+from ctxgc.core import Heap, segment_to_dict
 from tests.properties import naive_engine
 
 

@@ -8,8 +8,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.core.engine import GCEngine
-from ctxgc.core.plan import PruningCandidate
+from ctxgc.core import GCEngine, PruningCandidate
 from tests.requirements import requirement
 
 TYPES = ("message", "code", "log", "note", "decision", "summary")

@@ -10,9 +10,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ctxgc.core import EngineOptions, GCEngine
 from ctxgc.core.codec import heap_from_json, heap_to_json
-from ctxgc.core.engine import GCEngine
-from ctxgc.core.options import EngineOptions
 from tests.properties import heaps, seeded
 
 ROOT = Path(__file__).parents[2]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ctxgc.core.evacuate import GAP, MAX_LINE, Evacuation, cover, evacuate, split_lines
-from ctxgc.core.identifiers import identifiers
+from ctxgc.core import GAP, identifiers
+from ctxgc.core.text import MAX_LINE, Evacuation, cover, evacuate, split_lines
 
 _WORDS = st.sampled_from(
     ("alpha_1", "src/a.py", "the", "of", "ERR_77", "b-2024", "x" * 90, "k=v9", "[1,2]", "{a:", "q.w.e.r", GAP)

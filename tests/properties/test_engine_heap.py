@@ -15,11 +15,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from ctxgc.core import EngineOptions, GCEngine, GCState, Heap, RootKnobs
 from ctxgc.core.codec import heap_from_json, heap_to_json
-from ctxgc.core.engine import GCEngine
-from ctxgc.core.heap import Heap
-from ctxgc.core.options import EngineOptions
-from ctxgc.core.roots import GCState, RootKnobs, compute_roots
+from ctxgc.core.roots import compute_roots
 from ctxgc.errors import StalePlanError, UnknownSegmentError
 from tests.properties import heaps, naive_engine, naive_history
 from tests.properties.plan_checker import Judge, check_plan

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctxgc.core.ancestry import ancestry
-from ctxgc.core.heap import Heap
-from ctxgc.core.mark import mark, mark_young, reachable
-from ctxgc.core.roots import GCState, compute_roots, root_reasons
+from ctxgc.core import GCState, Heap
+from ctxgc.core.mark import ancestry, mark, mark_young, reachable
+from ctxgc.core.roots import compute_roots, root_reasons
 from tests.properties import heaps, naive_engine, naive_history
 from tests.requirements import requirement
 

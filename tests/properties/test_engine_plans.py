@@ -6,11 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctxgc.core.engine import GCEngine
-from ctxgc.core.heap import Heap
+from ctxgc.core import EngineOptions, GCEngine, GCState, Heap
 from ctxgc.core.mark import mark
-from ctxgc.core.options import EngineOptions
-from ctxgc.core.roots import GCState, compute_roots
+from ctxgc.core.roots import compute_roots
 from ctxgc.errors import StalePlanError
 from tests.properties import heaps
 from tests.properties.plan_checker import Judge, check_plan

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.core.profiles import ScoreContext, prune_score
-from ctxgc.core.score import PROFILE_NAMES, KeepScore
-from ctxgc.core.segment import ContextSegment
+from ctxgc.core import ContextSegment, KeepScore, ScoreContext
+from ctxgc.core.score import PROFILE_NAMES, prune_score
 from tests.properties import heaps
 from tests.requirements import requirement
 

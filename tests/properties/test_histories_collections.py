@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from ctxgc.core.message import FORMATS, Format
+from ctxgc.core import FORMATS, Format
 from tests.properties.history_cases import STRATEGIES, Case, open_calls, random_case
 from tests.properties.history_runs import run_seeds
 

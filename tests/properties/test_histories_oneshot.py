@@ -9,9 +9,9 @@ from random import Random
 import pytest
 
 from ctxgc import collect
-from ctxgc.core.message import FORMATS, Format
+from ctxgc.core import FORMATS, Format
 from ctxgc.testing import check_history
-from ctxgc.tokens.messages import message_tokens
+from ctxgc.tokens import message_tokens
 from ctxgc.wire import parse
 from tests.properties.history_cases import IGNORED, STRATEGIES, Case, Json, open_calls, random_case
 from tests.properties.history_judge import COUNTER

@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.core.message import FORMATS, Format
+from ctxgc.core import FORMATS, Format
 from tests.properties.history_cases import STRATEGIES, random_case
 from tests.properties.history_runs import run_case
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ctxgc.core.message import Format
+from ctxgc.core import Format
 
 Json = dict[str, Any]
 

@@ -8,7 +8,7 @@ import pydantic
 import pytest
 
 from ctxgc import wire
-from ctxgc.core.message import Format
+from ctxgc.core import Format
 from ctxgc.testing import check_history
 from tests.sdk.placing import Json, place
 from tests.sdk.unions import answer_types, name_of, objects

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ctxgc import wire
-from ctxgc.core.message import Format
+from ctxgc.core import Format
 from ctxgc.testing import check_history
 from tests.sdk.long import long_history, work
 from tests.sdk.placing import Json

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ctxgc import wire
-from ctxgc.core.message import Format
+from ctxgc.core import Format
 from ctxgc.testing import check_history
 from tests.sdk import placing
 from tests.sdk.placing import Json, kind_of, place

@@ -10,7 +10,7 @@ from openai.types.chat import ChatCompletionMessage, ChatCompletionMessageParam
 from openai.types.responses import ResponseInputItemParam, ResponseOutputItem
 from typing_extensions import is_typeddict
 
-from ctxgc.core.message import Format
+from ctxgc.core import Format
 from tests.sdk.walking import Json, instances, members
 
 REQUESTS: dict[Format, tuple[Any, ...]] = {

@@ -45,7 +45,7 @@ ENTRIES: tuple[Requirement, ...] = (
             "topic": "Segments that share a topic id are linked implicitly.",
         },
         issue=2,
-        code="core/links.py",
+        code="core/heap.py",
     ),
     *section(
         "S0.segment",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ctxgc.errors import StoreError
-from ctxgc.stores.memory import MemoryStore
+from ctxgc.stores import MemoryStore
 
 
 class Flaky(MemoryStore):

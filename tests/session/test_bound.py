@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ctxgc.errors import ContextOverflowError, InputError, PlanError
 from ctxgc.session import Session
-from ctxgc.session.recovering import RecoverableSession
+from ctxgc.session.guard import RecoverableSession
 from ctxgc.testing import SignatureBook, check_history
 from ctxgc.wire import Overflow
 from tests.session.build import make

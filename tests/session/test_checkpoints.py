@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ctxgc import GCConfig, Session
-from ctxgc.core.message import Format
+from ctxgc.core import Format
 from ctxgc.errors import CheckpointError, PlanError
 from ctxgc.guard import FileDifference, checksum_files
 from ctxgc.stores import Put, open_store

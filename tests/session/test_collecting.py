@@ -10,8 +10,8 @@ from ctxgc.budget import GCPolicy, InstructionSource
 from ctxgc.config import GCConfig
 from ctxgc.errors import InputError
 from ctxgc.session import Session
-from ctxgc.strategies.base import GCRemovalItem, GCResult, GCTriggerReason
-from ctxgc.tokens.messages import message_tokens
+from ctxgc.strategies import GCRemovalItem, GCResult, GCTriggerReason
+from ctxgc.tokens import message_tokens
 from tests.requirements import requirement
 from tests.session.build import WordCounter, events_of, filled, make, requests_in, state_of
 from tests.strategies.build import turn

@@ -9,9 +9,8 @@ import pytest
 
 from ctxgc.errors import InputError, StoreError, UnknownHandleError
 from ctxgc.session import Session
-from ctxgc.stores import Write
-from ctxgc.stores.memory import MemoryStore
-from ctxgc.strategies.digest import handles_in
+from ctxgc.stores import MemoryStore, Write
+from ctxgc.strategies import handles_in
 from ctxgc.testing import check_history
 from tests.session.build import events_of, filled, make, state_of
 from tests.session.walk import faults, handles

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ctxgc import Session
-from ctxgc.session.collecting import impose
-from ctxgc.session.digests import leaving, notice_of, show_notice
-from ctxgc.strategies.digest import handles_in
+from ctxgc.session.collection import impose
+from ctxgc.session.delete import leaving, notice_of, show_notice
+from ctxgc.strategies import handles_in
 from ctxgc.wire import Overflow
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ctxgc.core.message import Message
-from ctxgc.session.essentials import bare_view, minimal_view, whole_groups
+from ctxgc.core import Message
+from ctxgc.session.view import bare_view, minimal_view, whole_groups
 from ctxgc.wire import parse
 
 

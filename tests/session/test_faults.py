@@ -12,15 +12,24 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ctxgc import GCConfig, Session
-from ctxgc.client.recall import recall_tools
-from ctxgc.core.message import FORMATS, Format, Message
-from ctxgc.core.segment import ContextSegment
+from ctxgc.client.tools import recall_tools
+from ctxgc.core import FORMATS, ContextSegment, Format, Message
 from ctxgc.errors import UnknownHandleError
-from ctxgc.guard.thrashing import FIRST_PAUSE, LEAST_BACK, LONGEST_PAUSE, ThrashBreaker
-from ctxgc.thrift import preset
+from ctxgc.guard import ThrashBreaker
+from ctxgc.guard.thrashing import FIRST_PAUSE, LEAST_BACK, LONGEST_PAUSE
+from ctxgc.strategies import preset
 from tests.session.build import events_of
 from tests.session.walk import Clock, faults
-from tests.thrift.agent import LONG, Agent, CharCounter, Json, Step, drive, opened, steps
+from tests.strategies.mark_sweep.agent import (
+    LONG,
+    Agent,
+    CharCounter,
+    Json,
+    Step,
+    drive,
+    opened,
+    steps,
+)
 
 WORK: list[Step] = [("test", 30), ("test", 30), ("grep", "harvest", 30), ("test", 30)]
 

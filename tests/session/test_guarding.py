@@ -9,7 +9,7 @@ import pytest
 
 from ctxgc import GCConfig, Session
 from ctxgc.errors import ContextOverflowError
-from ctxgc.session.events import Event
+from ctxgc.session import Event
 from ctxgc.stores import open_store
 
 LIMIT = 10_000

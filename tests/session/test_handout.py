@@ -8,9 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.core.message import Message
-from ctxgc.session.handout import Handout
-from ctxgc.session.view import View
+from ctxgc.core import Message
+from ctxgc.session.view import Handout, View
 from ctxgc.wire import parse
 
 MESSAGES = [

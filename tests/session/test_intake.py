@@ -12,7 +12,7 @@ from openai.types.responses.parsed_response import ParsedResponseFunctionToolCal
 
 from ctxgc.budget import GCPolicy, InstructionSource
 from ctxgc.errors import MessageError
-from ctxgc.stores.memory import MemoryStore
+from ctxgc.stores import MemoryStore
 from tests.session.build import Json, filled, make, state_of
 from tests.session.walk import faults
 from tests.strategies.build import turn
@@ -134,7 +134,7 @@ def test_plain_text_becomes_what_the_first_clear_message_is() -> None:
 
 
 def test_a_guessed_format_is_mended_in_the_store_too() -> None:
-    from ctxgc.stores import open_store  # noqa: PLC0415 - only here
+    from ctxgc.stores import open_store  # noqa: PLC0415
 
     store = open_store("memory:")
     session = make(store=store, session_id="s")
@@ -246,7 +246,7 @@ def test_system_text_and_tools_beside_the_messages_are_counted() -> None:
 
 
 def test_the_counter_learns_from_what_the_provider_counted() -> None:
-    from ctxgc.tokens import counter_for  # noqa: PLC0415 - only here
+    from ctxgc.tokens import counter_for  # noqa: PLC0415
 
     session = make(counter=counter_for("some-unknown-model"))
     session.append({"role": "user", "content": "hello there " * 50})

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ctxgc.errors import SessionBusyError
-from ctxgc.session.interrupts import interruptible, uninterrupted
-from ctxgc.stores.memory import MemoryStore
+from ctxgc.session.locking import interruptible, uninterrupted
+from ctxgc.stores import MemoryStore
 from tests.session.build import filled, make, state_of
 from tests.session.test_turns import QUESTION, Interfering
 from tests.session.walk import faults

@@ -11,9 +11,8 @@ import pytest
 
 from ctxgc import GCConfig, Session
 from ctxgc.errors import CheckpointError, CtxgcError, UnknownHandleError
-from ctxgc.plugins import load_gc_plugin
-from ctxgc.session.events import Event
-from ctxgc.strategies.base import GCPlugin
+from ctxgc.session import Event
+from ctxgc.strategies import GCPlugin, load_gc_plugin
 from tests.session.build import filled
 from tests.session.walk import handles
 

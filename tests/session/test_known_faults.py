@@ -11,9 +11,9 @@ from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource, SourceE
 from ctxgc.config import GCConfig, parse_spec
 from ctxgc.errors import ConfigError
 from ctxgc.session import Session
-from ctxgc.strategies.base import GCResult, GCTriggerReason
+from ctxgc.strategies import GCResult, GCTriggerReason
 from ctxgc.testing import check_history
-from ctxgc.tokens.messages import message_tokens
+from ctxgc.tokens import message_tokens
 from ctxgc.wire import parse
 from tests.requirements import requirement
 from tests.session.build import WordCounter, filled, make, requests_in

@@ -9,7 +9,7 @@ import pytest
 
 from ctxgc import GCConfig, Session
 from ctxgc.errors import MessageError, StoreError
-from ctxgc.session.events import Event
+from ctxgc.session import Event
 from ctxgc.stores import Store
 from ctxgc.tokens import counter_for
 from tests.session.flaky import Flaky

@@ -7,7 +7,7 @@ import copy
 import pytest
 
 import ctxgc
-from ctxgc.core.message import FORMATS, Format
+from ctxgc.core import FORMATS, Format
 from ctxgc.errors import MessageError
 from ctxgc.testing import check_history, make_session
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from ctxgc.config import GCConfig
-from ctxgc.core.message import FORMATS, Format
+from ctxgc.core import FORMATS, Format
 from ctxgc.session import Session
 from ctxgc.testing import check_history, make_session
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ctxgc import GCConfig, GCPolicy, Session
-from ctxgc.core.message import Format
+from ctxgc.core import Format
 from ctxgc.errors import ContextOverflowError, InputError, PlanError
 from ctxgc.stores import Put, open_store
 from ctxgc.testing import check_history, make_session

@@ -12,13 +12,13 @@ from msgspec.structs import replace
 
 from ctxgc import Session
 from ctxgc.errors import StoreBusyError, StoreError
-from ctxgc.session.requests import is_cold
-from ctxgc.stores.memory import MemoryStore
+from ctxgc.session.request import is_cold
+from ctxgc.stores import MemoryStore
 from tests.session.build import filled
 from tests.session.flaky import Flaky
 from tests.session.test_faults import Insistent, reckless
 from tests.session.walk import Clock, faults
-from tests.thrift.agent import HOW, LONG, Agent, drive, opened
+from tests.strategies.mark_sweep.agent import HOW, LONG, Agent, drive, opened
 
 
 def known(session: Session) -> dict[str, Any]:

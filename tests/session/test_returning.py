@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from ctxgc.core.message import Format
+from ctxgc.core import Format
 from ctxgc.errors import PlanError, UnknownHandleError
 from ctxgc.session import Session
-from ctxgc.session.undone import LEFT_ALONE
+from ctxgc.session.state import LEFT_ALONE
 from ctxgc.testing import check_history
 from tests.session.build import events_of, filled, make, requests_in
 from tests.session.walk import faults, handles
 from tests.strategies.build import turn
-from tests.thrift.agent import FIXED, LONG, Agent, Step, drive, opened
+from tests.strategies.mark_sweep.agent import FIXED, LONG, Agent, Step, drive, opened
 
 SMALL = {
     "plugin": "gc_mark_sweep",

@@ -9,7 +9,7 @@ import pytest
 
 from ctxgc import GCConfig, Session
 from ctxgc.errors import CtxgcError, MessageError
-from ctxgc.session.events import Event
+from ctxgc.session import Event
 
 CANARY = "ghp_" + "Q7w8E9r0T1y2U3i4O5p6A7s8D9f0G1h2J3k4"
 NPM = "npm_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"

@@ -13,17 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctxgc import Session
-from ctxgc.core.message import FORMATS, Format, Message
-from ctxgc.core.tombstone import is_tombstone
+from ctxgc.core import FORMATS, Format, Message, is_tombstone
 from ctxgc.errors import StoreError
-from ctxgc.session.requests import beside_tokens
-from ctxgc.session.sparing import spare
-from ctxgc.stores.memory import MemoryStore
-from ctxgc.strategies.base import GCTriggerReason
-from ctxgc.thrift import preset
+from ctxgc.session.request import beside_tokens, spare
+from ctxgc.stores import MemoryStore
+from ctxgc.strategies import GCTriggerReason, preset
 from tests.session.build import events_of, state_of
 from tests.session.walk import faults
-from tests.thrift.agent import LONG, Agent, Json, Step, drive, opened, steps, view_of
+from tests.strategies.mark_sweep.agent import LONG, Agent, Json, Step, drive, opened, steps, view_of
 
 ROOT = Path(__file__).parents[2]
 few = settings(max_examples=12)
@@ -318,7 +315,7 @@ def test_it_can_be_switched_off(options: Json) -> None:
 
 _DIGEST = """
 from hashlib import sha256
-from tests.thrift.agent import LONG, drive, opened
+from tests.strategies.mark_sweep.agent import LONG, drive, opened
 session = opened(recall_call=None)
 print(sha256(str(drive(session, LONG * 3)).encode()).hexdigest(), session._w.collections)
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ctxgc.errors import InputError
-from ctxgc.session.stash import excerpt
+from ctxgc.session import excerpt
 from tests.session.build import filled, make
 
 TEXT = "\n".join(f"line {n}" for n in range(1, 21))

@@ -8,7 +8,7 @@ from ctxgc.errors import MessageError
 from tests.session.build import make, requests_in, state_of
 from tests.session.walk import faults
 from tests.strategies.build import turn
-from tests.thrift.agent import LONG, Agent, drive, opened
+from tests.strategies.mark_sweep.agent import LONG, Agent, drive, opened
 
 STORY = [message for number in range(12) for message in turn(number, tools=1)]
 

@@ -9,7 +9,7 @@ import pytest
 
 from ctxgc.errors import SessionBusyError
 from ctxgc.session import Event, Session
-from ctxgc.stores.memory import MemoryStore
+from ctxgc.stores import MemoryStore
 from ctxgc.strategies.truncate import TruncateStrategy
 from tests.session.build import events_of, filled, make, requests_in
 from tests.session.walk import faults

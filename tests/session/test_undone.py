@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ctxgc.session.undone import LEFT_ALONE, Undone
+from ctxgc.session.state import LEFT_ALONE, Undone
 
 
 def test_messages_are_left_alone_for_so_many_requests() -> None:

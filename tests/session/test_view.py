@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.core.message import Message
+from ctxgc.core import Message
 from ctxgc.session.view import View
 from ctxgc.wire import parse
 

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from ctxgc.core.message import FORMATS, Format
+from ctxgc.core import FORMATS, Format
 from tests.session.walk import STRATEGIES, Walk, faults
 
 WALKS = 4

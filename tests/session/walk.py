@@ -11,12 +11,12 @@ from typing import Any
 
 from ctxgc.budget import InstructionSource, SourceEntry
 from ctxgc.config import GCConfig
-from ctxgc.core.message import Format
+from ctxgc.core import Format
 from ctxgc.errors import ContextOverflowError, InputError, PlanError
 from ctxgc.session import Session
 from ctxgc.stores import open_store
 from ctxgc.testing import check_history, make_session
-from ctxgc.tokens.messages import message_tokens
+from ctxgc.tokens import message_tokens
 from tests.wire.histories import random_history
 
 Json = dict[str, Any]

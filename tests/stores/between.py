@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ctxgc.stores import Collection
-from ctxgc.stores.memory import MemoryStore
+from ctxgc.stores import Collection, MemoryStore
 
 
 class Between(MemoryStore):

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ctxgc.stores import Store, open_store
-from ctxgc.stores.memory import MemoryStore
+from ctxgc.stores import MemoryStore, Store, open_store
 
 KINDS = ("memory", "json", "sqlite", "postgres")
 

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from ctxgc.errors import InputError, StoreError
-from ctxgc.stores import COLLECTIONS, Put, Store, copy_sessions
+from ctxgc.stores import COLLECTIONS, MemoryStore, Put, Store, copy_sessions
 from ctxgc.stores.json_store import JsonStore
-from ctxgc.stores.memory import MemoryStore
 from tests.stores.places import segment
 
 

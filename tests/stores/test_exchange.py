@@ -11,21 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc.errors import InputError, StoreDamagedError, StoreError, StoreVersionError
-from ctxgc.stores import COLLECTIONS, Put, Store
-from ctxgc.stores.exchange import (
-    Entry,
-    Export,
+from ctxgc.stores import (
+    COLLECTIONS,
+    ExportEntry,
+    MemoryStore,
+    Put,
+    Store,
     chosen_sessions,
     entries_of,
+    import_entries,
     read_export,
-    session_digest,
     to_json,
     to_lines,
     write_export,
 )
-from ctxgc.stores.importing import import_entries
+from ctxgc.stores.exchange import Export, session_digest
 from ctxgc.stores.json_store import JsonStore
-from ctxgc.stores.memory import MemoryStore
 from tests.stores.places import segment
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
@@ -107,12 +108,12 @@ VALUE = st.recursive(
     max_leaves=6,
 )
 ENTRY = st.builds(
-    Entry, TEXT, st.sampled_from(COLLECTIONS), TEXT, st.dictionaries(TEXT, VALUE, max_size=3)
+    ExportEntry, TEXT, st.sampled_from(COLLECTIONS), TEXT, st.dictionaries(TEXT, VALUE, max_size=3)
 )
 
 
 @given(st.lists(ENTRY, max_size=4), st.booleans())
-def test_any_documents_come_back_as_they_were(entries: list[Entry], masked: bool) -> None:
+def test_any_documents_come_back_as_they_were(entries: list[ExportEntry], masked: bool) -> None:
     data = b"".join(to_lines(entries, masked=masked))
     found = read_export(PATH, data, NOW)
     assert found == Export(tuple(entries), masked)
@@ -152,7 +153,7 @@ def test_a_newer_version_is_refused_politely() -> None:
 
 
 def test_a_line_that_is_no_document_is_refused() -> None:
-    odd = Entry("a", "nowhere", "k", {})  # type: ignore[arg-type]
+    odd = ExportEntry("a", "nowhere", "k", {})  # type: ignore[arg-type]
     with pytest.raises(StoreDamagedError, match="a line is no document"):
         read_export(PATH, b"".join(to_lines([odd], masked=False)), NOW)
 
@@ -160,7 +161,9 @@ def test_a_line_that_is_no_document_is_refused() -> None:
 def test_plain_s0_files_are_read_and_others_are_not() -> None:
     plain = b'{"segments": [{"text": "one", "type": "note", "segment_id": "n1"}]}'
     assert read_export(PATH, plain, NOW).entries == (
-        Entry("default", "segments", "n1", {"text": "one", "type": "note", "segment_id": "n1"}),
+        ExportEntry(
+            "default", "segments", "n1", {"text": "one", "type": "note", "segment_id": "n1"}
+        ),
     )
     with pytest.raises(InputError, match="no segments"):
         read_export(PATH, b'{"name": "package"}', NOW)

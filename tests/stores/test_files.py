@@ -10,17 +10,8 @@ from typing import Any
 import pytest
 
 from ctxgc.errors import StoreBusyError, StoreError
-from ctxgc.stores.files import (
-    FileLock,
-    append_durable,
-    append_log,
-    create_private,
-    ensure_directory,
-    os_errors,
-    remove,
-    set_aside,
-    write_atomic,
-)
+from ctxgc.stores import FileLock, append_log, create_private, os_errors, remove, write_atomic
+from ctxgc.stores.files import append_durable, ensure_directory, set_aside
 
 
 def _mode(path: Path) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from ctxgc.stores import Put, Store
-from ctxgc.stores.forking import OneThreadAtATime
+from ctxgc.stores.concurrency import OneThreadAtATime
 from tests.stores.places import Place
 
 

@@ -5,14 +5,13 @@ from typing import Any
 import pytest
 
 from ctxgc.errors import DuplicateSegmentError, InputError, SegmentError
-from ctxgc.stores import Put, Store
-from ctxgc.stores.exchange import Entry, entries_of, session_digest
-from ctxgc.stores.importing import Imported, import_entries
-from ctxgc.stores.memory import MemoryStore
+from ctxgc.stores import ExportEntry, MemoryStore, Put, Store, entries_of, import_entries
+from ctxgc.stores.copy import Imported
+from ctxgc.stores.exchange import session_digest
 from tests.stores.places import segment
 
 
-def entries(*names: str) -> list[Entry]:
+def entries(*names: str) -> list[ExportEntry]:
     source = MemoryStore()
     for name in names or ("a",):
         segments = [Put("segments", key, segment(f"text {key}", key)) for key in ("s1", "s2")]
@@ -22,7 +21,7 @@ def entries(*names: str) -> list[Entry]:
     return list(entries_of(source, mask=False))
 
 
-def everything(store: Store) -> list[Entry]:
+def everything(store: Store) -> list[ExportEntry]:
     return list(entries_of(store, mask=False))
 
 
@@ -41,8 +40,8 @@ def test_a_session_that_went_on_keeps_its_own_and_gets_back_what_it_lost(store: 
     store.drop_session("b")
     more = [
         *entries(),
-        Entry("a", "segments", "s3", segment("lost", "s3", tier="working")),
-        Entry("a", "messages", "m9", {"n": 9}),
+        ExportEntry("a", "segments", "s3", segment("lost", "s3", tier="working")),
+        ExportEntry("a", "messages", "m9", {"n": 9}),
     ]
     done = import_entries(store, more)
     assert done == Imported(sessions=("a",), added=1, present=2, kept=3)
@@ -78,7 +77,7 @@ def test_segments_without_an_id_get_their_key() -> None:
     store = MemoryStore()
     plain: dict[str, Any] = {"text": "one", "type": "note"}
     for _ in range(2):
-        import_entries(store, [Entry("default", "segments", "segment-1", plain)])
+        import_entries(store, [ExportEntry("default", "segments", "segment-1", plain)])
     assert store.load("default", "segments") == [
         ("segment-1", {**plain, "segment_id": "segment-1"})
     ]
@@ -86,7 +85,7 @@ def test_segments_without_an_id_get_their_key() -> None:
 
 def test_what_is_no_segment_is_refused_with_its_field() -> None:
     store = MemoryStore()
-    odd = Entry("a", "segments", "s9", {"text": "one", "type": "poem"})
+    odd = ExportEntry("a", "segments", "s9", {"text": "one", "type": "poem"})
     with pytest.raises(SegmentError, match="'s9' of session 'a' is no segment") as caught:
         import_entries(store, [*entries(), odd])
     assert caught.value.details["field"] == "type"

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctxgc.errors import InputError, StoreError
-from ctxgc.stores import Put, open_store
-from ctxgc.stores.inbox import inbox_of, leave, take_in
+from ctxgc.stores import Put, inbox_of, leave, open_store, take_in
 
 HANDLE = "h-aaaabbbbccccdddd"
 

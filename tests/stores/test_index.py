@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.stores.index import Indexes, SessionIndex
 from ctxgc.stores.search import query
+from ctxgc.stores.tables import SessionIndex, SessionIndexes
 from tests.stores.places import segment
 
 _texts = st.lists(st.sampled_from(["fox", "hare", "the", "readFile"]), max_size=4).map(" ".join)
@@ -52,6 +52,6 @@ def test_each_search_makes_the_lists_of_one_index_that_was_asked_before() -> Non
     indexes = [SessionIndex(name) for name in "abc"]
     waiting = []
     for _ in range(5):
-        Indexes(indexes).count("fox")
+        SessionIndexes(indexes).count("fox")
         waiting.append(sum(index.is_worth_lists() for index in indexes))
     assert waiting == [3, 2, 1, 0, 0]

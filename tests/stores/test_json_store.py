@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from ctxgc.errors import StoreBusyError, StoreError, StoreVersionError
-from ctxgc.stores import Drop, Put, json_disk, open_store
-from ctxgc.stores.files import FileLock
+from ctxgc.stores import Drop, FileLock, Put, json_store, open_store
 from ctxgc.stores.json_store import JsonStore
 from ctxgc.stores.tables import Tables
 from tests.requirements import requirement
@@ -139,7 +138,7 @@ def test_a_small_commit_appends_and_does_not_rewrite_the_file(path: Path) -> Non
 def test_a_journal_that_outgrows_the_file_is_folded(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(json_disk, "SMALLEST_FOLD", 1_000)
+    monkeypatch.setattr(json_store, "SMALLEST_FOLD", 1_000)
     store, folds = JsonStore(path), set()
     for number in range(200):
         store.commit("a", [Put("segments", f"k{number}", segment("x" * 50, f"k{number}"))])
@@ -288,7 +287,7 @@ def test_a_commit_that_is_interrupted_is_there_or_not_and_the_store_knows_which(
 ) -> None:
     store = JsonStore(path)
     store.commit("a", [Put("state", "k", {"n": 1})])
-    owner: Any = json_disk if moment == "append_durable" else Tables
+    owner: Any = json_store if moment == "append_durable" else Tables
     real = getattr(owner, moment)
 
     def interrupted(*given: Any) -> None:
@@ -310,13 +309,13 @@ def test_what_was_folded_twice_within_a_tick_of_the_clock_is_noticed(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file system uses inodes again, and the size is the same: only the time is left."""
-    real = json_disk.JsonDisk._stamp
+    real = json_store.JsonDisk._stamp
 
-    def with_one_inode(disk: json_disk.JsonDisk, file: Path) -> json_disk.Stamp:
+    def with_one_inode(disk: json_store.JsonDisk, file: Path) -> json_store.Stamp:
         stamp = real(disk, file)
         return stamp and (1, *stamp[1:])
 
-    monkeypatch.setattr(json_disk.JsonDisk, "_stamp", with_one_inode)
+    monkeypatch.setattr(json_store.JsonDisk, "_stamp", with_one_inode)
     store, other = JsonStore(path), JsonStore(path)
     store.commit("a", [Put("state", "k", {"n": 1})])
     store.close()

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 import pytest
 
 from ctxgc.errors import InputError, StoreBusyError, StoreError
-from ctxgc.stores import Put, Store, Write
+from ctxgc.stores import MemoryStore, Put, Store, Write, migrate_sessions
+from ctxgc.stores.copy import Migrated
 from ctxgc.stores.exchange import session_digest
-from ctxgc.stores.memory import MemoryStore
-from ctxgc.stores.migrating import Migrated, migrate_sessions
 from tests.stores.places import segment
 from tests.stores.test_exchange import NAMES, fill
 

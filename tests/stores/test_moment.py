@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ctxgc.errors import InputError, StoreBusyError
-from ctxgc.stores import COLLECTIONS, Put, copy_sessions
-from ctxgc.stores.exchange import documents, entries_of
-from ctxgc.stores.memory import MemoryStore
-from ctxgc.stores.moment import TRIES, in_one_moment
+from ctxgc.stores import COLLECTIONS, MemoryStore, Put, copy_sessions, entries_of, in_one_moment
+from ctxgc.stores.concurrency import TRIES
+from ctxgc.stores.exchange import documents
 from tests.stores.between import Between
 
 

@@ -17,13 +17,13 @@ from ctxgc.stores import (
     Put,
     SearchFilters,
     Store,
-    index,
     postgres_documents,
-    sqlite_segments,
+    search,
+    sqlite_documents,
+    tables,
+    words,
 )
-from ctxgc.stores import search as searching
-from ctxgc.stores.scoring import Candidate
-from ctxgc.stores.words import words
+from ctxgc.stores.search import Candidate
 from tests.stores.places import KINDS, Place, make_place, segment
 
 TEXTS = {
@@ -182,7 +182,7 @@ def test_search_follows_every_change(place: Place) -> None:
 def test_of_too_many_matches_the_newest_are_ranked(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (index, postgres_documents, searching, sqlite_segments):
+    for module in (tables, postgres_documents, search, sqlite_documents):
         monkeypatch.setattr(module, "CANDIDATES", 3)
     _fill(store, {"s": {key: f"fox {'fox ' * n}" for n, key in enumerate("edcba")}})
     assert sorted(_found(store, "fox")) == ["s.a", "s.b", "s.c"]
@@ -238,7 +238,7 @@ _corpora = st.dictionaries(
     max_examples=max(settings().max_examples // 3, 20),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@given(corpus=_corpora, query=_texts, few=st.sampled_from([0, 3, searching.FEW]))
+@given(corpus=_corpora, query=_texts, few=st.sampled_from([0, 3, search.FEW]))
 def test_every_store_ranks_by_the_book(
     store: Store, corpus: dict[tuple[str, str], str], query: str, few: int
 ) -> None:
@@ -249,7 +249,7 @@ def test_every_store_ranks_by_the_book(
     for session in (None, "s"):
         inside = {name: text for name, text in corpus.items() if session in {None, name[0]}}
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(searching, "FEW", few)
+            patch.setattr(search, "FEW", few)
             hits = store.search(query, session_id=session, limit=99)
             assert store.search(query, session_id=session, limit=2) == hits[:2]
         ranked = [(round(hit.score, 9), (hit.session_id, hit.key)) for hit in hits]
@@ -292,20 +292,20 @@ def test_all_stores_give_the_same_hits_in_the_same_order(
 
 
 def test_the_work_of_a_search_is_bounded() -> None:
-    assert (searching.CANDIDATES, searching.COMMON) == (1_000, 10_000)
+    assert (search.CANDIDATES, search.COMMON) == (1_000, 10_000)
 
 
-class _Watched(index.Indexes):
+class _Watched(tables.SessionIndexes):
     """Notes which words are looked up."""
 
     def __init__(self, texts: list[str]) -> None:
-        one = index.SessionIndex("s")
+        one = tables.SessionIndex("s")
         for number, text in enumerate(texts):
             one.put(str(number), number, segment(text))
         super().__init__([one])
         self.asked: list[tuple[str, ...]] = []
 
-    def newest(self, asked: searching.Query) -> list[Candidate]:
+    def newest(self, asked: search.Query) -> list[Candidate]:
         self.asked.append(asked.words)
         return super().newest(asked)
 
@@ -326,5 +326,5 @@ def test_common_words_are_looked_up_only_where_they_can_matter(
     texts: list[str], asked: list[tuple[str, ...]]
 ) -> None:
     source = _Watched(texts)
-    assert searching.find(source, searching.query("fox the"), 10)
+    assert search.find(source, search.query("fox the"), 10)
     assert source.asked == asked

@@ -17,9 +17,8 @@ from typing import Any
 import pytest
 
 from ctxgc.errors import StoreBusyError, StoreDamagedError, StoreError, StoreVersionError
-from ctxgc.stores import Put, open_store, sqlite_schema
-from ctxgc.stores.files import FileLock
-from ctxgc.stores.sqlite_errors import transaction
+from ctxgc.stores import FileLock, Put, open_store, sqlite_documents
+from ctxgc.stores.sqlite_documents import transaction
 from ctxgc.stores.sqlite_file import SqliteFile
 from ctxgc.stores.sqlite_store import SqliteStore
 from tests.stores.places import segment
@@ -87,7 +86,7 @@ def test_a_migration_that_fails_changes_nothing(
         db.execute("SELECT * FROM no_table")
 
     with monkeypatch.context() as patch:
-        patch.setattr(sqlite_schema, "MIGRATIONS", (*sqlite_schema.MIGRATIONS, v2_that_fails))
+        patch.setattr(sqlite_documents, "MIGRATIONS", (*sqlite_documents.MIGRATIONS, v2_that_fails))
         with pytest.raises(StoreError, match="no such table"):
             SqliteStore(path)
     assert SqliteStore(path).get("a", "state", "s") == {"n": 1}
@@ -99,7 +98,9 @@ def test_an_older_file_is_brought_up_to_date(path: Path, monkeypatch: pytest.Mon
     def v2_adds_a_table(db: sqlite3.Connection) -> None:
         db.execute("CREATE TABLE extra (x)")
 
-    monkeypatch.setattr(sqlite_schema, "MIGRATIONS", (*sqlite_schema.MIGRATIONS, v2_adds_a_table))
+    monkeypatch.setattr(
+        sqlite_documents, "MIGRATIONS", (*sqlite_documents.MIGRATIONS, v2_adds_a_table)
+    )
     assert SqliteStore(path).get("a", "state", "s") == {"n": 1}
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("PRAGMA user_version").fetchone() == (2,)
@@ -119,7 +120,7 @@ def test_a_file_that_another_process_makes_meanwhile_is_taken_for_ours(
                 _filled(path).close()
 
         db.set_trace_callback(let_the_other_come_first)
-        sqlite_schema.migrate(db, path)
+        sqlite_documents.migrate(db, path)
         assert not db.in_transaction
     assert SqliteStore(path).get("a", "state", "s") == {"n": 1}
 

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from ctxgc.errors import ConfigError
-from ctxgc.stores import DEFAULT_URL, Store, open_store
+from ctxgc.stores import DEFAULT_URL, MemoryStore, Store, open_store
 from ctxgc.stores.json_store import JsonStore
-from ctxgc.stores.memory import MemoryStore
 from ctxgc.stores.sqlite_store import SqliteStore
 
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.stores import words as module
-from ctxgc.stores.words import LONGEST_WORD, spaced, words
+from ctxgc.stores import search, words
+from ctxgc.stores.search import LONGEST_WORD, spaced
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,6 @@ def test_spaced_words_are_the_words_between_blanks(text: str) -> None:
 
 
 def test_the_memory_for_words_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_KNOWN", 5)
+    monkeypatch.setattr(search, "MOST_KNOWN", 5)
     assert words("a b c d e f g") == list("abcdefg")
-    assert len(module._known) == 0
+    assert len(search._known) == 0

@@ -8,11 +8,9 @@ from typing import Any
 
 from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource
 from ctxgc.config import GCConfig
-from ctxgc.core.message import Message
-from ctxgc.plugins import load_gc_plugin
-from ctxgc.strategies.base import GCResult, GCTriggerReason
-from ctxgc.tokens import counter_for
-from ctxgc.tokens.messages import message_tokens
+from ctxgc.core import Message
+from ctxgc.strategies import GCResult, GCTriggerReason, load_gc_plugin
+from ctxgc.tokens import counter_for, message_tokens
 from ctxgc.wire import parse
 
 Json = dict[str, Any]

@@ -9,17 +9,17 @@ import pytest
 
 from ctxgc.budget import InstructionBudget, InstructionSource
 from ctxgc.config import GCConfig
-from ctxgc.core.message import Message
+from ctxgc.core import Message
 from ctxgc.errors import InputError
-from ctxgc.strategies.base import (
+from ctxgc.strategies import (
     Constraints,
     GCPlugin,
     GCRemovalItem,
     GCResult,
     GCTriggerReason,
-    constraints_of,
     run_collect,
 )
+from ctxgc.strategies.base import constraints_of
 from tests.requirements import requirement
 
 

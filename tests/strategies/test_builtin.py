@@ -8,8 +8,7 @@ import pytest
 
 from ctxgc.config import GCConfig
 from ctxgc.errors import ConfigError
-from ctxgc.plugins import load_gc_plugin
-from ctxgc.strategies.base import GCTriggerReason
+from ctxgc.strategies import GCTriggerReason, load_gc_plugin
 from tests.requirements import requirement
 from tests.strategies.build import collect, ids, size_of, talk
 

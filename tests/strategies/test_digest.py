@@ -5,37 +5,32 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.core.text import Text
-from ctxgc.strategies.digest import (
-    Entry,
-    digest_of,
-    handles_in,
-    is_handle,
-    read_digest,
-    without,
-    write_digest,
-)
+from ctxgc.core import Text
+from ctxgc.strategies import DigestEntry, handles_in, without, write_digest
+from ctxgc.strategies.mark_sweep.digest import digest_of, is_handle, read_digest
 
 LINES = st.lists(st.text(alphabet="abc_ .", min_size=1, max_size=12), max_size=4)
 
 
-def entry(handle: str, *lines: str, names: tuple[str, ...] = ()) -> Entry:
-    made = Entry(handle, Text("\n".join(lines)))
+def entry(handle: str, *lines: str, names: tuple[str, ...] = ()) -> DigestEntry:
+    made = DigestEntry(handle, Text("\n".join(lines)))
     made.keep_all()
     made.passage.names = list(names)
     return made
 
 
 def test_handles_without_lines_share_a_line() -> None:
-    text = write_digest([Entry("s-2"), Entry("s-5"), entry("s-9", "one", "two", names=("a_b",))])
+    text = write_digest(
+        [DigestEntry("s-2"), DigestEntry("s-5"), entry("s-9", "one", "two", names=("a_b",))]
+    )
     assert text == "[ctxgc: s-2 s-5 s-9] a_b\none\ntwo"
     assert handles_in(f"a notice\n{text}") == ["s-2", "s-5", "s-9"]
 
 
 def test_a_gap_is_marked_and_is_no_line() -> None:
-    kept = Entry("s-1", Text("one\ntwo\nthree"))
+    kept = DigestEntry("s-1", Text("one\ntwo\nthree"))
     kept.passage.kept = [0, 2]
-    text = write_digest([kept, Entry("s-4")])
+    text = write_digest([kept, DigestEntry("s-4")])
     assert text == "[ctxgc: s-1]\none\n[...]\nthree\n[ctxgc: s-4]"
     assert [e.passage.text.lines for e in read_digest(text)] == [["one", "three"], [""]]
 

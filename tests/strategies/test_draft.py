@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ctxgc.budget import InstructionSource
-from ctxgc.core.message import Message
-from ctxgc.strategies.base import GCRemovalItem
-from ctxgc.strategies.draft import Draft
-from ctxgc.tokens.messages import message_tokens
+from ctxgc.core import Message
+from ctxgc.strategies import GCRemovalItem
+from ctxgc.strategies.collection import HistoryDraft
+from ctxgc.tokens import message_tokens
 from ctxgc.wire import replace_text, text_message
 from tests.strategies.build import COUNTER, ids, size_of, talk
 
@@ -15,8 +15,8 @@ def count(message: Message) -> int:
     return message_tokens(message, COUNTER)
 
 
-def draft_of(history: list[Message]) -> Draft:
-    return Draft(history, size_of(history), count)
+def draft_of(history: list[Message]) -> HistoryDraft:
+    return HistoryDraft(history, size_of(history), count)
 
 
 def test_a_message_that_left_is_booked_once_with_what_it_freed() -> None:

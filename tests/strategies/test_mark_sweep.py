@@ -6,9 +6,8 @@ import json
 from typing import Any
 
 from ctxgc.config import GCConfig
-from ctxgc.core.message import Message
-from ctxgc.core.tombstone import is_tombstone
-from ctxgc.strategies.base import GCTriggerReason
+from ctxgc.core import Message, is_tombstone
+from ctxgc.strategies import GCTriggerReason
 from ctxgc.testing import check_history
 from ctxgc.wire import parse, render
 from tests.strategies.build import collect, ids, requests, size_of, talk, words

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from ctxgc.config import GCConfig
-from ctxgc.strategies.base import Constraints, constraints_of
-from ctxgc.strategies.none import create_plugin
+from ctxgc.strategies import Constraints
+from ctxgc.strategies.base import constraints_of
+from ctxgc.strategies.none import NoneStrategy
 from tests.strategies.build import collect, size_of, talk
 
 
 def test_it_never_asks_for_a_collection() -> None:
     config = GCConfig(max_turns=1, pressure_percent=None)
-    assert create_plugin().should_collect({"percent_used": 200.0, "turns": 9}, config) == (
+    assert NoneStrategy().should_collect({"percent_used": 200.0, "turns": 9}, config) == (
         False,
         None,
     )
@@ -24,6 +25,6 @@ def test_a_collection_that_is_asked_for_keeps_all_and_reports_what_is_missing() 
 
 
 def test_it_promises_what_it_does() -> None:
-    assert constraints_of(create_plugin()) == Constraints(
+    assert constraints_of(NoneStrategy()) == Constraints(
         monotone=True, rewrites_prefix=False, needs_summarizer=False, lossy=False
     )

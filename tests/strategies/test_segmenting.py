@@ -6,8 +6,8 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from ctxgc.core.message import Message
-from ctxgc.strategies.segmenting import Segmenter
+from ctxgc.core import Message
+from ctxgc.strategies import Segmenter
 from ctxgc.wire import drop_parts, parse, replace_text
 from tests.strategies.build import COUNTER
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from ctxgc.config import GCConfig
-from ctxgc.core.segment import ContextSegment
-from ctxgc.core.tombstone import is_tombstone, kept_of
+from ctxgc.core import ContextSegment, is_tombstone, kept_of
 from ctxgc.strategies.host import LooseHost
-from ctxgc.strategies.stubs import stub
+from ctxgc.strategies.mark_sweep.digest import stub
 from tests.strategies.build import collect, size_of
 from tests.strategies.test_mark_sweep import output_of, with_results
 

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from ctxgc.config import GCConfig
 from ctxgc.errors import ConfigError
-from ctxgc.plugins import load_gc_plugin
-from ctxgc.strategies.base import GCTriggerReason
+from ctxgc.strategies import GCTriggerReason, load_gc_plugin
 from tests.requirements import requirement
 from tests.strategies.build import collect, ids, requests, size_of, talk
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from ctxgc.invariants import groups
-from ctxgc.strategies.turns import Turn, opens_turn, turns_of
+from ctxgc.strategies import opens_turn
+from ctxgc.strategies.host import TurnSpan, turns_of
 from ctxgc.wire import parse, text_message
 from tests.strategies.build import talk
 
 
 def test_a_turn_reaches_to_the_next_request() -> None:
     history = talk(3, tools=1, system=True)
-    assert turns_of(history, groups(history)) == [Turn(0, 1, 5), Turn(1, 5, 9), Turn(2, 9, 13)]
-    assert list(Turn(0, 1, 3).places()) == [1, 2]
+    assert turns_of(history, groups(history)) == [
+        TurnSpan(0, 1, 5),
+        TurnSpan(1, 5, 9),
+        TurnSpan(2, 9, 13),
+    ]
+    assert list(TurnSpan(0, 1, 3).places()) == [1, 2]
 
 
 def test_what_we_wrote_opens_no_turn() -> None:
@@ -31,7 +36,7 @@ def test_a_message_that_also_answers_a_call_stays_with_the_turn_of_the_call() ->
         {"role": "assistant", "content": [{"type": "text", "text": "fine"}]},
     ]
     history = [parse(message, "anthropic") for message in data]
-    assert turns_of(history, groups(history)) == [Turn(0, 0, 4)]
+    assert turns_of(history, groups(history)) == [TurnSpan(0, 0, 4)]
 
 
 def test_a_history_without_requests_has_no_turns() -> None:

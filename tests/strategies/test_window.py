@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from ctxgc import GCConfig, Session
-from ctxgc.core.tombstone import is_tombstone, kept_of
-from ctxgc.strategies.digest import handles_in
+from ctxgc.core import is_tombstone, kept_of
+from ctxgc.strategies import handles_in
 from ctxgc.testing import check_history
 
 Json = dict[str, Any]

@@ -6,15 +6,10 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from ctxgc.core.readable import readable_json
+from ctxgc.drawing import readable_json
 from ctxgc.errors import ConfigError
-from ctxgc.strategies.mark_sweep import create_plugin
-from ctxgc.strategies.window_constants import (
-    WindowConstants,
-    WindowFile,
-    window_constants,
-    window_file,
-)
+from ctxgc.strategies import WindowConstants, WindowFile, window_constants, window_file
+from ctxgc.strategies.mark_sweep.strategy import MarkSweepStrategy
 from tests.strategies.test_window import played, rows, step, tool_texts
 
 SHIPPED = window_constants()
@@ -38,7 +33,7 @@ def test_the_file_reads_back_as_the_same_constants() -> None:
 def test_wrong_constants_are_refused_when_the_options_come_in(change: dict[str, object]) -> None:
     given = {**msgspec.to_builtins(SHIPPED), **change}
     with pytest.raises(ConfigError, match="window_constants") as raised:
-        create_plugin().initialize({"window_constants": given})
+        MarkSweepStrategy().initialize({"window_constants": given})
     assert raised.value.details["field"] == "plugin_config"
 
 
@@ -46,7 +41,7 @@ def test_a_constant_that_is_missing_is_named() -> None:
     given = msgspec.to_builtins(SHIPPED)
     del given["slow"]
     with pytest.raises(ConfigError, match="`slow`"):
-        create_plugin().initialize({"window_constants": given})
+        MarkSweepStrategy().initialize({"window_constants": given})
 
 
 def texts_with(how: WindowConstants | None) -> list[str]:

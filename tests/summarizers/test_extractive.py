@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ctxgc.errors import ConfigError
 from ctxgc.summarizers import ExtractiveSummarizer
-from ctxgc.summarizers.lines import worthy_lines
+from ctxgc.summarizers.extractive import worthy_lines
 
 
 class Words:

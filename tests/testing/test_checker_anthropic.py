@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ctxgc.testing.breach import Breach
+from ctxgc.testing import Breach
 from ctxgc.testing.checker_anthropic import check
 from tests.testing.builders import assistant, text, thought, tool_result, tool_use, user
 

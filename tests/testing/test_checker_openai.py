@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ctxgc.errors import InputError
-from ctxgc.testing.breach import Breach
+from ctxgc.testing import Breach
 from ctxgc.testing.checker_openai import check
 from tests.testing.builders import assistant, call, calling, result, user
 

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from ctxgc.testing.breach import Breach
+from ctxgc.testing import Breach, ItemBook
+from ctxgc.testing.checker_openai import quoted
 from ctxgc.testing.checker_responses import TYPES, check
-from ctxgc.testing.item_book import ItemBook
-from ctxgc.testing.openai_words import quoted
 from tests.testing.builders import function_call, output, reasoning, said, user
 
 PROGRAM = {"type": "program", "call_id": "p", "code": "", "fingerprint": ""}

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ctxgc.testing.breach import Breach
-from ctxgc.testing.signatures import BINDING_BETA, SignatureBook
+from ctxgc.testing import Breach, SignatureBook
+from ctxgc.testing.signatures import BINDING_BETA
 from tests.testing.builders import assistant, text, thought, tool_result, tool_use, user
 
 Body = dict[str, Any]

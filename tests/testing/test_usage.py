@@ -8,7 +8,7 @@ import anthropic
 import openai
 
 from ctxgc.testing import ScriptedModel, StrictServer
-from ctxgc.testing.counting import default_count
+from ctxgc.testing.model import default_count
 from tests.testing.builders import asked, assistant, text, user
 
 LONG = "alpha beta gamma delta " * 60

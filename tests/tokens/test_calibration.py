@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc.errors import InputError
-from ctxgc.tokens import Calibration
-from ctxgc.tokens.calibration import HIGHEST, LEAST_TOKENS, LOWEST, QUORUM, WINDOW
+from ctxgc.tokens import QUORUM, Calibration
+from ctxgc.tokens.counter import HIGHEST, LEAST_TOKENS, LOWEST, WINDOW
 
 tokens = st.integers(0, 10**7)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.tokens.classes import CLASSES, SAMPLE_CHARS, Features, classify, features
+from ctxgc.tokens.estimated import CLASSES, SAMPLE_CHARS, Features, classify, features
 from tests.tokens.samples import KINDS, long_text
 
 any_text = st.text(st.characters(codec=None, exclude_categories=()))

@@ -16,7 +16,7 @@ from ctxgc.tokens import (
     TokenCounter,
     UpperBoundCounter,
 )
-from ctxgc.tokens.profiles import PROFILES
+from ctxgc.tokens.estimated import PROFILES
 from tests.tokens.samples import KINDS, TABLE, Sample, long_text
 
 FAMILIES = {

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ctxgc.errors import InputError
 from ctxgc.tokens import ExactCounter, TokenCounter
-from ctxgc.tokens.vocabulary import load
+from ctxgc.tokens.exact import load
 from tests.requirements import requirement
 from tests.tokens.samples import KINDS, TABLE, Sample, long_text
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ctxgc.tokens.growth import Reported, counted_before, scale_by_growth, scale_of
+from ctxgc.tokens import Reported, counted_before, scale_of
+from ctxgc.tokens.messages import scale_by_growth
 
 
 def test_the_scale_is_what_was_reported_for_what_was_counted() -> None:

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctxgc.tokens import pieces as module
-from ctxgc.tokens.pieces import BLOCK_CHARS, PIECE_CHARS, mended, pieces
-from ctxgc.tokens.vocabulary import load
+from ctxgc.tokens import exact
+from ctxgc.tokens.exact import BLOCK_CHARS, PIECE_CHARS, load, mended, pieces
 from tests.tokens.samples import KINDS, long_text
 
 MEGA = 1_000_000
@@ -38,7 +37,7 @@ _texts = st.lists(st.tuples(_fragments, _gaps), max_size=80).map(
 
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PIECE_CHARS", 40)
+    monkeypatch.setattr(exact, "PIECE_CHARS", 40)
 
 
 @given(st.text(max_size=300))

@@ -13,52 +13,52 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc.errors import VocabularyError
-from ctxgc.tokens import ExactCounter, counter_for, models, vocabulary
+from ctxgc.tokens import ExactCounter, counter_for, exact, models
 from tools import pack_vocab
 
-NAMES = tuple(vocabulary.VOCABULARIES)
+NAMES = tuple(exact.VOCABULARIES)
 
 
 @pytest.fixture(autouse=True)
 def _forget() -> Iterator[None]:
     """Let each test meet a process that has loaded nothing, and put what was loaded back."""
-    loaded = dict(vocabulary._loaded)
+    loaded = dict(exact._loaded)
     _clear()
     yield
     _clear()
-    vocabulary._loaded.update(loaded)
+    exact._loaded.update(loaded)
 
 
 def _clear() -> None:
-    vocabulary._loaded.clear()
-    for memo in (vocabulary.usable, models._exact, models._bound):
+    exact._loaded.clear()
+    for memo in (exact.usable, models._exact, models._bound):
         memo.cache_clear()
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give a copy of the shipped files that may be damaged."""
-    shipped = Path(vocabulary.__file__).with_name("vocab")
+    shipped = Path(exact.__file__).with_name("vocab")
     copy = tmp_path / "vocab"
     copy.mkdir()
     for file in shipped.iterdir():
         (copy / file.name).write_bytes(file.read_bytes())
-    monkeypatch.setattr(vocabulary.resources, "files", lambda _: tmp_path)
+    monkeypatch.setattr(exact.resources, "files", lambda _: tmp_path)
     return copy
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_shipped_file_holds_every_token_once_in_rank_order(name: str) -> None:
-    ranks = vocabulary.unpack(name, vocabulary.read(name))
-    assert list(ranks.values()) == list(range(vocabulary.VOCABULARIES[name].tokens))
+    ranks = exact.unpack(name, exact.read(name))
+    assert list(ranks.values()) == list(range(exact.VOCABULARIES[name].tokens))
     assert {bytes([byte]) for byte in range(256)} <= ranks.keys()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_packing_tool_makes_the_shipped_file_again(name: str) -> None:
-    tokens = list(vocabulary.unpack(name, vocabulary.read(name)))
+    tokens = list(exact.unpack(name, exact.read(name)))
     plain, _ = pack_vocab.pack(tokens)
-    assert hashlib.sha256(plain).hexdigest() == vocabulary.VOCABULARIES[name].plain_sha256
+    assert hashlib.sha256(plain).hexdigest() == exact.VOCABULARIES[name].plain_sha256
 
 
 def test_the_packing_tool_reads_ranks_in_any_order() -> None:
@@ -75,7 +75,7 @@ def test_the_packing_tool_refuses_a_file_it_does_not_know(
 
 
 def test_the_notice_names_origin_and_licence() -> None:
-    notice = Path(vocabulary.__file__).with_name("vocab").joinpath("NOTICE").read_text("utf-8")
+    notice = Path(exact.__file__).with_name("vocab").joinpath("NOTICE").read_text("utf-8")
     assert "MIT License" in notice
     assert all(digest in notice for digest in pack_vocab.RANK_FILES)
 
@@ -98,19 +98,19 @@ def test_a_flipped_bit_is_a_typed_error(folder: Path, position: int) -> None:
 def test_a_cut_off_file_is_a_typed_error(folder: Path, content: bytes) -> None:
     (folder / "cl100k_base.bin").write_bytes(content)
     with pytest.raises(VocabularyError, match="cl100k_base"):
-        vocabulary.load("cl100k_base")
+        exact.load("cl100k_base")
 
 
 def test_a_missing_file_is_a_typed_error(folder: Path) -> None:
     (folder / "cl100k_base.bin").unlink()
     with pytest.raises(VocabularyError, match="cl100k_base cannot be read"):
-        vocabulary.load("cl100k_base")
+        exact.load("cl100k_base")
 
 
 @given(st.binary(max_size=50))
 def test_unpacking_what_was_not_packed_is_a_typed_error(packed: bytes) -> None:
     with pytest.raises(VocabularyError):
-        vocabulary.unpack("o200k_base", packed)
+        exact.unpack("o200k_base", packed)
 
 
 def test_a_failed_load_may_be_repeated_once_the_file_is_cured(folder: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_failed_load_may_be_repeated_once_the_file_is_cured(folder: Path) -> N
     intact = path.read_bytes()
     path.write_bytes(b"damaged")
     with pytest.raises(VocabularyError):
-        vocabulary.load("cl100k_base")
+        exact.load("cl100k_base")
     path.write_bytes(intact)
     assert ExactCounter("cl100k_base").count("Hello, world!") == 4
 
@@ -152,12 +152,12 @@ def test_without_tiktoken_loading_is_a_typed_error_and_models_get_an_estimate(
 def test_asking_for_a_counter_loads_nothing() -> None:
     counter_for("gpt-4o")
     counter_for("claude")
-    assert vocabulary._loaded == {}
+    assert exact._loaded == {}
 
 
 def test_threads_that_come_first_share_one_load(monkeypatch: pytest.MonkeyPatch) -> None:
     unpacked: list[str] = []
-    real = vocabulary.unpack
+    real = exact.unpack
     start = threading.Barrier(8)
 
     def unpack(name: str, packed: bytes) -> dict[bytes, int]:
@@ -168,7 +168,7 @@ def test_threads_that_come_first_share_one_load(monkeypatch: pytest.MonkeyPatch)
         start.wait()
         return ExactCounter("cl100k_base").count("Hello, world!")
 
-    monkeypatch.setattr(vocabulary, "unpack", unpack)
+    monkeypatch.setattr(exact, "unpack", unpack)
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(count, range(8))) == [4] * 8
     assert unpacked == ["cl100k_base"]

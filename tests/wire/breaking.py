@@ -7,7 +7,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from ctxgc.core.message import Format
+from ctxgc.core import Format
 
 Json = dict[str, Any]
 

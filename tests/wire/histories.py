@@ -13,7 +13,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from ctxgc.core.message import Format
+from ctxgc.core import Format
 from tests.wire.breaking import break_history
 
 Json = dict[str, Any]

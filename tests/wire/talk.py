@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ctxgc import wire
-from ctxgc.core.message import Format, Message
+from ctxgc.core import Format, Message
 
 Json = dict[str, Any]
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from ctxgc import wire
-from ctxgc.core.message import Message, Part
+from ctxgc.core import Message, Part
 from ctxgc.errors import MessageError
-from ctxgc.wire.json_text import dump
+from ctxgc.wire import dump
 from tests.wire.histories import PIXEL
 
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc import wire
-from ctxgc.core.message import Format, Message
+from ctxgc.core import Format, Message
 from ctxgc.errors import MessageError
 from tests.wire.histories import PIXEL, random_history
 from tests.wire.talk import ALL, calls, parsed, results, says, thinks

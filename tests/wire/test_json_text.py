@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc.errors import MessageError
-from ctxgc.wire.json_text import MAX_DEPTH, MAX_NODES, copies, dump, encode, load, snapshot
+from ctxgc.wire import dump, encode
+from ctxgc.wire.json_text import MAX_DEPTH, MAX_NODES, copies, load, snapshot
 
 
 def _nested(levels: int) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ctxgc.wire.media import MOST_OF_AN_IMAGE, describe, image_tokens, media_part
+from ctxgc.wire.formats import MOST_OF_AN_IMAGE, describe, image_tokens, media_part
 
 
 def _png(width: int, height: int) -> str:

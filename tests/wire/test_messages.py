@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc import wire
-from ctxgc.core.message import Format
+from ctxgc.core import Format
 from ctxgc.errors import MessageError
 from tests.wire.histories import random_history
 from tests.wire.talk import ALL

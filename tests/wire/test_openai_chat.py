@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ctxgc import wire
-from ctxgc.core.message import Message, Part
+from ctxgc.core import Message, Part
 from ctxgc.errors import MessageError
 
 

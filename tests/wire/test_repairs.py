@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc import wire
-from ctxgc.core.message import Format
+from ctxgc.core import Format
 from ctxgc.errors import MessageError
-from ctxgc.testing.check import check_history
-from ctxgc.wire.mend_pairs import INTERRUPTED
-from ctxgc.wire.mend_parts import NOTICE
+from ctxgc.testing import check_history
+from ctxgc.wire.repairs import INTERRUPTED, NOTICE
 from tests.wire.breaking import break_history
 from tests.wire.histories import broken_histories, histories, random_history
 from tests.wire.talk import ALL, calls, parsed, results, says, thinks, user

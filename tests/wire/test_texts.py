@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ctxgc.core.message import Message
-from ctxgc.wire import parse, replace_text
-from ctxgc.wire.texts import Texts
+from ctxgc.core import Message
+from ctxgc.wire import Texts, parse, replace_text
 
 CALL = {
     "role": "assistant",

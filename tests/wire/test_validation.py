@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc import wire
-from ctxgc.core.message import Format
+from ctxgc.core import Format
 from ctxgc.errors import MessageError
-from ctxgc.testing.check import check_history
+from ctxgc.testing import check_history
 from tests.wire.histories import broken_histories, histories
 from tests.wire.talk import ALL, calls, parsed, results, says, user
 from tests.wire.test_json_text import JSON

@@ -26,9 +26,8 @@ from mcp_types import (
     UnsubscribeRequestParams,
 )
 
-from ctxgc.mcp.callers import Callers
-from ctxgc.mcp.http import http_app
-from ctxgc.mcp.service import ContextService
+from ctxgc.mcp import ContextService
+from ctxgc.mcp.transport import Callers, http_app
 from tools.conformance import fixture_asking, fixture_rounds, fixture_tools
 from tools.conformance.samples import PNG
 

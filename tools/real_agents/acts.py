@@ -10,7 +10,7 @@ from typing import Any
 
 from ctxgc.mcp.tools import TOOLS
 from ctxgc.testing import RecordedRequest, ToolCall, check_history
-from ctxgc.wire.transcripts.writing import open_writable
+from ctxgc.wire.transcripts import open_writable
 from tools.real_agents.claude_code import ClaudeCode
 from tools.real_agents.stage import NEEDLE, Stage
 

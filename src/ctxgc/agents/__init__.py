@@ -1,47 +1,42 @@
 """Coding agents: what is put into their configuration, and what answers when they call.
 
-The hooks have little time, so this page imports nothing; `ctxgc.agents.install` and the others are
+The hooks have little time, so this page imports nothing; `ctxgc.agents.installation` and the others are
 loaded when they are first used.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # the constant of typing, which takes as long to load as the interpreter
+from ctxgc._lazy import lazy
+
+# fmt: off
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from ctxgc.agents.change import Change
-    from ctxgc.agents.checking import Finding, check
-    from ctxgc.agents.installing import install, uninstall
+    from ctxgc.agents.backups import (
+        Backup, FOLDER, Look, backups_of, check_still, newest_backup, put_back, write_in_place,
+    )
+    from ctxgc.agents.events import AGENTS, RECALL_TOOL, default_home, store_in
+    from ctxgc.agents.hook import run_hook
+    from ctxgc.agents.installation import (
+        FileEdit, anchored, install, stash_of, stash_that_goes, uninstall,
+    )
+    from ctxgc.agents.installation_check import Finding, check
     from ctxgc.agents.plugin_folder import write_plugin_folder
-
-__all__ = [
-    "Change",
-    "Finding",
-    "check",
-    "install",
-    "stash_that_goes",
-    "uninstall",
-    "write_plugin_folder",
-]
-
-_HOME_OF = {
-    "Change": "ctxgc.agents.change",
-    "Finding": "ctxgc.agents.checking",
-    "check": "ctxgc.agents.checking",
-    "install": "ctxgc.agents.installing",
-    "stash_that_goes": "ctxgc.agents.installing",
-    "uninstall": "ctxgc.agents.installing",
-    "write_plugin_folder": "ctxgc.agents.plugin_folder",
-}
-
-
-def __getattr__(name: str) -> Any:
-    home = _HOME_OF.get(name)
-    if home is None:
-        raise AttributeError(f"module 'ctxgc.agents' has no attribute '{name}'")
-    import importlib  # noqa: PLC0415 (a hook that has nothing to do needs nothing)
-
-    value = getattr(importlib.import_module(home), name)
-    globals()[name] = value
-    return value
+    from ctxgc.agents.prune import (
+        PRESETS, Proposal, ProposalRow, PruneTarget, configured, propose, store_name, written,
+    )
+else:
+    __getattr__, __dir__ = lazy(
+        __name__,
+        {
+            "backups":
+                "Backup FOLDER Look backups_of check_still newest_backup put_back "
+                "write_in_place",
+            "events": "AGENTS RECALL_TOOL default_home store_in",
+            "hook": "run_hook",
+            "installation": "FileEdit anchored install stash_of stash_that_goes uninstall",
+            "installation_check": "Finding check",
+            "plugin_folder": "write_plugin_folder",
+            "prune":
+                "PRESETS Proposal ProposalRow PruneTarget configured propose store_name written",
+        },
+    )

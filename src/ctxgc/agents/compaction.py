@@ -4,15 +4,110 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ctxgc.agents.log import note
-from ctxgc.agents.roots import moved_out, roots_text
-from ctxgc.agents.settings import HookSettings
-from ctxgc.agents.transcript import end_text, read_transcript, size_of
-from ctxgc.stores.files import remove, write_atomic
+from ctxgc.agents.events import HookSettings, note
+from ctxgc.agents.transcript import Said, end_text, read_transcript, size_of
+from ctxgc.stores import remove, write_atomic
+
+# -- The roots of a conversation as text: what must be known again after a compaction
+
+
+MOST_TEXT = 6_000
+MOST_QUOTE = 700
+MOST_LINE = 300
+LAST_REQUESTS = 3
+LAST_ANSWERS = 200
+MOST_EACH = 8
+
+_CONSTRAINT = re.compile(
+    r"\b(?:must|never|always|do not|don't|only|make sure|keep|without|at most|at least|required?|"
+    r"constraint|not allowed|forbidden)\b",
+    re.IGNORECASE,
+)
+_DECISION = re.compile(
+    r"\b(?:decided?|decision|chose|chosen|we will|we'll use|i'll use|going with|instead of|settled on|"
+    r"agreed|the plan is|root cause)\b",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_TOMBSTONE = re.compile(r"\[ctxgc: ([^\n]{1,160}?) moved out[^\n]*?(h-[a-z2-7]{16})")
+
+
+def roots_text(said: Sequence[Said], moved: Iterable[tuple[str, str]], recall: str) -> str:
+    """Return the roots of a conversation, most important first; empty when there are none.
+
+    Args:
+        said: what the transcript says, in order.
+        moved: handles of what was moved out, each with what it was.
+        recall: the tool that recalls a handle.
+    """
+    # A compaction writes down again what it keeps.
+    requests = list(dict.fromkeys(_texts(said, "user")))
+    if not requests:
+        return ""
+    parts = [
+        _section("Task (the first request)", [_quote(requests[0], MOST_QUOTE)]),
+        _section("Newest requests", [_quote(r, MOST_QUOTE) for r in requests[1:][-LAST_REQUESTS:]]),
+        _section("Constraints that the user named", _sentences(requests, _CONSTRAINT)),
+        _section("Decisions", _sentences(_texts(said, "assistant")[-LAST_ANSWERS:], _DECISION)),
+        _section("Open errors", _open_errors(said)),
+        _section(
+            f"Moved out, to be seen with {recall}(handle=...)",
+            [f"{handle}: {what}" for handle, what in moved][-MOST_EACH:],
+        ),
+    ]
+    return _fitting([part for part in parts if part])
+
+
+def moved_out(texts: Iterable[str]) -> list[tuple[str, str]]:
+    """Return the handles that tombstones in texts name, each once, with what they stand for."""
+    found = {handle: what for text in texts for what, handle in _TOMBSTONE.findall(text)}
+    return list(found.items())
+
+
+def _texts(said: Sequence[Said], who: str) -> list[str]:
+    return [each.text for each in said if each.who == who]
+
+
+def _open_errors(said: Sequence[Said]) -> list[str]:
+    """Return the newest errors that nothing said since is about."""
+    last = max((n for n, each in enumerate(said) if each.who == "user"), default=0)
+    errors = [_quote(each.text, MOST_LINE) for each in said[last:] if each.who == "error"]
+    return list(dict.fromkeys(errors))[-3:]
+
+
+def _sentences(texts: Iterable[str], pattern: re.Pattern[str]) -> list[str]:
+    found = [
+        _quote(sentence, MOST_LINE)
+        for text in texts
+        for sentence in _SENTENCE.split(text[:20_000])
+        if pattern.search(sentence)
+    ]
+    return list(dict.fromkeys(found))[-MOST_EACH:]
+
+
+def _section(title: str, lines: Sequence[str]) -> str:
+    return "\n".join([f"{title}:", *(f"- {line}" for line in lines)]) if lines else ""
+
+
+def _quote(text: str, most: int) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= most else f"{words[:most]} [... {len(words) - most} characters]"
+
+
+def _fitting(parts: list[str]) -> str:
+    kept, room = [], MOST_TEXT
+    for part in parts:
+        if len(part) > room:
+            break
+        kept.append(part)
+        room -= len(part) + 1
+    return "\n".join(kept)
+
 
 Json = dict[str, Any]
 

@@ -4,17 +4,66 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Callable
-from typing import Any
+import os
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from ctxgc.agents.settings import HookSettings
-from ctxgc.errors import InputError
+from ctxgc.errors import InputError, StoreError
+from ctxgc.stores import append_log
+
+# -- What a hook is told on its command line: which agent calls, and where ctxgc keeps things
+
+
+AGENTS = ("claude-code", "codex", "cursor", "vscode")
+STORE_NAME = "stash.sqlite"
+RECALL_TOOL = "mcp__ctxgc__context_recall"
+
+
+class HookSettings(NamedTuple):
+    """The words of a hook's command line, each with a default."""
+
+    agent: str = "claude-code"
+    home: str = ""
+    store: str = ""
+    recall: str = RECALL_TOOL
+
+    @property
+    def folder(self) -> str:
+        """The folder for logs, checkpoints and the stash."""
+        return self.home or default_home()
+
+    @property
+    def store_url(self) -> str:
+        """The address of the stash."""
+        return self.store or store_in(self.folder)
+
+
+def default_home() -> str:
+    """Return the folder of a user-wide installation."""
+    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")  # noqa: PTH111
+    return os.path.join(state, "ctxgc", "agents")  # noqa: PTH118 (a hook need not load pathlib)
+
+
+def store_in(home: str) -> str:
+    """Return the address of the stash in a folder of ours."""
+    return f"sqlite:{os.path.join(home, STORE_NAME)}"  # noqa: PTH118
+
+
+def read_settings(words: Sequence[str]) -> HookSettings:
+    """Return the settings that `--name value` pairs give; what is not known is passed over."""
+    found = {name[2:]: value for name, value in pairwise(words) if name.startswith("--")}
+    return HookSettings(**{k: v for k, v in found.items() if k in HookSettings._fields})
+
 
 Json = dict[str, Any]
 Answer = Callable[[HookSettings, Json], Json | str | None]
 
 EVENTS = {
-    "post-tool-use": "ctxgc.agents.birth:post_tool_use",
+    "post-tool-use": "ctxgc.agents.big_output:post_tool_use",
     "pre-compact": "ctxgc.agents.compaction:pre_compact",
     "session-start": "ctxgc.agents.compaction:session_start",
     "status-line": "ctxgc.agents.status_line:status_line",
@@ -38,3 +87,32 @@ def answer(event: str, settings: HookSettings, raw: bytes) -> bytes:
     if isinstance(found, str):
         return f"{found}\n".encode("utf-8", "replace")
     return json.dumps(found).encode() if found is not None else b""
+
+
+# -- The log of the hooks: one line for each thing done or failed, without likely keys, never an e
+
+
+LOG_NAME = "hook.log"
+MOST_BYTES = 262_144
+MOST_TEXT = 2_000
+
+
+def note(settings: HookSettings, event: str, text: str) -> None:
+    """Write down what a hook did; if that cannot be written, it is not."""
+    moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    line = " ".join(f"{moment} {settings.agent} {event}: {text}"[:MOST_TEXT].split())
+    with suppress(StoreError, OSError, ValueError):
+        data = f"{line}\n".encode("utf-8", "backslashreplace")
+        append_log(Path(settings.folder) / LOG_NAME, data, MOST_BYTES)
+
+
+def note_failure(settings: HookSettings, event: str, error: BaseException) -> None:
+    """Write down why a hook could not do its work; what it says may quote the agent, so keys are masked."""
+    said = f"{type(error).__name__}: {error}"[:MOST_TEXT]
+    try:
+        from ctxgc.core import mask_secrets  # noqa: PLC0415
+
+        said = mask_secrets(said)
+    except Exception:  # noqa: BLE001 (a broken installation must not show in the agent)
+        said = type(error).__name__
+    note(settings, event, f"FAILED {said}")

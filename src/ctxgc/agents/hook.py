@@ -18,7 +18,7 @@ SMALL = 16_000
 """Fewer bytes than any output that is stashed at birth."""
 
 
-def main(words: Sequence[str] | None = None) -> int:
+def run_hook(words: Sequence[str] | None = None) -> int:
     """Answer one event; the exit code is always 0."""
     given = list(sys.argv[1:] if words is None else words)
     try:
@@ -33,7 +33,7 @@ def respond(words: Sequence[str], raw: bytes) -> bytes:
     event = words[0] if words else ""
     if event == "post-tool-use" and len(raw) < SMALL:
         return b""
-    from ctxgc.agents.settings import read_settings  # noqa: PLC0415 (small outputs end above)
+    from ctxgc.agents.events import read_settings  # noqa: PLC0415
 
     settings = read_settings(words[1:])
     try:
@@ -41,7 +41,7 @@ def respond(words: Sequence[str], raw: bytes) -> bytes:
 
         return answer(event, settings, raw)
     except Exception as error:  # noqa: BLE001 (the agent must go on whatever happened here)
-        from ctxgc.agents.log import note_failure  # noqa: PLC0415
+        from ctxgc.agents.events import note_failure  # noqa: PLC0415
 
         note_failure(settings, event, error)
         return b""
@@ -60,4 +60,4 @@ def _write(file: int, data: bytes) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_hook())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ctxgc.agents.settings import HookSettings
+from ctxgc.agents.events import HookSettings
 from ctxgc.agents.transcript import last_usage
 
 Json = dict[str, Any]

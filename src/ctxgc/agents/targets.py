@@ -2,12 +2,280 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import os
+import shlex
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
 
-from ctxgc.agents.commands import SERVER_NAME, Commands, is_our_hook
-from ctxgc.agents.places import Places
-from ctxgc.agents.target import JsonTarget, KeyPath, Target, TomlTarget
+from ctxgc.agents import json_config as json_text
+from ctxgc.agents import toml_config as toml_text
+from ctxgc.agents.events import RECALL_TOOL, default_home, store_in
+
+# -- The commands that go into an agent's configuration
+
+
+HOOK_MODULE = "ctxgc.agents.hook"
+SERVER_MODULE = "ctxgc.cli"
+SERVER_NAME = "ctxgc"
+NO_SERVER = "the MCP server cannot run here: the package mcp is missing"
+SERVER_HINT = "pip install 'ctxgc[mcp]', or '.[mcp]' in a checkout"
+
+
+def can_serve() -> bool:
+    """Tell whether the interpreter that goes into the commands has what the MCP server needs."""
+    return find_spec("mcp") is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    """What one agent runs: the MCP server and the hooks, on one stash."""
+
+    agent: str
+    home: Path
+    store: str | None = None
+    recall: str = RECALL_TOOL
+    python: str = sys.executable
+
+    @property
+    def store_url(self) -> str:
+        """The stash that server and hooks share."""
+        return self.store or store_in(str(self.home))
+
+    @property
+    def server(self) -> list[str]:
+        """The MCP server, program first."""
+        return [self.python, "-P", "-m", SERVER_MODULE, "mcp", "--store", self.store_url]
+
+    def hook(self, event: str) -> str:
+        """Return the shell command that answers an event."""
+        words = [self.python, "-P", "-m", HOOK_MODULE, event, "--agent", self.agent]
+        words += ["--home", str(self.home)]
+        words += ["--store", self.store] if self.store else []
+        words += ["--recall", self.recall] if self.recall != RECALL_TOOL else []
+        return shlex.join(words)
+
+
+def is_our_hook(command: object) -> bool:
+    """Tell whether a shell command is one of our hooks, of whichever version and interpreter."""
+    return isinstance(command, str) and f" -m {HOOK_MODULE} " in f"{command} "
+
+
+# -- Where an agent keeps its configuration, for one user or for one project
+
+
+Scope = Literal["user", "project"]
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The folders that an installation writes to.
+
+    Attributes:
+        scope: whether it serves the user everywhere, or one project.
+        project: the folder of the project; used by the scope `project` only.
+    """
+
+    scope: Scope
+    project: Path
+
+    @property
+    def home(self) -> Path:
+        """Our own folder: receipts, logs, checkpoints, the stash."""
+        return self.project / ".ctxgc" / "agents" if self.in_project else Path(default_home())
+
+    @property
+    def in_project(self) -> bool:
+        """Whether the installation is for one project."""
+        return self.scope == "project"
+
+    @property
+    def claude_servers(self) -> Path:
+        """Where Claude Code lists MCP servers."""
+        if self.in_project:
+            return self.project / ".mcp.json"
+        return (_folder("CLAUDE_CONFIG_DIR") or Path.home()) / ".claude.json"
+
+    @property
+    def claude_settings(self) -> Path:
+        """Where Claude Code lists hooks, permissions and the status line."""
+        folder = None if self.in_project else _folder("CLAUDE_CONFIG_DIR")
+        base = self.project if self.in_project else Path.home()
+        return (folder or base / ".claude") / "settings.json"
+
+    @property
+    def codex(self) -> Path:
+        """The folder of Codex."""
+        if self.in_project:
+            return self.project / ".codex"
+        return _folder("CODEX_HOME") or Path.home() / ".codex"
+
+    @property
+    def cursor(self) -> Path:
+        """Where Cursor lists MCP servers."""
+        return (self.project if self.in_project else Path.home()) / ".cursor" / "mcp.json"
+
+    @property
+    def vscode(self) -> Path:
+        """Where VS Code lists MCP servers."""
+        if self.in_project:
+            return self.project / ".vscode" / "mcp.json"
+        return _vscode_profile() / "mcp.json"
+
+
+def _folder(variable: str) -> Path | None:
+    said = os.environ.get(variable)
+    return Path(said) if said else None
+
+
+def _vscode_profile() -> Path:
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "Code" / "User"
+    base = _folder("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return base / "Code" / "User"
+
+
+# -- A target: one file of an agent, and what is ours in it
+
+
+KeyPath = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigTarget(ABC):
+    """One configuration file that an installation changes."""
+
+    path: Path
+
+    @abstractmethod
+    def add(self, text: str) -> str:
+        """Return the text with our entries; the same text when they are all there already."""
+
+    @abstractmethod
+    def remove(self, text: str, before: str) -> str:
+        """Return the text without our entries; `before` is what the file held before the installation."""
+
+    @property
+    def where(self) -> str:
+        """How errors name the file."""
+        return str(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonTarget(ConfigTarget):
+    """A JSON file: members that are put, and items that are added to lists.
+
+    Attributes:
+        members: path -> value; replaced if another value of ours stands there.
+        optional: path -> value; only put where nothing is.
+        items: path of a list -> items of ours.
+        ours: tells whether an item of a list, or an optional value, is ours.
+    """
+
+    members: dict[KeyPath, Any] = field(default_factory=dict)
+    optional: dict[KeyPath, Any] = field(default_factory=dict)
+    items: dict[KeyPath, list[Any]] = field(default_factory=dict)
+    ours: Callable[[Any], bool] = lambda _: False
+
+    def add(self, text: str) -> str:
+        """Return the text with our entries."""
+        value = json_text.parse(text, self.where)
+        if self._is_complete(value):
+            return text
+        text = self._without_items(text)
+        for path, member in self.members.items():
+            text = json_text.put(text, path, member, self.where)
+        for path, member in self.optional.items():
+            there = _at(value, path)
+            if there is None or self.ours(there):
+                text = json_text.put(text, path, member, self.where)
+        for path, items in self.items.items():
+            for item in items:
+                text = json_text.append(text, path, item, self.where)
+        return text
+
+    def remove(self, text: str, before: str) -> str:
+        """Return the text without our entries, and without what held only them."""
+        rest = self._without_items(text)
+        for path in self.members:
+            rest = json_text.drop(rest, path, self.where)
+        for path in self.optional:
+            if self.ours(_at(json_text.parse(rest, self.where), path)):
+                rest = json_text.drop(rest, path, self.where)
+        if rest == text:
+            return text
+        known = json_text.parse(before, self.where)
+        holders = (*(path[:-1] for path in (*self.members, *self.optional)), *self.items)
+        for path in holders:
+            rest = self._without_empty(rest, path, known)
+        return rest
+
+    def _is_complete(self, value: Any) -> bool:
+        return (
+            all(_at(value, path) == member for path, member in self.members.items())
+            and all(
+                (there := _at(value, path)) == member or not self._may_put(there)
+                for path, member in self.optional.items()
+            )
+            and all(
+                [i for i in _listed(_at(value, path)) if self.ours(i)] == items
+                for path, items in self.items.items()
+            )
+        )
+
+    def _may_put(self, there: Any) -> bool:
+        return there is None or self.ours(there)
+
+    def _without_items(self, text: str) -> str:
+        for path in self.items:
+            found = _listed(_at(json_text.parse(text, self.where), path))
+            for place in reversed(range(len(found))):
+                if self.ours(found[place]):
+                    text = json_text.drop(text, (*path, place), self.where)
+        return text
+
+    def _without_empty(self, text: str, path: KeyPath, before: Any) -> str:
+        while path and _at(before, path) is None:
+            if _at(json_text.parse(text, self.where), path) not in ({}, []):
+                return text
+            text = json_text.drop(text, path, self.where)
+            path = path[:-1]
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class TomlTarget(ConfigTarget):
+    """A TOML file with one table of ours."""
+
+    table: KeyPath = ()
+    values: dict[str, Any] = field(default_factory=dict)
+
+    def add(self, text: str) -> str:
+        """Return the text with our table."""
+        if _at(toml_text.parse(text, self.where), self.table) == self.values:
+            return text
+        return toml_text.put_table(text, self.table, self.values, self.where)
+
+    def remove(self, text: str, before: str) -> str:  # noqa: ARG002 (a table holds only ours)
+        """Return the text without our table."""
+        return toml_text.drop_table(text, self.table, self.where)
+
+
+def _at(value: Any, path: Sequence[str]) -> Any:
+    for key in path:
+        if not isinstance(value, dict):
+            return None
+        value = value.get(key)
+    return value
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
 
 Json = dict[str, Any]
 
@@ -18,7 +286,7 @@ ALLOWED = tuple(f"mcp__{SERVER_NAME}__context_{name}" for name in ("recall", "se
 """Tools that only read what is ours; the agent need not ask before it calls them."""
 
 
-def targets_of(agent: str, places: Places, commands: Commands) -> list[Target]:
+def targets_of(agent: str, places: Places, commands: Commands) -> list[ConfigTarget]:
     """Return the files of an agent with what is ours in them."""
     return _TARGETS[agent](places, commands)
 
@@ -42,7 +310,7 @@ def status_line_of(commands: Commands) -> Json:
     return {"type": "command", "command": commands.hook("status-line"), "padding": 0}
 
 
-def _claude_code(places: Places, commands: Commands) -> list[Target]:
+def _claude_code(places: Places, commands: Commands) -> list[ConfigTarget]:
     hooks = _lists(hooks_of(commands))
     return [
         JsonTarget(
@@ -58,7 +326,7 @@ def _claude_code(places: Places, commands: Commands) -> list[Target]:
     ]
 
 
-def _codex(places: Places, commands: Commands) -> list[Target]:
+def _codex(places: Places, commands: Commands) -> list[ConfigTarget]:
     hooks = _lists(hooks_of(commands, CODEX_TOOLS))
     return [
         TomlTarget(
@@ -70,16 +338,16 @@ def _codex(places: Places, commands: Commands) -> list[Target]:
     ]
 
 
-def _cursor(places: Places, commands: Commands) -> list[Target]:
+def _cursor(places: Places, commands: Commands) -> list[ConfigTarget]:
     return [JsonTarget(places.cursor, members={("mcpServers", SERVER_NAME): server_of(commands)})]
 
 
-def _vscode(places: Places, commands: Commands) -> list[Target]:
+def _vscode(places: Places, commands: Commands) -> list[ConfigTarget]:
     server = {"type": "stdio", **server_of(commands)}
     return [JsonTarget(places.vscode, members={("servers", SERVER_NAME): server})]
 
 
-_TARGETS: dict[str, Callable[[Places, Commands], list[Target]]] = {
+_TARGETS: dict[str, Callable[[Places, Commands], list[ConfigTarget]]] = {
     "claude-code": _claude_code,
     "codex": _codex,
     "cursor": _cursor,

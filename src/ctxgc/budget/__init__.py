@@ -1,14 +1,19 @@
 """What is in the context and what may leave it: sources, policies, entries, the ledger of both."""
 
-from ctxgc.budget.budget import InstructionBudget
-from ctxgc.budget.entry import SourceEntry
-from ctxgc.budget.snapshot import BudgetSnapshot
-from ctxgc.budget.source import GCPolicy, InstructionSource
+from __future__ import annotations
 
-__all__ = [
-    "BudgetSnapshot",
-    "GCPolicy",
-    "InstructionBudget",
-    "InstructionSource",
-    "SourceEntry",
-]
+from ctxgc._lazy import lazy
+
+# fmt: off
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ctxgc.budget.budget import BudgetSnapshot, InstructionBudget
+    from ctxgc.budget.entry import GCPolicy, InstructionSource, SourceEntry
+else:
+    __getattr__, __dir__ = lazy(
+        __name__,
+        {
+            "budget": "BudgetSnapshot InstructionBudget",
+            "entry": "GCPolicy InstructionSource SourceEntry",
+        },
+    )

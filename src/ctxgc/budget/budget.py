@@ -3,17 +3,192 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
-from ctxgc.budget.entry import SourceEntry
-from ctxgc.budget.snapshot import BudgetSnapshot
-from ctxgc.budget.source import GCPolicy, InstructionSource
-from ctxgc.budget.view import BudgetView
+from ctxgc.budget.entry import GCPolicy, InstructionSource, SourceEntry, check_count
 from ctxgc.errors import InputError
+
+# -- BudgetSnapshot: a budget at one moment
+
+
+class BudgetSnapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """A budget at one moment; later changes of the budget do not reach it."""
+
+    context_limit: int
+    entries: tuple[SourceEntry, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON-ready data."""
+        entries = [entry.to_dict() for entry in self.entries]
+        return {"context_limit": self.context_limit, "entries": entries}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> BudgetSnapshot:
+        """Return the snapshot that `to_dict` described.
+
+        Raises:
+            InputError: a field is missing, unknown or wrong.
+        """
+        try:
+            return msgspec.convert(dict(data), cls)
+        except msgspec.ValidationError as error:
+            raise InputError(f"budget: {error}", hint="pass what to_dict() gave") from None
+
+
+# -- Which children of a budget a message belongs to
+
+
+Place = tuple[InstructionSource, str]
+
+
+class MessageIndex:
+    """Message id -> children, and back by counting."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, dict[Place, None]] = {}
+        self._sizes: dict[Place, int] = {}
+
+    def add(self, source: InstructionSource, child_key: str, message_ids: Iterable[str]) -> None:
+        """Note that this child holds these messages."""
+        ids = set(message_ids)
+        self._sizes[source, child_key] = len(ids)
+        for message_id in ids:
+            self._places.setdefault(message_id, {})[source, child_key] = None
+
+    def remove(self, source: InstructionSource, child_key: str, message_ids: Iterable[str]) -> None:
+        """Forget this child."""
+        place = (source, child_key)
+        self._sizes.pop(place, None)
+        for message_id in set(message_ids):
+            places = self._places[message_id]
+            del places[place]
+            if not places:
+                del self._places[message_id]
+
+    def places(self, message_id: str) -> tuple[Place, ...]:
+        """Return the children that hold this message, in order of entry."""
+        return tuple(self._places.get(message_id, ()))
+
+    def whole_places(self, message_ids: set[str]) -> tuple[Place, ...]:
+        """Return the children that hold nothing but these messages.
+
+        Raises:
+            InputError: a child holds one of them and another message.
+        """
+        covered = Counter(place for name in sorted(message_ids) for place in self.places(name))
+        for place, count in covered.items():
+            if count < self._sizes[place]:
+                raise InputError(
+                    f"budget child {place[1]!r} also holds messages that would stay",
+                    hint="remove all messages of the child, or none",
+                    child_key=place[1],
+                )
+        return tuple(covered)
+
+
+# -- Sums by source and by policy, kept while entries come and go
+
+
+class Totals:
+    """The running sums of a budget."""
+
+    def __init__(self) -> None:
+        self._sources: Counter[InstructionSource] = Counter()
+        self._policies: Counter[GCPolicy] = Counter()
+
+    def replace(self, before: SourceEntry | None, after: SourceEntry | None) -> None:
+        """Take an entry and everything under it out, and put another in."""
+        for entry, sign in ((before, -1), (after, 1)):
+            if entry is not None:
+                for part in entry.walk() if entry.children else (entry,):
+                    self._sources[part.source] += sign * part.tokens
+                    self._policies[part.gc_policy] += sign * part.tokens
+
+    def all_tokens(self) -> int:
+        """Return the sum of everything."""
+        return self._sources.total()
+
+    def of(self, source: InstructionSource) -> int:
+        """Return the sum of one source."""
+        return self._sources[source]
+
+    def under(self, *policies: GCPolicy) -> int:
+        """Return the sum under these policies."""
+        return sum(self._policies[policy] for policy in policies)
+
+    def by_source(self) -> dict[InstructionSource, int]:
+        """Return the sum of each source."""
+        return {source: self._sources[source] for source in InstructionSource}
+
+    def by_policy(self) -> dict[GCPolicy, int]:
+        """Return the sum under each policy."""
+        return {policy: self._policies[policy] for policy in GCPolicy}
+
+
+# -- BudgetView: what a budget answers, without what changes it
+
+
+class BudgetView:
+    """The questions that a budget answers; `InstructionBudget` adds what changes it."""
+
+    def __init__(self, context_limit: int, *, clock: Callable[[], float] = time.time) -> None:
+        self._set_limit(context_limit)
+        self._clock = clock
+        self._own: dict[InstructionSource, SourceEntry] = {}
+        self._children: dict[InstructionSource, dict[str, SourceEntry]] = {}
+        self._totals = Totals()
+        self._index = MessageIndex()
+
+    def get_entry(self, source: InstructionSource) -> SourceEntry | None:
+        """Return the entry of a source with its children, or None if nothing was put there."""
+        return self._own.get(InstructionSource(source))
+
+    def get_child(self, source: InstructionSource, child_key: str | None) -> SourceEntry | None:
+        """Return one child, or None."""
+        # To make a member of a name takes longer than both look-ups together.
+        children = self._children.get(source) or self._children.get(InstructionSource(source), {})
+        return None if child_key is None else children.get(child_key)
+
+    def children_of_message(self, message_id: str) -> tuple[tuple[InstructionSource, str], ...]:
+        """Return the (source, child key) pairs that this message belongs to, in order of entry."""
+        return self._index.places(message_id)
+
+    def total_tokens(self) -> int:
+        """Return the tokens of everything."""
+        return self._totals.all_tokens()
+
+    def tokens_by_source(self) -> dict[InstructionSource, int]:
+        """Return the tokens of each source."""
+        return self._totals.by_source()
+
+    def tokens_by_policy(self) -> dict[GCPolicy, int]:
+        """Return the tokens under each policy."""
+        return self._totals.by_policy()
+
+    def eligible_tokens(self) -> int:
+        """Return the tokens that may leave without pressure: ephemeral, partial, conditional."""
+        return self._totals.under(GCPolicy.EPHEMERAL, GCPolicy.PARTIAL, GCPolicy.CONDITIONAL)
+
+    def preservable_tokens(self) -> int:
+        """Return the tokens that may leave only under pressure."""
+        return self._totals.under(GCPolicy.PRESERVABLE)
+
+    def locked_tokens(self) -> int:
+        """Return the tokens that never leave."""
+        return self._totals.under(GCPolicy.LOCKED)
+
+    def utilization(self) -> float:
+        """Return the share of the context limit in use, in percent."""
+        return 100.0 * self.total_tokens() / self.context_limit
+
+    def _set_limit(self, context_limit: int) -> None:
+        check_count("context_limit", context_limit, 1)
+        self.context_limit = context_limit
 
 
 class InstructionBudget(BudgetView):

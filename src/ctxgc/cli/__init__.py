@@ -19,5 +19,7 @@ def __getattr__(name: str) -> typing.Any:
     except ModuleNotFoundError as error:
         if error.name != "click":
             raise
-        from ctxgc.cli.missing import main  # type: ignore[assignment] # noqa: PLC0415
+        from ctxgc.cli.start import main_without_click  # noqa: PLC0415
+
+        return main_without_click
     return main

@@ -10,13 +10,12 @@ from pathlib import Path
 
 import click
 
-from ctxgc.cli.report import output_options, write_json, write_lines
+from ctxgc.cli.output import output_options, write_json, write_lines
 from ctxgc.cli.session_argument import optional_session_argument
 from ctxgc.economics import SHEETS
 from ctxgc.errors import InputError
-from ctxgc.insight import Insight, analyze_transcript
-from ctxgc.insight.measured import Tell
-from ctxgc.stores.files import write_atomic
+from ctxgc.insight import Insight, Tell, analyze_transcript
+from ctxgc.stores import write_atomic
 from ctxgc.wire.transcripts import open_transcript
 
 _EPILOG = """\b
@@ -76,7 +75,7 @@ def _show(found: Insight, *, top: int, as_json: bool, quiet: bool, page: str | N
         return
     if quiet:
         return
-    from ctxgc.cli.analyze_text import report_lines  # noqa: PLC0415 - not for --json
+    from ctxgc.cli.analyze_text import report_lines  # noqa: PLC0415
 
     write_lines(report_lines(found, top=top))
     if page is not None:
@@ -84,7 +83,7 @@ def _show(found: Insight, *, top: int, as_json: bool, quiet: bool, page: str | N
 
 
 def _save_page(path: Path, found: Insight) -> None:
-    from ctxgc.cli.analyze_page import report_page  # noqa: PLC0415 - only for --html
+    from ctxgc.cli.analyze_page import report_page  # noqa: PLC0415
 
     if not path.expanduser().parent.is_dir():
         raise InputError(

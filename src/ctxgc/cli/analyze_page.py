@@ -5,22 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from ctxgc.core.secrets import mask_secrets
-from ctxgc.drawing.markup import Html, joined
-from ctxgc.drawing.page import (
+from ctxgc.core import mask_secrets
+from ctxgc.drawing import (
+    Axis,
+    Bar,
     Cell,
+    Html,
     Section,
+    Series,
+    Slice,
+    bars,
+    donut,
     figure,
+    joined,
+    lines,
     listing,
     page,
     paragraph,
     preformatted,
     side_by_side,
     table,
+    tone_at,
 )
-from ctxgc.drawing.svg import Axis, Bar, Series, Slice, bars, donut, lines, tone_at
-from ctxgc.insight import Insight
-from ctxgc.insight.report import Row
+from ctxgc.insight import Insight, UsageRow
 
 _Cells: TypeAlias = list[str | Cell]
 
@@ -141,7 +148,7 @@ def _files(found: Insight) -> Html | None:
     )
 
 
-def _charted(rows: list[Row], title: str, below: Html) -> Html | None:
+def _charted(rows: list[UsageRow], title: str, below: Html) -> Html | None:
     if not rows:
         return None
     items = [Bar(_end(row.name), row.tokens, hint=f"{row.tokens:,}") for row in rows[:_TOP]]

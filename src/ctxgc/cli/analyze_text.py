@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from ctxgc.cli.sessions import size_text
 from ctxgc.cli.stash_store import printable
-from ctxgc.core.secrets import mask_secrets
-from ctxgc.drawing.terminal import Line, bar, bars, chart, plain, shortened
-from ctxgc.insight import Insight
-from ctxgc.insight.report import Row
+from ctxgc.core import mask_secrets
+from ctxgc.drawing import Line, bar, chart, plain, shortened, terminal_bars
+from ctxgc.insight import Insight, UsageRow
 
 WIDTH = 96
 _BAR = 26
@@ -86,7 +85,7 @@ def _fill(found: Insight) -> Iterator[Line]:
     yield plain(f"      requests by zone: {', '.join(zones)}", "faint")
 
 
-def _rows(rows: list[Row], top: int, whole: int, *, path: bool = False) -> list[Line]:
+def _rows(rows: list[UsageRow], top: int, whole: int, *, path: bool = False) -> list[Line]:
     shown = [
         (
             _path(row.name) if path else _clean(row.name, _NAME),
@@ -97,10 +96,10 @@ def _rows(rows: list[Row], top: int, whole: int, *, path: bool = False) -> list[
         for row in rows[:top]
         if row.tokens
     ]
-    return bars(shown, _BAR)
+    return terminal_bars(shown, _BAR)
 
 
-def _tool_rows(rows: list[Row], top: int) -> list[Line]:
+def _tool_rows(rows: list[UsageRow], top: int) -> list[Line]:
     shown = [
         (
             _clean(row.name, _NAME),
@@ -111,7 +110,7 @@ def _tool_rows(rows: list[Row], top: int) -> list[Line]:
         )
         for row in rows[:top]
     ]
-    return bars(shown, _BAR)
+    return terminal_bars(shown, _BAR)
 
 
 def _turn_rows(found: Insight, top: int) -> list[Line]:
@@ -125,7 +124,7 @@ def _turn_rows(found: Insight, top: int) -> list[Line]:
         for turn in ranked
         if turn.tokens
     ]
-    return bars(shown, _BAR)
+    return terminal_bars(shown, _BAR)
 
 
 def _garbage(found: Insight, top: int) -> list[Line]:
@@ -147,7 +146,7 @@ def _garbage(found: Insight, top: int) -> list[Line]:
         )
         for each in garbage.largest[: max(1, top // 2)]
     ]
-    return [plain(head), *bars(rows, _BAR), *dead]
+    return [plain(head), *terminal_bars(rows, _BAR), *dead]
 
 
 def _bill(found: Insight) -> list[Line]:
@@ -239,5 +238,5 @@ def _count(number: int, thing: str, things: str | None = None) -> str:
     return f"{number:,} {thing if number == 1 else things or thing + 's'}"
 
 
-def _sum(rows: list[Row]) -> int:
+def _sum(rows: list[UsageRow]) -> int:
     return sum(row.tokens for row in rows)

@@ -8,9 +8,9 @@ from typing import Any
 import click
 import msgspec
 
-from ctxgc.cli.diff_sides import find_checkpoint, one_session
-from ctxgc.cli.report import FOUND_PROBLEMS, done, output_options, warn, write_json, write_table
-from ctxgc.cli.stash_gc import open_session
+from ctxgc.cli.diff import find_checkpoint, one_session
+from ctxgc.cli.output import FOUND_PROBLEMS, done, output_options, warn, write_json, write_table
+from ctxgc.cli.stash_admin import open_session
 from ctxgc.cli.stash_store import (
     age,
     count,
@@ -20,14 +20,11 @@ from ctxgc.cli.stash_store import (
     session_option,
     store_option,
 )
-from ctxgc.core.message import Message
+from ctxgc.core import Message
 from ctxgc.errors import CtxgcError
-from ctxgc.guard.checkpoint import Checkpoint
-from ctxgc.guard.checksums import compare_files
-from ctxgc.guard.shelf import CheckpointShelf
-from ctxgc.session.checkpoints import messages_of
-from ctxgc.stores import Store
-from ctxgc.stores.exchange import chosen_sessions
+from ctxgc.guard import Checkpoint, CheckpointShelf, compare_files
+from ctxgc.session import messages_of
+from ctxgc.stores import Store, chosen_sessions
 
 _EPILOG = """\b
 Examples:

@@ -2,19 +2,277 @@
 
 from __future__ import annotations
 
+import gzip
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 import msgspec
 
-from ctxgc.agents import Finding, check
-from ctxgc.cli.doctor_history import check_history
-from ctxgc.cli.doctor_store import check_config, check_environment, check_store, store_url_of
-from ctxgc.cli.report import FOUND_PROBLEMS, output_options, paint, write_json
+from ctxgc.agents import Finding, check, check_still, write_in_place
+from ctxgc.cli.checkpoint import damage
+from ctxgc.cli.config import effective, plugin_problem
+from ctxgc.cli.output import FOUND_PROBLEMS, output_options, paint, write_json
 from ctxgc.cli.session_argument import find_session
-from ctxgc.cli.stash_store import printable, store_option
-from ctxgc.config import SessionSettings, find_gc_file
-from ctxgc.stores import DEFAULT_URL
+from ctxgc.cli.stash_admin import open_session
+from ctxgc.cli.stash_store import count, opened, printable, store_option
+from ctxgc.config import SessionSettings, environment_warnings, explain_file, find_gc_file
+from ctxgc.core import Message, is_tombstone
+from ctxgc.errors import ConfigError, CtxgcError, StoreBusyError, TranscriptError
+from ctxgc.stores import DEFAULT_URL, MemoryStore, Store, copy_session
+from ctxgc.wire import repair, validate
+from ctxgc.wire.transcripts import (
+    Addition,
+    Damage,
+    Revision,
+    TranscriptEntry,
+    Writable,
+    open_transcript,
+    open_writable,
+)
+
+# -- The doctor for histories: what cannot be read, what a provider would refuse, and the repair
+
+
+MOST_SHOWN = 20
+
+
+def check_history(path: Path, *, fix: bool) -> list[Finding]:
+    """Return what is wrong with the window of a transcript; with `fix` it is repaired.
+
+    Raises:
+        TranscriptError: nothing of the file can be read.
+        TranscriptBusyError: it should be repaired while its agent writes it.
+    """
+    where = path.name
+    damage = [_damaged(where, each) for each in _damage(path)]
+    try:
+        file = open_writable(path)
+    except TranscriptError as error:
+        if not damage:
+            raise
+        return [*damage, Finding(level="error", where=where, what=error.message, fix=error.hint)]
+    broken = list(_broken(file, where))
+    if not broken:
+        said = f"{file.kind}, {count(len(file.entries), 'message')} in the window, all rules kept"
+        return [*damage, Finding(level="ok", where=where, what=said)]
+    if fix:
+        return [*damage, *_fixed(path, file, where)]
+    hint = f"ctxgc doctor {path} --fix"
+    return [*damage, *broken, Finding(level="info", where=where, what="can be repaired", fix=hint)]
+
+
+def revision_between(entries: Sequence[TranscriptEntry], messages: Sequence[Message]) -> Revision:
+    """Return how a repaired history differs from the entries; a message that moved is taken and put."""
+    places = {entry.message_id: place for place, entry in enumerate(entries)}
+    stays: dict[str, Message] = {}
+    last = -1
+    for message in messages:
+        place = places.get(message.message_id, -1)
+        if place > last:
+            stays[message.message_id] = message
+            last = place
+    added: list[Addition] = []
+    following = None
+    for message in reversed(messages):
+        if stays.get(message.message_id) is message:
+            following = message.message_id
+        else:
+            added.append(Addition(following, message.data))
+    edited = {e.message_id: stays[e.message_id].data for e in entries if _is_edited(e, stays)}
+    gone = frozenset(e.message_id for e in entries if e.message_id not in stays)
+    return Revision(gone=gone, edited=edited, added=tuple(reversed(added)))
+
+
+def _is_edited(entry: TranscriptEntry, stays: dict[str, Message]) -> bool:
+    return entry.message_id in stays and stays[entry.message_id].data != entry.data
+
+
+def _damage(path: Path) -> list[Damage]:
+    transcript = open_transcript(path)
+    for _ in transcript.items():
+        pass
+    return transcript.damage
+
+
+def _damaged(where: str, damage: Damage) -> Finding:
+    return Finding(
+        level="warning" if damage.is_lost else "info",
+        where=f"{where} line {damage.line}",
+        what=damage.what,
+        fix="it is passed over" if damage.is_lost else "",
+    )
+
+
+def _broken(file: Writable, where: str) -> Iterator[Finding]:
+    found = validate([entry.data for entry in file.entries], file.format, complete=False)
+    for each in found[:MOST_SHOWN]:
+        line = file.entries[each.index].line
+        place = f"{where} line {line}" if line else f"{where} message {each.index}"
+        yield Finding(level="error", where=place, what=each.text, fix=each.fix)
+    if len(found) > MOST_SHOWN:
+        rest = f"... and {len(found) - MOST_SHOWN} more"
+        yield Finding(level="error", where=where, what=rest)
+
+
+def _fixed(path: Path, file: Writable, where: str) -> list[Finding]:
+    seen = check_still(path)
+    raw = path.read_bytes()
+    messages = [m for m in (entry.message() for entry in file.entries) if m is not None]
+    result = repair(messages, file.format, complete=False)
+    if not result.messages:
+        what = "no message would be left: nothing was changed"
+        return [Finding(level="error", where=where, what=what, fix="correct it by hand")]
+    data = file.write(revision_between(file.entries, result.messages))
+    backup = write_in_place(
+        path, raw, gzip.compress(data, mtime=0) if _is_packed(raw) else data, seen
+    )
+    shapeless = len(file.entries) - len(messages)
+    said = [f"dropped: {count(shapeless, 'message')} of no valid shape"] if shapeless else []
+    said += [f"{fix.action}: {fix.text}" for fix in result.fixes]
+    done = [Finding(level="ok", where=where, what=what) for what in said]
+    kept = f"the original is {backup.original}"
+    return [
+        *done,
+        Finding(level="ok", where=where, what=kept, fix=f"ctxgc undo {path} puts it back"),
+    ]
+
+
+def _is_packed(raw: bytes) -> bool:
+    return raw[:2] == b"\x1f\x8b"
+
+
+# -- The doctor for stores and configurations: handles that lead nowhere, seals that are broken
+
+
+_SCHEMES = ("json", "sqlite", "postgresql", "postgres")
+_HANDLE = re.compile(r"h-[a-z2-7]{16}")
+_SQLITE = b"SQLite format 3\0"
+
+
+def store_url_of(text: str) -> str | None:
+    """Return the address of the store that a text names; None if it names none."""
+    if text.partition(":")[0] in _SCHEMES and ":" in text:
+        return text
+    path = Path(text)
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        head = file.read(4096)
+    if head.startswith(_SQLITE):
+        return f"sqlite:{text}"
+    is_json_store = re.match(rb'\s*\{.{0,200}?"segments"\s*:', head, re.DOTALL)
+    return f"json:{text}" if is_json_store else None
+
+
+def check_store(url: str, *, is_wanted: bool) -> list[Finding]:
+    """Return what is wrong in a store: sessions, live handles, checkpoints. Nothing is changed.
+
+    What a damaged file still holds is saved by opening it, as every command does.
+    """
+    path = Path(url.partition(":")[2].removeprefix("//"))
+    if url.startswith(("json:", "sqlite:")) and not path.exists():
+        missing = "no store is there"
+        if is_wanted:
+            return [Finding(level="error", where=url, what=missing, fix="name another")]
+        return [Finding(level="ok", where=url, what=f"{missing} yet")]
+    try:
+        with opened(url) as store:
+            reports = [
+                Finding(
+                    level="warning", where=store.url, what=f"repaired on opening: {each.message}"
+                )
+                for each in store.reports
+            ]
+            sessions = [info.session_id for info in store.sessions()]
+            found = [each for name in sessions for each in _session(store, name)]
+            said = f"{count(len(sessions), 'session')}, every handle leads somewhere"
+            fine = [] if found else [Finding(level="ok", where=store.url, what=said)]
+            return [*reports, *found, *fine]
+    except CtxgcError as error:
+        return [Finding(level="error", where=url, what=error.message, fix=error.hint)]
+
+
+def check_config(path: Path) -> list[Finding]:
+    """Return what is wrong in a configuration file."""
+    if not path.is_file():
+        return [Finding(level="error", where=str(path), what="no file is there")]
+    found = explain_file(path)
+    problems = [*found.problems, *plugin_problem(path)]
+    again = "ctxgc config check explains every key"
+    mistakes = [Finding(level="error", where=str(path), what=p, fix=again) for p in problems]
+    warnings = [Finding(level="warning", where=str(path), what=w) for w in found.warnings]
+    fine = Finding(level="ok", where=str(path), what=f"uses {found.plugin}")
+    return [*mistakes, *warnings] or [fine]
+
+
+def check_environment() -> list[Finding]:
+    """Return what is wrong with the variables that set the configuration where no file does."""
+    where = "environment"
+    strange = [
+        Finding(level="warning", where=where, what=said, fix="ctxgc config schema lists the keys")
+        for said in environment_warnings()
+    ]
+    try:
+        effective(None)
+    except ConfigError as error:
+        return [*strange, Finding(level="error", where=where, what=error.message, fix=error.hint)]
+    fine = Finding(level="ok", where="configuration", what="no file here: the defaults count")
+    return [*strange, fine]
+
+
+def _session(store: Store, name: str) -> Iterator[Finding]:
+    where = f"session {name}"
+    try:
+        yield from _handles(store, name, where)
+        yield from _view(store, name, where)
+    except StoreBusyError as error:
+        yield Finding(level="warning", where=where, what=error.message, fix=error.hint)
+    except (CtxgcError, KeyError, TypeError, ValueError) as error:
+        said = error.message if isinstance(error, CtxgcError) else f"cannot be opened: {error!r}"
+        yield Finding(level="error", where=where, what=said)
+    for key, _ in store.load(name, "checkpoints"):
+        why = damage(store, name, key)
+        # One that is not there any more was let go by its session meanwhile.
+        if why is not None and store.get(name, "checkpoints", key) is not None:
+            hint = "the checkpoints before it can still be restored"
+            yield Finding(level="error", where=f"{where}, checkpoint {key}", what=why, fix=hint)
+
+
+def _handles(store: Store, name: str, where: str) -> Iterator[Finding]:
+    """Every tombstone in the view must name a handle that something answers to."""
+    docs = [doc for _, doc in store.load(name, "segments")]
+    live = {doc.get("handle") for doc in docs if doc.get("derived_from") is None}
+    for doc in docs:
+        text = str(doc.get("text", ""))
+        if doc.get("tier") != "working" or not is_tombstone(text):
+            continue
+        for handle in _HANDLE.findall(text.partition("\n")[0]):
+            if handle not in live and not _elsewhere(store, name, handle):
+                said = f"a tombstone names {handle}, which nothing answers to"
+                yield Finding(level="error", where=where, what=said, fix="restore a checkpoint")
+
+
+def _elsewhere(store: Store, name: str, handle: str) -> bool:
+    others = [info.session_id for info in store.sessions() if info.session_id != name]
+    found = (doc for other in others for _, doc in store.load(other, "segments"))
+    return any(doc.get("handle") == handle for doc in found)
+
+
+def _view(store: Store, name: str, where: str) -> Iterator[Finding]:
+    """The view of a session, opened on a copy, must be one that its provider takes."""
+    if store.get(name, "state", "session") is None:
+        return
+    copy = MemoryStore()
+    copy_session(store, copy, name)
+    history = open_session(copy, name, datetime.now(UTC)).history
+    for each in validate(history, history[0].format, complete=False) if history else ():
+        yield Finding(
+            level="error", where=f"{where}, message {each.index}", what=each.text, fix=each.fix
+        )
+
 
 _COLOURS = {"ok": "green", "info": "blue", "warning": "yellow", "error": "red"}
 _EPILOG = """\b

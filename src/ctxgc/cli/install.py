@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ctxgc.agents.settings import AGENTS
-from ctxgc.cli.report import paint
+from ctxgc.agents import AGENTS
+from ctxgc.cli.output import paint
+
+# -- `ctxgc hook EVENT`: the same as `python -P -m ctxgc.agents.hook`, for trying a hook by hand
+
+
+@click.command(
+    context_settings={"ignore_unknown_options": True},
+    epilog="Events: post-tool-use, pre-compact, session-start, status-line. Options: --agent, --home, "
+    "--store, --recall. Installed hooks call python -P -m ctxgc.agents.hook, which starts faster.",
+)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="EVENT [OPTIONS]")
+def hook(words: tuple[str, ...]) -> None:
+    """Answer a hook of a coding agent: JSON on standard input, the answer on standard output.
+
+    It never fails: where it can do nothing, it prints nothing and says why in its log.
+    """
+    from ctxgc.agents import run_hook  # noqa: PLC0415
+
+    sys.exit(run_hook(list(words)))
+
 
 if TYPE_CHECKING:
-    from ctxgc.agents import Change
+    from ctxgc.agents import FileEdit
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -49,7 +70,7 @@ def install(agent: str, scope: Any, dry_run: bool, store: str | None) -> None:
 
     Everything else in its files stays as it is. Installing twice changes nothing.
     """
-    from ctxgc.agents import install as put  # noqa: PLC0415 (help needs nothing of it)
+    from ctxgc.agents import install as put  # noqa: PLC0415
 
     changes = put(agent, scope=scope, store=store, dry_run=dry_run)
     write_changes(changes, dry_run=dry_run)
@@ -59,10 +80,70 @@ def install(agent: str, scope: Any, dry_run: bool, store: str | None) -> None:
         click.echo(f"next: {NEXT[agent]}")
 
 
-def write_changes(changes: Sequence[Change], *, dry_run: bool) -> None:
+def write_changes(changes: Sequence[FileEdit], *, dry_run: bool) -> None:
     """Tell which files change; a dry run shows how."""
     for change in changes:
         said = f"would {change.verb}" if dry_run else f"{change.verb}d".replace("eed", "ed")
         click.echo(f"{paint(said, 'cyan')} {change.path}")
         if dry_run:
             click.echo(change.diff())
+
+
+# -- `ctxgc plugin-folder DIR`: a Claude Code plugin with manifest, server, hooks and commands
+
+
+@click.command(
+    epilog="Example: `ctxgc plugin-folder ./ctxgc-plugin && claude --plugin-dir ./ctxgc-plugin`."
+)
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path), metavar="DIR")
+@click.option(
+    "--store", metavar="URL", help="Where outputs are stashed: json:PATH, sqlite:PATH ..."
+)
+def plugin_folder(folder: Path, store: str | None) -> None:
+    """Write a plugin for Claude Code into a folder.
+
+    It holds what `ctxgc install claude-code` would set up, apart from the status line.
+    """
+    from ctxgc.agents import write_plugin_folder  # noqa: PLC0415
+
+    for path in write_plugin_folder(folder, store=store):
+        click.echo(str(path))
+
+
+# -- `ctxgc statusline`: what Claude Code shows below its prompt
+
+
+@click.command(
+    epilog="Claude Code sends JSON on standard input; `ctxgc install claude-code` sets it up."
+)
+def statusline() -> None:
+    """Print zone, tokens and share of the context window in one line."""
+    from ctxgc.agents import run_hook  # noqa: PLC0415
+
+    sys.exit(run_hook(["status-line"]))
+
+
+# -- `ctxgc uninstall AGENT`: the agent's files as they were, byte for byte
+
+
+@click.command(epilog="Example: `ctxgc uninstall claude-code --dry-run` shows what would go.")
+@agent_arguments
+@click.option("--keep-stash", is_flag=True, help="Keep what was moved out, and the log.")
+def uninstall(agent: str, scope: Any, dry_run: bool, keep_stash: bool) -> None:
+    """Take ctxgc out of the configuration of a coding agent again.
+
+    Files that nobody changed since are what they were before, byte for byte; from others only our entries
+    go. With the last agent the stash of the installation goes too, unless you keep it.
+    """
+    from ctxgc.agents import stash_that_goes  # noqa: PLC0415
+    from ctxgc.agents import uninstall as take_out  # noqa: PLC0415
+
+    stash = None if keep_stash else stash_that_goes(agent, scope=scope)
+    changes = take_out(agent, scope=scope, keep_stash=keep_stash, dry_run=dry_run)
+    write_changes(changes, dry_run=dry_run)
+    if stash is not None:
+        said = "would remove" if dry_run else "removed"
+        hint = " (--keep-stash keeps it)" if dry_run else ""
+        click.echo(f"{paint(said, 'cyan')} {stash}: all that was moved out{hint}")
+    elif not changes:
+        click.echo(f"{agent} does not have it: nothing to do")

@@ -4,12 +4,67 @@ from __future__ import annotations
 
 import click
 
-from ctxgc.cli.lab_ablate import ablate
 from ctxgc.cli.lab_explain import explain
-from ctxgc.cli.lab_fit import fit
-from ctxgc.cli.lab_peers import peers
-from ctxgc.cli.lab_policies import policies
+from ctxgc.cli.lab_fit import ablate, fit
 from ctxgc.cli.lab_run import run
+from ctxgc.cli.output import output_options, write_json, write_table
+
+# -- `ctxgc lab peers`: the libraries that the lab measures, and their environments
+
+
+@click.group()
+def peers() -> None:
+    """Install and list the other libraries that `ctxgc lab run` can play.
+
+    Each gets an environment of its own under out/peers, or under $CTXGC_LAB_PEERS. None of them is a
+    dependency of ctxgc.
+    """
+
+
+@peers.command()
+@click.argument("packages", nargs=-1)
+def install(packages: tuple[str, ...]) -> None:
+    """Make the environments of PACKAGES, or of all; one that fails does not stop the others."""
+    from ctxgc.lab import PACKAGES, install_all  # noqa: PLC0415
+
+    unknown = [name for name in packages if name not in PACKAGES]
+    if unknown:
+        raise click.UsageError(f"unknown: {', '.join(unknown)}; known: {', '.join(PACKAGES)}")
+    if install_all(packages, lambda line: click.echo(line, nl=False)):
+        raise click.exceptions.Exit(1)
+
+
+@peers.command("list")
+def list_peers() -> None:
+    """Show each peer: its name as a policy, its package, whether it is installed, and how it is used."""
+    from ctxgc.lab import PEERS, is_ready  # noqa: PLC0415
+
+    width = max(len(name) for name in PEERS)
+    for peer in PEERS.values():
+        state = "ready" if is_ready(peer.package) else "not installed"
+        click.echo(f"{peer.name:{width}}  {peer.package.requirement} ({state}): {peer.note}")
+
+
+# -- `ctxgc lab policies`: what the lab can play, with version and settings
+
+
+@click.command()
+@output_options
+def policies(as_json: bool, quiet: bool) -> None:
+    """List the policies that --policy takes: ours, peers, rules stated again, oracles, base lines."""
+    from ctxgc.lab import POLICIES, policy  # noqa: PLC0415
+
+    found = [policy(name) for name in POLICIES]
+    if as_json:
+        names = ("name", "kind", "version", "settings")
+        write_json([{name: getattr(each, name) for name in names} for each in found])
+    elif not quiet:
+        rows = [[p.name, p.kind, p.version, _said(p.settings)] for p in found]
+        write_table([["policy", "kind", "version", "settings"], *rows])
+
+
+def _said(settings: dict[str, object]) -> str:
+    return ", ".join(f"{key}: {value}" for key, value in settings.items())
 
 
 @click.group()

@@ -2,20 +2,196 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
 
-from ctxgc.cli.lab_options import Runs, run_options, subject_argument
-from ctxgc.cli.output_file import OutputFile
-from ctxgc.cli.report import words_of_call
+from ctxgc.cli.lab_options import Runs, progress, run_options, subject_argument
+from ctxgc.cli.output import OutputFile, words_of_call
+from ctxgc.lab import Ablated, Ablation
+
+# -- `ctxgc lab ablate`: what each constant is good for, told by what happens without it
+
+
+_ABLATE_EPILOG = """\b
+Examples:
+  ctxgc lab ablate default
+  ctxgc lab ablate default --data DIR --set claude_code --every 4 --jobs 2 --markdown
+  ctxgc lab ablate window --data DIR --set claude_code --every 8 --jobs 2 --json window.json
+
+Exit codes: 0 done, 1 no such data, 2 a wrong call.
+"""
+
+
+@click.command(
+    short_help="Show what each constant is good for: off, halved, doubled.",
+    context_settings={"show_default": True},
+    epilog=_ABLATE_EPILOG,
+)
+@subject_argument
+@run_options(required=False)
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="CONSTANT",
+    help="Only this constant; again for more.  [default: all]",
+)
+@click.option(
+    "--json",
+    "json_file",
+    type=OutputFile(),
+    help="Write everything as JSON.",
+)
+@click.option("--markdown", is_flag=True, help="Print the table as Markdown.")
+@click.option("--quiet", "-q", is_flag=True, help="Print no table.")
+def ablate(
+    *,
+    subject: str,
+    runs: Runs,
+    jobs: int,
+    only: tuple[str, ...],
+    json_file: Path | None,
+    markdown: bool,
+    quiet: bool,
+) -> None:
+    """Replay runs with each constant of SUBJECT switched off, halved and doubled.
+
+    SUBJECT is a preset (default, lean, careful), played with room enough, or `window`, played with half
+    and with a quarter of the room. "Off" is the value that switches the idea off: no hold, no guard, no
+    share. The first row has the figures of the constants that ship, all others the difference to them:
+    the bill as a share of never pruning, everything else in points of a hundred.
+
+    The same runs give the same table, whatever --jobs.
+    """
+    from ctxgc.economics import price_sheet  # noqa: PLC0415
+    from ctxgc.lab import (  # noqa: PLC0415
+        Experiment,
+        Trials,
+        changes,
+    )
+    from ctxgc.lab import ablate as ablated  # noqa: PLC0415
+    from ctxgc.lab import subject as subject_called  # noqa: PLC0415
+
+    chosen = subject_called(subject)
+    experiment = Experiment(policies=(), **runs)
+    with words_of_call():
+        tried, prices = changes(chosen, only), price_sheet(experiment.sheet)
+    played = experiment.all_runs()
+    total = len(played) * len(chosen.regimes) * (1 + len(tried))
+    with progress(lambda: total) as done, Trials(played, prices, jobs, done) as trials:
+        found = ablated(chosen, experiment, trials, tried)
+    if json_file is not None:
+        _write_ablation(json_file, found)
+    if not quiet:
+        click.echo(markdown_table(found), nl=False) if markdown else draw(found)
+
+
+def _write_ablation(file: Path, found: object) -> None:
+    from ctxgc.drawing import readable_json  # noqa: PLC0415
+    from ctxgc.stores import write_atomic  # noqa: PLC0415
+
+    write_atomic(file, readable_json(found))
+
+
+# -- The table of `ctxgc lab ablate`: for a terminal, and as Markdown
+
+
+PIPED_WIDTH = 150
+_RATIOS = ("bill", "worst")
+_MANY = 100_000
+_TITLES = {
+    "line_step": "line-step",
+    "non_resident_50": "not resident, 50%",
+    "non_resident_25": "not resident, 25%",
+}
+
+
+def draw(found: Ablation) -> None:
+    """Write an ablation to stdout."""
+    console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH, highlight=False)
+    console.print(_headline(found), soft_wrap=True)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for number, title in enumerate(_titles(found)):
+        table.add_column(title, justify="right" if number > 1 else "left", no_wrap=True)
+    for row, style in _rows(found):
+        table.add_row(*row, style=style)
+    console.print(table)
+    console.print(_idle(found), soft_wrap=True)
+
+
+def markdown_table(found: Ablation) -> str:
+    """Return an ablation as Markdown: what was played, the table, and what moved nothing."""
+    titles = _titles(found)
+    rule = ["---", "---", *["--:"] * (len(titles) - 2)]
+    lines = [titles, rule, *(row for row, _ in _rows(found))]
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return f"{_headline(found)}\n\n{table}\n\n{_idle(found)}\n"
+
+
+def _headline(found: Ablation) -> str:
+    regimes = " and ".join(found.regimes)
+    return f"{found.subject}: {found.runs} runs of {found.source}; {regimes}, {found.sheet}."
+
+
+def _titles(found: Ablation) -> list[str]:
+    return ["constant", "set to", *(_TITLES.get(key, key) for key in found.reached)]
+
+
+def _rows(found: Ablation) -> Iterator[tuple[list[str], str]]:
+    """Yield the cells of each row, and the style that a terminal shows them in."""
+    yield ["as shipped", "", *(_figure(key, value) for key, value in found.reached.items())], "bold"
+    last = ""
+    for row in found.rows:
+        name = "" if row.constant == last else _name(found, row)
+        last = row.constant
+        moved = (_difference(key, value) for key, value in row.difference.items())
+        yield [name, _value(row), *moved], "" if row.matters else "dim"
+
+
+def _name(found: Ablation, row: Ablated) -> str:
+    """Return a constant with its value, or only the name of several."""
+    alone = row.constant in found.constants
+    return f"{row.constant} {found.constants[row.constant]:g}" if alone else row.constant
+
+
+def _value(row: Ablated) -> str:
+    values = set(row.values.values())
+    if row.what == "off" and max(values) >= _MANY:
+        return "off"
+    if len(row.values) > 1 and row.what != "off":
+        return row.what
+    said = f"{max(values):g}"
+    return f"{said} (off)" if row.what == "off" else said
+
+
+def _figure(key: str, value: float) -> str:
+    return f"{value:.3f}" if key in _RATIOS else f"{100 * value:.1f}"
+
+
+def _difference(key: str, value: float) -> str:
+    said = f"{value:+.3f}" if key in _RATIOS else f"{100 * value:+.1f}"
+    return "0" if float(said) == 0 else said
+
+
+def _idle(found: Ablation) -> str:
+    if not found.idle:
+        return "Each constant moves something by a tenth of a point, or a thousandth of the bill."
+    return (
+        f"Nothing moves by a tenth of a point, or a thousandth of the bill, with other values of: "
+        f"{', '.join(found.idle)}."
+    )
+
 
 if TYPE_CHECKING:
-    from ctxgc.lab.experiment import Experiment
-    from ctxgc.lab.subject import Reached
+    from ctxgc.lab import Experiment, Reached
 
 _EPILOG = """\b
 Examples:
@@ -58,11 +234,10 @@ def fit(
     changes, whatever --jobs. The file names the runs, the seed and what was reached. It takes effect
     where the one that ships stands.
     """
-    from ctxgc.economics import price_sheet  # noqa: PLC0415 - help must be there at once
+    from ctxgc.economics import price_sheet  # noqa: PLC0415
+    from ctxgc.lab import Experiment, Trials  # noqa: PLC0415
     from ctxgc.lab import fit as fitting  # noqa: PLC0415
-    from ctxgc.lab.experiment import Experiment  # noqa: PLC0415
-    from ctxgc.lab.subject import subject as subject_called  # noqa: PLC0415
-    from ctxgc.lab.trials import Trials  # noqa: PLC0415
+    from ctxgc.lab import subject as subject_called  # noqa: PLC0415
 
     chosen = subject_called(subject)
     experiment = Experiment(policies=(), **runs)
@@ -87,7 +262,7 @@ def _of(experiment: Experiment, runs: int) -> str:
 
 
 def _write(output: Path, content: bytes) -> None:
-    from ctxgc.stores.files import write_atomic  # noqa: PLC0415
+    from ctxgc.stores import write_atomic  # noqa: PLC0415
 
     write_atomic(output, content)
 

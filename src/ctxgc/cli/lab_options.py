@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -78,3 +80,30 @@ def _with_runs(command: Callable[..., None]) -> Callable[..., None]:
         command(runs={**runs, "most_runs": limit_runs}, **given)
 
     return call
+
+
+# -- A bar on stderr, where somebody watches it, for commands of the lab that take their time
+
+
+@contextmanager
+def progress(count: Callable[[], int]) -> Iterator[Callable[[], None]]:
+    """Draw a bar; yields what moves it on by one. `count` says how many there are, and is asked last."""
+    if not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console  # noqa: PLC0415 - help must be there at once
+    from rich.progress import (  # noqa: PLC0415
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(
+        *columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True
+    ) as bar:
+        task = bar.add_task("reading", total=None)
+        bar.update(task, total=count(), description="runs")
+        yield lambda: bar.advance(task)

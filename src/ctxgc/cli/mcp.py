@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ctxgc.cli.report import write_table
+from ctxgc.cli.output import write_table
 
 _PROFILES = ("minimal", "standard", "full")
 
@@ -36,12 +36,12 @@ def mcp(print_schema_cost: bool, over_http: bool, no_token: bool, **chosen: Any)
     if print_schema_cost:
         _write_costs()
         return
-    from ctxgc.mcp.stdout import Wire  # noqa: PLC0415 (before anything that may print)
+    from ctxgc.mcp import Wire  # noqa: PLC0415
 
     wire = None if over_http else Wire()
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
     _need_sdk()
-    from ctxgc.mcp.starting import Options, run_http, run_stdio  # noqa: PLC0415 (0.7 s)
+    from ctxgc.mcp import Options, run_http, run_stdio  # noqa: PLC0415
 
     options = Options(use_token=not no_token, **chosen)
     if wire is None:
@@ -52,7 +52,7 @@ def mcp(print_schema_cost: bool, over_http: bool, no_token: bool, **chosen: Any)
 
 def _write_costs() -> None:
     _need_sdk()
-    from ctxgc.mcp.cost import schema_costs  # noqa: PLC0415 (0.7 s)
+    from ctxgc.mcp import schema_costs  # noqa: PLC0415
 
     costs = schema_costs()
     write_table([(profile, str(tokens), "tokens (o200k)") for profile, tokens in costs.items()])

@@ -2,24 +2,259 @@
 
 from __future__ import annotations
 
+import gzip
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import click
 
-from ctxgc.agents.settings import RECALL_TOOL
-from ctxgc.cli.prune_output import Output, in_place, save, write_proposal
-from ctxgc.cli.prune_store import stash_for, warn_of_another_stash
-from ctxgc.cli.report import FOUND_PROBLEMS, output_options, words_of_call, write_json
-from ctxgc.cli.session_argument import session_argument
-from ctxgc.cli.stash_store import store_option
+from ctxgc.agents import (
+    FOLDER,
+    PRESETS,
+    RECALL_TOOL,
+    Backup,
+    Look,
+    Proposal,
+    ProposalRow,
+    PruneTarget,
+    anchored,
+    backups_of,
+    check_still,
+    configured,
+    newest_backup,
+    propose,
+    put_back,
+    stash_of,
+    store_name,
+    write_in_place,
+    written,
+)
+from ctxgc.cli.output import (
+    FOUND_PROBLEMS,
+    done,
+    output_options,
+    paint,
+    warn,
+    words_of_call,
+    write_json,
+    write_lines,
+    write_table,
+)
+from ctxgc.cli.session_argument import find_session, session_argument, session_folders
+from ctxgc.cli.stash_store import address_of, age, count, opened, printable, store_option
 from ctxgc.config import GCConfig, SessionSettings
-from ctxgc.insight.limits import limit_for
-from ctxgc.plugins import load_gc_plugin
-from ctxgc.pruning import PRESETS, Proposal, Target, configured, propose, store_name, written
-from ctxgc.pruning.stillness import check_still
-from ctxgc.session.stash import RECALL_CALL
-from ctxgc.wire.transcripts.writing import Writable, open_writable
+from ctxgc.drawing import shortened, terminal_bars
+from ctxgc.errors import ConfigError, InputError, StoreError
+from ctxgc.insight import limit_for
+from ctxgc.session import RECALL_CALL
+from ctxgc.stores import MemoryStore, Store, copy_session, write_atomic
+from ctxgc.strategies import load_gc_plugin
+from ctxgc.wire.transcripts import Writable, open_writable
+
+# -- What pruning writes: the plan as a table, the pruned file, and how to go on with it
+
+
+SHOWN_ROWS = 20
+_WIDTH = 40
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_RESUME = {"claude_code": "claude --resume {}", "codex": "codex resume {}"}
+
+
+class Output:
+    """Where the pruned session goes: nowhere, into a file or a folder, or into its own place."""
+
+    def __init__(self, file: str | None, *, replaces: bool, force: bool) -> None:
+        self._file = file
+        self.replaces = replaces
+        self._force = force
+
+    @property
+    def writes(self) -> bool:
+        """Whether anything is written at all."""
+        return self._file is not None or self.replaces
+
+    def check(self, source: Path) -> None:
+        """Refuse what cannot be meant, before any work is done.
+
+        Raises:
+            InputError: the options contradict each other, or name the session itself.
+            StoreError: the file is there already.
+        """
+        if self._file is not None and self.replaces:
+            raise InputError("-o and --in-place exclude each other", hint="give one of them")
+        if self._file is None or self._is_folder:
+            return
+        path = Path(self._file)
+        if path.exists() and path.samefile(source):
+            raise InputError("-o names the session itself", hint="use --in-place", field="output")
+        if path.exists() and not self._force:
+            raise StoreError(f"{path} is there already", hint="add --force, or name another file")
+
+    def new_id(self, file: Writable) -> str | None:
+        """Return the session id of the copy: the one in the file's name, else a new one."""
+        if file.session_id is None:
+            return None
+        named = None if self._is_folder else _UUID.search(Path(str(self._file)).name)
+        return named[0] if named is not None else str(uuid4())
+
+    def path(self, source: Path, new_id: str | None) -> Path:
+        """Return the file to write."""
+        path = Path(str(self._file))
+        if not self._is_folder:
+            return path
+        if new_id is None:
+            return path / source.name
+        # Codex finds a session by the id at the end of its file's name.
+        name = _UUID.sub(new_id, source.name.removesuffix(".gz"))
+        return path / (name if new_id in name else f"{new_id}.jsonl")
+
+    @property
+    def _is_folder(self) -> bool:
+        named = self._file or ""
+        return named.endswith("/") or (bool(named) and Path(named).is_dir())
+
+
+def save(output: Output, source: Path, data: bytes, new_id: str | None) -> dict[str, Any]:
+    """Write the copy, and return where it is.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    path = output.path(source, new_id)
+    write_atomic(path, _packed(path, data))
+    place = {"file": str(path), "session_id": new_id, "bytes": len(data), "backup": None}
+    return {**place, "beside": path.parent.samefile(source.parent)}
+
+
+def in_place(source: Path, raw: bytes, data: bytes, seen: Look) -> dict[str, Any]:
+    """Change the session file itself, its original kept, and return where that is.
+
+    Raises:
+        TranscriptBusyError: its agent wrote to it meanwhile; nothing was changed.
+        StoreError: it cannot be written.
+    """
+    packed = gzip.compress(data, mtime=0) if raw[:2] == b"\x1f\x8b" else data
+    backup = write_in_place(source, raw, packed, seen)
+    place = {"file": str(source), "session_id": None, "bytes": len(data)}
+    return {**place, "backup": str(backup.original), "beside": True}
+
+
+def write_proposal(
+    proposal: Proposal, place: dict[str, Any] | None, *, show_all: bool, wanted: bool
+) -> None:
+    """Write the plan as a table, its totals, and what to do next."""
+    if proposal.left_alone:
+        said = count(proposal.left_alone, "message")
+        warn(f"{said} of no valid shape left as they are (ctxgc doctor shows them)")
+    rows = proposal.rows if show_all else proposal.rows[:SHOWN_ROWS]
+    if rows:
+        # Handles are made when something is stashed; a dry run has none that would last.
+        names = ("tokens", "action", *(("handle",) if place else ()), "what", "why")
+        write_table([names, *(_cells(row, with_handle=place is not None) for row in rows)])
+    if len(rows) < len(proposal.rows):
+        rest = proposal.rows[len(rows) :]
+        tokens = sum(row.tokens for row in rest)
+        click.echo(f"  ... and {len(rest)} more, {tokens:,} tokens (--all lists them)")
+    _write_totals(proposal)
+    _write_next(proposal, place, wanted=wanted)
+
+
+def _cells(row: ProposalRow, *, with_handle: bool) -> tuple[str, ...]:
+    what = printable(shortened(row.what, 60))
+    handle = (row.handle,) if with_handle else ()
+    return (f"{row.tokens:,}", row.action, *handle, what, printable(row.why))
+
+
+def _write_totals(proposal: Proposal) -> None:
+    before, after = proposal.tokens_before, proposal.tokens_after
+    share = 100 * (before - after) / before if before else 0.0
+    beside = f", {proposal.beside:,} of them beside the messages" if proposal.beside else ""
+    notes = [
+        ("before", float(before), f"{before:,} tokens{beside}"),
+        ("after", float(after), f"{after:,} tokens, {share:.0f}% less"),
+    ]
+    write_lines(terminal_bars(notes, _WIDTH))
+    short = proposal.shortfall
+    verdict = (
+        paint(f"missed by {short:,}: {proposal.strategy} keeps the rest", "yellow")
+        if short
+        else "met"
+    )
+    pays = proposal.requests_to_pay_back
+    worth = f", pays for itself after {pays:g} requests" if pays else ""
+    leaving = count(len(proposal.rows), "segment")
+    click.echo(
+        f"  {leaving} of {count(proposal.messages, 'message')}, by {proposal.strategy}{worth}"
+    )
+    click.echo(f"  target {proposal.target:,}: {verdict}")
+
+
+def _write_next(proposal: Proposal, place: dict[str, Any] | None, *, wanted: bool) -> None:
+    if place is None:
+        dry = "nothing was written: -o FILE writes a copy, --in-place changes the session"
+        click.echo("nothing to write: no segment leaves" if wanted or not proposal.rows else dry)
+        return
+    done(f"wrote {place['file']}")
+    click.echo(f"  stashed as session {proposal.session_id}: ctxgc search WORDS, ctxgc show HANDLE")
+    if place["backup"] is not None:
+        click.echo(f"  original: {place['backup']} (ctxgc undo {place['file']} puts it back)")
+    elif proposal.kind in _RESUME:
+        where = "" if place["beside"] else ", once it lies beside the other sessions"
+        command = _RESUME[proposal.kind].format(place["session_id"])
+        click.echo(f"  resume it{where}: {command}")
+
+
+def _packed(path: Path, data: bytes) -> bytes:
+    return gzip.compress(data, mtime=0) if path.suffix == ".gz" else data
+
+
+# -- The stash that pruning writes to: the real one, or a rehearsal in memory
+
+
+_AGENTS = {"claude_code": "claude-code", "codex": "codex"}
+
+
+def warn_of_another_stash(url: str | None, kind: str) -> None:
+    """Warn where the agent of a session has ctxgc, and would look for what leaves in another store."""
+    agent = _AGENTS.get(kind)
+    try:
+        serves = agent and stash_of(agent, Path.cwd())
+    except ConfigError:
+        return  # ctxgc doctor agents tells
+    if serves and anchored(serves) != anchored(address_of(url)):
+        warn(f"{agent} recalls from another store (next: add --store {serves})")
+
+
+@contextmanager
+def stash_for(url: str | None, session_id: str, *, dry: bool) -> Iterator[Store]:
+    """Give the store to stash into; for a dry run a copy in memory of what it knows of the session.
+
+    Raises:
+        StoreError: the store cannot be opened or made.
+    """
+    if not dry:
+        with opened(url, new=True) as store:
+            yield store
+        return
+    rehearsal = MemoryStore()
+    _copy(url, session_id, rehearsal)
+    yield rehearsal
+
+
+def _copy(url: str | None, session_id: str, rehearsal: MemoryStore) -> None:
+    try:
+        with opened(url) as store:
+            if store.revision(session_id):
+                copy_session(store, rehearsal, session_id)
+    except StoreError as error:
+        # No store yet: then it knows nothing of the session.
+        if "path" not in error.details or "errno" in error.details:
+            raise
+
 
 TIGHT_MESSAGES = 4
 AGENTS_CALL = f'{RECALL_TOOL}(handle="{{handle}}")'
@@ -106,13 +341,13 @@ def prune(
     ctx.exit(FOUND_PROBLEMS if proposal.shortfall and chosen["target"] is not None else 0)
 
 
-def _target(chosen: dict[str, Any]) -> Target:
+def _target(chosen: dict[str, Any]) -> PruneTarget:
     named = chosen["target"]
-    return Target.preset(chosen["preset"]) if named is None else Target.parse(named)
+    return PruneTarget.preset(chosen["preset"]) if named is None else PruneTarget.parse(named)
 
 
 def _propose(
-    file: Writable, path: Path, target: Target, chosen: dict[str, Any], *, dry: bool
+    file: Writable, path: Path, target: PruneTarget, chosen: dict[str, Any], *, dry: bool
 ) -> Proposal:
     limit = chosen["context_limit"] or SessionSettings.from_env().context_limit or _limit(file)
     name = store_name(file, path)
@@ -153,3 +388,53 @@ def _as_data(proposal: Proposal, place: dict[str, Any] | None) -> dict[str, Any]
     if place is None:  # handles are made when something is stashed
         rows = [{**row, "handle": None} for row in rows]
     return {**found, "written": place, "segments": rows}
+
+
+# -- `ctxgc undo`: a session file that was pruned in place, put back
+
+
+_UNDO_EPILOG = """\b
+Examples:
+  ctxgc undo                 the last `ctxgc prune --in-place` in this folder or of an agent's session
+  ctxgc undo latest          that of the newest session
+  ctxgc undo session.jsonl   that of this file
+
+Exit codes: 0 it is what it was, 1 an error or nothing to undo, 2 a wrong call.
+"""
+
+
+@click.command(short_help="Put a session file back that was pruned in place.", epilog=_UNDO_EPILOG)
+@click.argument("session", required=False)
+@output_options
+def undo(session: str | None, as_json: bool, quiet: bool) -> None:
+    """Put SESSION back as it was before `ctxgc prune --in-place`, byte for byte.
+
+    What the agent added to the file since stays, behind the original. A file that was changed in any
+    other way, or that is being written, is left alone.
+    """
+    backup = _newest(session)
+    added = put_back(backup)
+    if as_json:
+        write_json(
+            {"file": str(backup.target), "pruned_at": backup.made_at, "bytes_added_since": added}
+        )
+    elif not quiet:
+        since = f"; {added:,} bytes that came since stay behind it" if added else ""
+        done(
+            f"{backup.target} is what it was before it was pruned ({age(backup.made_at)} ago){since}"
+        )
+
+
+def _newest(session: str | None) -> Backup:
+    if session is None:
+        kept = (place for root in session_folders() for place in root.glob(f"**/{FOLDER}"))
+        found = newest_backup([Path(), *(place.parent.parent for place in kept)])
+    else:
+        found = next(reversed(backups_of(find_session(session, only_here=True))), None)
+    if found is None:
+        raise InputError(
+            "there is no pruning to undo" + ("" if session is None else f" for {session}"),
+            hint="only prune --in-place and doctor --fix can be undone; -o never touches the original",
+            field="session",
+        )
+    return found

@@ -11,7 +11,7 @@ import click
 from ctxgc.errors import TranscriptError
 
 if TYPE_CHECKING:
-    from ctxgc.insight.local import Found
+    from ctxgc.insight import SessionFile
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -50,7 +50,7 @@ def find_session(text: str | None, *, only_here: bool = False) -> Path:
         path = Path(text).expanduser()
         return path if path.exists() or _is_path(text) else _by_id(text)
     # Only here: a path needs nothing of what looks for sessions.
-    from ctxgc.insight.local import find_sessions  # noqa: PLC0415
+    from ctxgc.insight import find_sessions  # noqa: PLC0415
 
     found = find_sessions()
     if not found:
@@ -71,7 +71,7 @@ def find_session(text: str | None, *, only_here: bool = False) -> Path:
 
 def session_folders() -> list[Path]:
     """Return the folders that agents keep their sessions in."""
-    from ctxgc.insight.local import claude_folder, codex_folder  # noqa: PLC0415
+    from ctxgc.insight import claude_folder, codex_folder  # noqa: PLC0415
 
     return [claude_folder(), codex_folder()]
 
@@ -81,8 +81,8 @@ def is_inside(project: str | None, folder: Path) -> bool:
     return project is not None and Path(project).is_relative_to(folder)
 
 
-def _of_project(found: list[Found], folder: Path) -> Path | None:
-    from ctxgc.insight.local import project_of  # noqa: PLC0415
+def _of_project(found: list[SessionFile], folder: Path) -> Path | None:
+    from ctxgc.insight import project_of  # noqa: PLC0415
 
     return next((each.path for each in found if is_inside(project_of(each), folder)), None)
 
@@ -92,7 +92,7 @@ def _is_path(text: str) -> bool:
 
 
 def _by_id(text: str) -> Path:
-    from ctxgc.insight.local import find_sessions  # noqa: PLC0415
+    from ctxgc.insight import find_sessions  # noqa: PLC0415
 
     fits = [each for each in find_sessions() if each.session_id.startswith(text)]
     if len(text) < _LEAST_PREFIX or not fits:

@@ -10,13 +10,13 @@ from pathlib import Path
 import click
 import msgspec
 
-from ctxgc.cli.report import FOUND_PROBLEMS, output_options, write_json, write_lines
+from ctxgc.cli.output import FOUND_PROBLEMS, output_options, write_json, write_lines
 from ctxgc.cli.session_argument import is_inside
 from ctxgc.cli.stash_store import age, opened, printable
 from ctxgc.config import SessionSettings
-from ctxgc.drawing.terminal import Line, shortened
+from ctxgc.drawing import Line, shortened
 from ctxgc.errors import CtxgcError
-from ctxgc.insight.local import LocalSession, find_sessions, peek
+from ctxgc.insight import LocalSession, find_sessions, peek
 from ctxgc.stores import DEFAULT_URL
 
 _EPILOG = """\b

@@ -4,8 +4,69 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import NoReturn
 
-from ctxgc.cli.commands import ABOUT, COMMANDS, EXIT_CODES, MORE, QUIET_HELP
+# -- The table of all commands, and what help says around it; nothing here needs a package
+
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "analyze": (
+        "ctxgc.cli.analyze:analyze",
+        "Show where a session's tokens went, and what was garbage.",
+    ),
+    "sessions": (
+        "ctxgc.cli.sessions:sessions",
+        "List the sessions of coding agents on this machine.",
+    ),
+    "config": ("ctxgc.cli.config:config", "Show, check and describe the configuration."),
+    "demo": ("ctxgc.cli.demo:demo", "Watch a session fill its window, and a collection run."),
+    "stash": ("ctxgc.cli.stash:stash", "Look into stores, move sessions, collect the stash."),
+    "lab": ("ctxgc.cli.lab:lab", "Measure pruning policies on recorded runs."),
+    "hook": ("ctxgc.cli.install:hook", "Answer a hook of a coding agent."),
+    "install": ("ctxgc.cli.install:install", "Put ctxgc into a coding agent."),
+    "plugin-folder": ("ctxgc.cli.install:plugin_folder", "Write a Claude Code plugin."),
+    "statusline": ("ctxgc.cli.install:statusline", "Print the status line of Claude Code."),
+    "uninstall": ("ctxgc.cli.install:uninstall", "Take ctxgc out of a coding agent again."),
+    "mcp": ("ctxgc.cli.mcp:mcp", "Serve context management to an agent (MCP)."),
+    "prune": ("ctxgc.cli.prune:prune", "Collect the garbage of an agent's session file."),
+    "undo": ("ctxgc.cli.prune:undo", "Put a session file back that was pruned in place."),
+    "diff": ("ctxgc.cli.diff:diff", "Show what left, came and changed between two histories."),
+    "show": ("ctxgc.cli.show:show", "Show a segment, and why it is where it is."),
+    "search": ("ctxgc.cli.stash:search", "Find what was said, stashed or not."),
+    "checkpoint": (
+        "ctxgc.cli.checkpoint:checkpoint",
+        "List, make, verify and restore checkpoints.",
+    ),
+    "doctor": ("ctxgc.cli.doctor:doctor", "Check histories, stores, configuration, installation."),
+    "watch": ("ctxgc.cli.watch:watch", "Watch a session fill its window as the agent works."),
+    "completion": (
+        "ctxgc.cli.group:completion",
+        "Print what makes a shell complete commands.",
+    ),
+}
+"""Name -> (where the command is, what help says about it). A new command is one more line."""
+
+ABOUT = "Garbage collection for the context of LLM agents."
+QUIET_HELP = "Write no results; the exit code tells."
+EXIT_CODES = """\
+Exit codes: 0 done; 1 an error, or something was found that is not as it should be;
+2 a wrong call. Errors are one line that says what to do next. NO_COLOR turns colours off."""
+MORE = (
+    "Each command has its own --help, with examples. `ctxgc completion SHELL` completes them all."
+)
+
+
+# -- What `ctxgc` does when the packages of its command line are not installed
+
+
+def main_without_click(**_: object) -> NoReturn:
+    """Say what to install, and fail."""
+    print(
+        "error: the command line needs click (next: pip install 'ctxgc[cli]')",
+        file=sys.stderr,
+    )
+    sys.exit(1)
+
 
 _WIDTH = 78
 _OPTIONS = (
@@ -20,7 +81,7 @@ def run() -> None:
     if sys.argv[1:] in (["--help"], ["-h"]) and _is_wide():
         print(help_text())
         return
-    from ctxgc.cli import main  # noqa: PLC0415 - it costs four times an empty program
+    from ctxgc.cli.group import main  # noqa: PLC0415
 
     main(prog_name="ctxgc")
 

@@ -2,11 +2,206 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, get_args
+
 import click
 
-from ctxgc.cli.stash_gc import gc
-from ctxgc.cli.stash_look import list_, search, show
-from ctxgc.cli.stash_move import export, import_, migrate
+from ctxgc.cli.output import FOUND_PROBLEMS, output_options, write_json, write_table
+from ctxgc.cli.stash_admin import export, gc, import_, migrate
+from ctxgc.cli.stash_store import (
+    LINES_HELP,
+    age,
+    find_segment,
+    highlighted,
+    line_range,
+    opened,
+    preview,
+    printable,
+    segment_row,
+    session_option,
+    store_option,
+)
+from ctxgc.core import SegmentType
+from ctxgc.session import excerpt
+from ctxgc.stores import SearchFilters, SessionInfo, StoreHit, chosen_sessions
+
+# -- `ctxgc stash list`, `search` and `show`: looking into a store without changing it
+
+
+TIERS = ("stashed", "working")
+_TIME = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"])
+
+
+@click.command("list", short_help="List sessions, or the segments of one.")
+@store_option
+@session_option
+@click.option("--tier", type=click.Choice(TIERS), help="Only segments of this tier.")
+@output_options
+def list_(
+    store_url: str | None, session: str | None, tier: str | None, as_json: bool, quiet: bool
+) -> None:
+    """List the sessions of a store or, with --session, its segments: stashed ones first.
+
+    A segment has its handle, type, tokens, age and first line; likely keys are masked.
+    """
+    with opened(store_url) as store:
+        if session is None:
+            _show_sessions(store.sessions(), as_json=as_json, quiet=quiet)
+            return
+        chosen_sessions(store, [session])
+        rows = sorted(store.load(session, "segments"), key=lambda row: _tier_order(row[1]))
+    found = [segment_row(session, key, doc) for key, doc in rows if tier in (None, doc.get("tier"))]
+    _write(found, ["tier", "handle", "type", "tokens", "age", "line"], as_json, quiet)
+
+
+_SEARCH_EPILOG = """\b
+Examples:
+  ctxgc search tokenizer newline
+  ctxgc search "exit code 1" --type log --after 2026-01-01
+  ctxgc search parser --session work --tier stashed --json
+"""
+
+
+@click.command(short_help="Find segments by what they say.", epilog=_SEARCH_EPILOG)
+@click.argument("query", nargs=-1, required=True)
+@store_option
+@session_option
+@click.option("--limit", type=click.IntRange(min=1), default=10, show_default=True)
+@click.option("--type", "type_", type=click.Choice(get_args(SegmentType)))
+@click.option("--tag", "tags", metavar="TAG", multiple=True, help="One of these tags.")
+@click.option("--file", "file_path", metavar="PATH", help="Segments about this file.")
+@click.option("--task", "task_id", metavar="ID", help="Segments of this task.")
+@click.option("--tier", type=click.Choice(TIERS))
+@click.option(
+    "--after", "created_after", type=_TIME, metavar="TIME", help="Made then or later (UTC)."
+)
+@click.option(
+    "--before",
+    "created_before",
+    type=_TIME,
+    metavar="TIME",
+    help="Made then or earlier (UTC).",
+)
+@output_options
+@click.pass_context
+def search(
+    ctx: click.Context,
+    /,
+    *,
+    query: tuple[str, ...],
+    store_url: str | None,
+    session: str | None,
+    limit: int,
+    as_json: bool,
+    quiet: bool,
+    type_: str | None,
+    **filters: Any,
+) -> None:
+    """Find the segments that match the words of QUERY best, ranked by BM25.
+
+    Exit codes: 0 something was found, 1 nothing was.
+    """
+    wanted = SearchFilters(type=type_, **{name: _aware(value) for name, value in filters.items()})
+    with opened(store_url) as store:
+        if session is not None:
+            chosen_sessions(store, [session])
+        hits = store.search(" ".join(query), session_id=session, filters=wanted, limit=limit)
+    found = [_hit(hit, query) for hit in hits]
+    columns = ["score", "session", "handle", "type", "tokens", "age", "line"]
+    _write(found, columns, as_json, quiet, query)
+    if not (found or as_json or quiet):
+        click.echo(f"nothing found for {' '.join(query)!r}", err=True)
+    ctx.exit(0 if found else FOUND_PROBLEMS)
+
+
+@click.command(short_help="Show the text of one segment.")
+@click.argument("handle")
+@store_option
+@session_option
+@click.option("--lines", metavar="FIRST-LAST", help=LINES_HELP)
+@click.option("--pattern", metavar="TEXT", help="Only lines with this text, and two around each.")
+@output_options
+def show(
+    *,
+    handle: str,
+    store_url: str | None,
+    session: str | None,
+    lines: str | None,
+    pattern: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Show the whole text of the segment that HANDLE names, as it was; an id or a name does too.
+
+    Keys in it are not masked: you asked for this text.
+    """
+    with opened(store_url) as store:
+        found = find_segment(
+            store, handle, chosen_sessions(store, None if session is None else [session])
+        )
+    where, key, doc = found
+    text = excerpt(str(doc.get("text", "")), lines=line_range(lines), pattern=pattern)
+    if as_json:
+        write_json({**segment_row(where, key, doc), "text": text})
+    elif not quiet:
+        tty = sys.stdout.isatty()
+        click.echo(printable(text) if tty else text.encode("utf-8", "surrogatepass"))
+
+
+def _show_sessions(infos: list[SessionInfo], *, as_json: bool, quiet: bool) -> None:
+    rows = [
+        {
+            "session": info.session_id,
+            "segments": info.counts["segments"],
+            "messages": info.counts["messages"],
+            "checkpoints": info.counts["checkpoints"],
+            "revision": info.revision,
+            "age": age(info.updated_at),
+            "updated_at": info.updated_at.isoformat(),
+        }
+        for info in infos
+    ]
+    _write(
+        rows, ["session", "segments", "messages", "checkpoints", "revision", "age"], as_json, quiet
+    )
+
+
+def _hit(hit: StoreHit, words: Sequence[str]) -> dict[str, Any]:
+    found = segment_row(hit.session_id, hit.key, hit.doc)
+    line = preview(str(hit.doc.get("text", "")), words)
+    return {"score": round(hit.score, 3), **found, "line": line}
+
+
+def _write(
+    found: list[dict[str, Any]],
+    columns: list[str],
+    as_json: bool,
+    quiet: bool,
+    words: Sequence[str] = (),
+) -> None:
+    if as_json:
+        write_json(found)
+    elif not quiet:
+        rows = [[_cell(each.get(name)) for name in columns] for each in found]
+        marked = [[*cells, highlighted(last, words)] for *cells, last in rows]
+        write_table([columns, *marked] if rows else [])
+
+
+def _cell(value: object) -> str:
+    return "-" if value is None else printable(str(value))
+
+
+def _tier_order(doc: dict[str, Any]) -> int:
+    return TIERS.index(doc["tier"]) if doc.get("tier") in TIERS else len(TIERS)
+
+
+def _aware(value: Any) -> Any:
+    if isinstance(value, datetime) and value.tzinfo is None:
+        return value.replace(tzinfo=UTC)
+    return value
 
 
 @click.group()

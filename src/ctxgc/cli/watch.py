@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ctxgc.cli.report import write_json, write_lines
+from ctxgc.cli.output import write_json, write_lines
 from ctxgc.cli.session_argument import optional_session_argument
 from ctxgc.cli.watch_file import Follower
 from ctxgc.cli.watch_frame import Frame, draw
@@ -73,7 +73,7 @@ def _follow(follower: Follower, interval: float) -> None:
 def _rich(frame: Frame) -> Text:
     from rich.text import Text  # noqa: PLC0415
 
-    from ctxgc.drawing.terminal import STYLES  # noqa: PLC0415
+    from ctxgc.drawing import STYLES  # noqa: PLC0415
 
     lines = [
         Text.assemble(*((text, STYLES[style]) for text, style in line))

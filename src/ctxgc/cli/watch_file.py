@@ -7,21 +7,28 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ctxgc.cli.session_argument import session_folders
-from ctxgc.cli.watch_frame import Frame, Sample, Tool
+from ctxgc.cli.watch_frame import Frame, RequestSample, ToolSample
 from ctxgc.config import GCConfig
-from ctxgc.core.message import Message
+from ctxgc.core import Message
 from ctxgc.errors import TranscriptError
-from ctxgc.guard.zones import zone_of
-from ctxgc.insight.garbage import find_garbage
-from ctxgc.insight.limits import limit_for
-from ctxgc.tokens import CountingCache, counter_for
-from ctxgc.tokens.growth import Reported, counted_before, scale_of
-from ctxgc.wire.transcripts import claude_code, codex, plain
-from ctxgc.wire.transcripts.decoding import decode
-from ctxgc.wire.transcripts.entry import Item, Usage, newest
-from ctxgc.wire.transcripts.facts import Facts
-from ctxgc.wire.transcripts.recorded import Window, merged
-from ctxgc.wire.transcripts.sniffing import HEAD, TranscriptKind, sniff
+from ctxgc.guard import zone_of
+from ctxgc.insight import find_garbage, limit_for
+from ctxgc.tokens import CountingCache, Reported, counted_before, counter_for, scale_of
+from ctxgc.wire.transcripts import (
+    HEAD,
+    Facts,
+    Item,
+    RecordedWindow,
+    TranscriptKind,
+    Usage,
+    claude_code,
+    codex,
+    decode,
+    merged,
+    newest,
+    plain,
+    sniff,
+)
 
 _PIECE = 4 << 20
 LAST_TOOLS = 6
@@ -99,8 +106,8 @@ class Follower:
         self._place: _Place | None = None
         self._kind: TranscriptKind = "plain"
         self._facts = Facts()
-        self._window = Window()
-        self._samples: list[Sample] = []
+        self._window = RecordedWindow()
+        self._samples: list[RequestSample] = []
         self._reported = 0
         self._line = 0
         self._changed = 0.0
@@ -162,7 +169,7 @@ class Follower:
 
     def _sample(self, usage: Usage) -> None:
         self._reported = usage.prompt + usage.output
-        self._samples.append(Sample(self._reported, self._window.number))
+        self._samples.append(RequestSample(self._reported, self._window.number))
 
     def _scale(self, sizes: list[tuple[int, int]]) -> float:
         """Return how many tokens the provider counts for one of ours, by the reports of this window."""
@@ -174,12 +181,12 @@ class Follower:
     def _tokens(self, message: Message) -> int:
         return sum(self._counter.count(part.text) + part.media_tokens for part in message.parts)
 
-    def _tools(self, messages: list[Message], scale: float) -> list[Tool]:
+    def _tools(self, messages: list[Message], scale: float) -> list[ToolSample]:
         parts = [part for message in messages for part in message.parts]
         results = {p.call_id: p for p in parts if p.kind == "tool_result"}
         calls = [part for part in parts if part.kind == "tool_call"][-LAST_TOOLS:]
         return [
-            Tool(
+            ToolSample(
                 name=call.name or "tool",
                 said=call.text,
                 tokens=round(scale * self._counter.count(results[call.call_id].text))

@@ -7,23 +7,22 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ctxgc.cli.stash_store import printable
-from ctxgc.core.plan import age_text
-from ctxgc.core.secrets import mask_secrets
-from ctxgc.drawing.terminal import Line, bar, bars, chart, plain, shortened
+from ctxgc.core import age_text, mask_secrets
+from ctxgc.drawing import Line, bar, chart, plain, shortened, terminal_bars
 
 _MARKS = {70: "warning", 90: "hard limit"}
 _BAR = 40
 _TOOLS_HEAD = 2
 
 
-class Sample(NamedTuple):
+class RequestSample(NamedTuple):
     """The tokens of one request, and in which window of the session it was."""
 
     tokens: int
     window: int
 
 
-class Tool(NamedTuple):
+class ToolSample(NamedTuple):
     """A tool call, and the size of its result; None while it runs."""
 
     name: str
@@ -47,8 +46,8 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True):
     percent: float
     zone: str
     window: int
-    samples: list[Sample]
-    tools: list[Tool]
+    samples: list[RequestSample]
+    tools: list[ToolSample]
     garbage: dict[str, int]
     seconds_quiet: float
 
@@ -106,7 +105,7 @@ def _tools(frame: Frame) -> list[Line]:
     return [plain(""), plain("last tools", "title"), *map(_tool, reversed(frame.tools))]
 
 
-def _tool(tool: Tool) -> Line:
+def _tool(tool: ToolSample) -> Line:
     said = printable(shortened(mask_secrets(tool.said), 60))
     if tool.tokens is None:
         return [(f"  {'...':>8}  {printable(tool.name)} ", "name"), (f"{said} (running)", "faint")]
@@ -120,7 +119,7 @@ def _garbage(frame: Frame) -> list[Line]:
         return [plain(""), plain("no garbage: everything is reachable", "faint")]
     rows = sorted(frame.garbage.items(), key=lambda row: -row[1])
     share = 100.0 * total / max(1, frame.tokens)
-    lines = bars([(name, float(n), f"{n:,} tokens") for name, n in rows], _BAR // 2)
+    lines = terminal_bars([(name, float(n), f"{n:,} tokens") for name, n in rows], _BAR // 2)
     advice = f"what would leave: ctxgc prune {printable(frame.called)}"
     return [
         plain(""),

@@ -5,9 +5,20 @@
 The SDKs are extras: `ctxgc[openai]`, `ctxgc[anthropic]`. They are imported when one connects.
 """
 
-from ctxgc.client.answer import Reply
-from ctxgc.client.client import ChatClient
-from ctxgc.client.subagent import SubagentResult
-from ctxgc.client.tool import Tool
+from __future__ import annotations
 
-__all__ = ["ChatClient", "Reply", "SubagentResult", "Tool"]
+from ctxgc._lazy import lazy
+
+# fmt: off
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ctxgc.client.client import ChatClient, SubagentResult
+    from ctxgc.client.tools import Reply, Tool
+else:
+    __getattr__, __dir__ = lazy(
+        __name__,
+        {
+            "client": "ChatClient SubagentResult",
+            "tools": "Reply Tool",
+        },
+    )

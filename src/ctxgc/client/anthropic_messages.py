@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from ctxgc.client.answer import Answer, Call, mark_cut
 from ctxgc.client.provider import Endpoint, OnText
-from ctxgc.client.tool import Outcome, Tool
-from ctxgc.core.message import Format
+from ctxgc.client.tools import Answer, Call, Tool, ToolOutcome, mark_cut
+from ctxgc.core import Format
 
 DEFAULT_OUTPUT = 4096
 LONG_OUTPUT = 16_000
@@ -25,7 +24,7 @@ class AnthropicMessages(Endpoint, frozen=True, kw_only=True):
         """Return a user message."""
         return {"role": "user", "content": text}
 
-    def results(self, outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    def results(self, outcomes: Sequence[ToolOutcome]) -> list[dict[str, Any]]:
         """Return one user message that holds every result."""
         blocks = [
             {

@@ -7,23 +7,177 @@ print(client.send_message("Hello"))
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
 import msgspec
 
-from ctxgc.client.answer import Reply
 from ctxgc.client.conversation import Conversation, OnThreshold
-from ctxgc.client.provider import OnText, open_provider
-from ctxgc.client.recall import RECALL_NAMES
-from ctxgc.client.setup import Setup, open_conversation
-from ctxgc.client.subagent import SubagentResult, check_depth, hand_over, inherit
-from ctxgc.client.tool import Tool, make_tool
-from ctxgc.config import GCConfig, load_profile
+from ctxgc.client.provider import OnText, Provider, open_provider
+from ctxgc.client.tools import RECALL_NAMES, Reply, Tool, Toolbox, make_tool
+from ctxgc.config import GCConfig, Profile, load_profile, unknown_key
 from ctxgc.errors import ClientError, InputError
 from ctxgc.session import Session
-from ctxgc.strategies.base import GCPlugin, GCResult
+from ctxgc.strategies import GCPlugin, GCResult, gc_from_inline, gc_from_spec
+
+# -- The set-up of a conversation: all that it takes to open one, so that a subagent can inherit i
+
+
+_SESSION_OPTIONS = tuple(
+    name for name in inspect.signature(Session).parameters if name not in ("model", "recall_call")
+)
+
+
+class ClientSetup(msgspec.Struct, frozen=True, kw_only=True):
+    """A model, its tools and instructions, and the options of its session."""
+
+    provider: Provider
+    tools: tuple[Tool, ...]
+    session: Mapping[str, Any]
+    system: str | None
+    recall: bool
+    max_rounds: int
+    tool_workers: int
+    owns_sdk: bool = True
+    depth: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("max_rounds", "tool_workers"):
+            if getattr(self, name) < 1:
+                value = getattr(self, name)
+                raise InputError(f"{name} is {value}", hint="pass 1 or more", field=name)
+        for name in self.session:
+            if name not in _SESSION_OPTIONS:
+                raise unknown_key(name, _SESSION_OPTIONS, "option of a session")
+
+    @property
+    def owns_store(self) -> bool:
+        """Whether the session opens its store itself, and so has to close it."""
+        return isinstance(self.session.get("store"), str | None)
+
+    def close(self, session: Session) -> None:
+        """Close what was opened; a store or an SDK that was handed in stays open."""
+        if self.owns_store:
+            session.close()
+        else:
+            session.flush()
+        if self.owns_sdk:
+            self.provider.close()
+
+
+def open_conversation(setup: ClientSetup) -> Conversation:
+    """Return a conversation with a session of its own, new or continued."""
+    toolbox = Toolbox(setup.tools, workers=setup.tool_workers)
+    without_recall = {} if setup.recall else {"recall_call": None}
+    session = Session(model=setup.provider.model, **{**setup.session, **without_recall})
+    try:
+        return Conversation(
+            session,
+            setup.provider,
+            toolbox,
+            system=setup.system,
+            max_rounds=setup.max_rounds,
+            recall=setup.recall,
+        )
+    except InputError:
+        setup.close(session)
+        raise
+
+
+# -- Subagents: a task for a model of its own, with its own session and its own collector
+
+
+MOST_DEPTH = 3
+
+
+class SubagentResult(Reply):
+    """The text that a subagent ends with; also its session's id, its collections and its profile."""
+
+    session_id: str
+    profile: str | None
+    depth: int
+    gc_history: list[GCResult]
+
+
+def check_depth(depth: int) -> None:
+    """Make sure that a client at this depth may start another one.
+
+    Raises:
+        ClientError: it stands at the limit.
+    """
+    if depth >= MOST_DEPTH:
+        raise ClientError(
+            f"a subagent at depth {depth} cannot start another one",
+            hint="let it do the task itself",
+            depth=depth,
+        )
+
+
+def inherit(
+    parent: ClientSetup, profile: Profile | None, inline_config: Mapping[str, Any] | None
+) -> ClientSetup:
+    """Return the set-up of a subagent: the parent's, but for what profile and inline say.
+
+    Raises:
+        ConfigError: the inline configuration is wrong, or the profile names an unknown tool.
+    """
+    own: dict[str, Any] = {"session_id": None}
+    gc = choose_gc(profile, inline_config)
+    if gc is not None:
+        own |= {"plugin": gc[0], "config": gc[1]}
+    changes: dict[str, Any] = {
+        "tools": choose_tools(parent.tools, profile),
+        "session": {**parent.session, **own},
+        "owns_sdk": False,
+        "depth": parent.depth + 1,
+    }
+    if profile is not None and profile.system_instructions is not None:
+        changes["system"] = profile.system_instructions
+    if profile is not None and profile.model is not None:
+        changes["provider"] = parent.provider.with_model(profile.model)
+    return msgspec.structs.replace(parent, **changes)
+
+
+def hand_over(setup: ClientSetup, parent: object, child: object) -> ClientSetup:
+    """Return a set-up in which tools that are methods of the parent are the child's own.
+
+    So a subagent that is given `spawn_subagent` counts its own depth.
+    """
+    tools = [
+        msgspec.structs.replace(tool, function=getattr(child, tool.function.__name__))
+        if getattr(tool.function, "__self__", None) is parent
+        else tool
+        for tool in setup.tools
+    ]
+    return msgspec.structs.replace(setup, tools=tuple(tools))
+
+
+def choose_gc(
+    profile: Profile | None, inline_config: Mapping[str, Any] | None
+) -> tuple[GCPlugin, GCConfig] | None:
+    """Return the collector that inline configuration, else the profile asks for; None for neither."""
+    inline = gc_from_inline(inline_config) if inline_config is not None else None
+    if inline is not None:
+        return inline
+    return gc_from_spec(profile.gc) if profile is not None and profile.gc is not None else None
+
+
+def choose_tools(tools: Iterable[Tool], profile: Profile | None) -> tuple[Tool, ...]:
+    """Return the tools that a profile names in `plugins`; all of them if it names none.
+
+    Raises:
+        ConfigError: it names a tool that there is not.
+    """
+    known = {tool.name: tool for tool in tools}
+    if profile is None or not profile.plugins:
+        return tuple(known.values())
+    for name in profile.plugins:
+        if name not in known:
+            raise unknown_key(name, known, f'tool in the profile "{profile.name}"')
+    return tuple(known[name] for name in profile.plugins)
+
 
 AnyTool = Tool | Callable[..., Any] | Mapping[str, Any]
 
@@ -37,7 +191,7 @@ class ChatClient:
 
     def __init__(self) -> None:
         self._talk: Conversation | None = None
-        self._setup: Setup
+        self._setup: ClientSetup
 
     # -- connecting ---------------------------------------------------------------------------------
 
@@ -92,7 +246,7 @@ class ChatClient:
             max_output_tokens=max_output_tokens,
             options=options,
         )
-        setup = Setup(
+        setup = ClientSetup(
             provider=found,
             tools=tuple(make_tool(tool) for tool in tools),
             session=session,
@@ -227,7 +381,7 @@ class ChatClient:
             raise ClientError("the client is not connected", hint="call connect(model=...) first")
         return self._talk
 
-    def _open(self, setup: Setup) -> None:
+    def _open(self, setup: ClientSetup) -> None:
         self._talk = open_conversation(setup)
         self._setup = setup
 

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ctxgc.client.answer import Answer, Call, Reply
+from ctxgc.client.overflow import Relief, overflow_of
 from ctxgc.client.provider import OnText, Provider
-from ctxgc.client.recall import recall_tools
-from ctxgc.client.relief import Relief, overflow_of
-from ctxgc.client.tool import Outcome, Tool
-from ctxgc.client.toolbox import Toolbox, interrupted
+from ctxgc.client.tools import (
+    Answer,
+    Call,
+    Reply,
+    Tool,
+    Toolbox,
+    ToolOutcome,
+    interrupted,
+    recall_tools,
+)
 from ctxgc.errors import ClientError, InputError
 from ctxgc.session import Session
 
@@ -102,7 +108,7 @@ class Conversation:
         return answer
 
     def _answer_calls(self, calls: list[Call]) -> None:
-        outcomes: list[Outcome] = []
+        outcomes: list[ToolOutcome] = []
         try:
             self.toolbox.run_all(calls, outcomes)
         finally:

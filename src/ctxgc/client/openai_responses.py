@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
-from ctxgc.client.answer import Answer, Call, mark_cut, read_arguments
 from ctxgc.client.provider import Endpoint, OnText
-from ctxgc.client.tool import Outcome, Tool
-from ctxgc.core.message import Format
+from ctxgc.client.tools import Answer, Call, Tool, ToolOutcome, mark_cut, read_arguments
+from ctxgc.core import Format
 from ctxgc.errors import ClientError
 
 _ENDINGS = ("response.completed", "response.incomplete", "response.failed")
@@ -23,7 +22,7 @@ class OpenAIResponses(Endpoint, frozen=True, kw_only=True):
         """Return a user message."""
         return {"type": "message", "role": "user", "content": text}
 
-    def results(self, outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    def results(self, outcomes: Sequence[ToolOutcome]) -> list[dict[str, Any]]:
         """Return one output item for each call."""
         return [
             {"type": "function_call_output", "call_id": each.call_id, "output": each.marked()}

@@ -8,10 +8,9 @@ from typing import Any, ClassVar, Literal, Protocol, Self, get_args
 
 import msgspec
 
-from ctxgc.client.answer import Answer
-from ctxgc.client.tool import Outcome, Tool
+from ctxgc.client.tools import Answer, Tool, ToolOutcome
 from ctxgc.config import unknown_key
-from ctxgc.core.message import Format
+from ctxgc.core import Format
 from ctxgc.errors import ClientError, InputError
 
 ProviderName = Literal["openai", "responses", "anthropic"]
@@ -43,7 +42,7 @@ class Provider(Protocol):
         """Return a user message."""
         ...
 
-    def results(self, outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    def results(self, outcomes: Sequence[ToolOutcome]) -> list[dict[str, Any]]:
         """Return the messages that answer tool calls."""
         ...
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from ctxgc.config.keys import nearest
+from ctxgc.config.secrets import mask_text
 from ctxgc.errors import ConfigError
 
 _SHORT_NAMES = {
@@ -23,7 +25,7 @@ _SHORT_NAMES = {
     "pressure_percent": "JAATO_GC_PRESSURE",
 }
 _PREFIXES = ("CTXGC_", "JAATO_GC_")
-_OTHERS = ("CTXGC_PLUGINS_ALLOW",)  # read by ctxgc.plugins
+_OTHERS = ("CTXGC_PLUGINS_ALLOW",)  # read by ctxgc.strategies.plugins
 _WORDS = {"yes": "true", "on": "true", "no": "false", "off": "false", "none": "null"}
 
 
@@ -103,3 +105,28 @@ def _convert(raw: str, field: msgspec.structs.FieldInfo) -> Any:
         return msgspec.convert(raw, field.type, strict=False)
     except msgspec.ValidationError:
         return msgspec.convert(_WORDS.get(raw.lower(), raw), field.type, strict=False)
+
+
+# -- What the environment says about a session, beside its GCConfig
+
+
+class SessionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`CTXGC_PLUGIN`, `CTXGC_STORE`, `CTXGC_CONTEXT_LIMIT`, `CTXGC_PRICES`; None where unset."""
+
+    plugin: str | None = None
+    store: str | None = None
+    context_limit: Annotated[int, Meta(ge=1)] | None = None
+    prices: str | None = None
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str] | None = None) -> SessionSettings:
+        """Return what the environment sets.
+
+        Raises:
+            ConfigError: `CTXGC_CONTEXT_LIMIT` is not a positive whole number.
+        """
+        return cls(**environment_values(cls, env))
+
+    def __repr__(self) -> str:
+        values = msgspec.structs.asdict(self).items()
+        return f"SessionSettings({', '.join(f'{k}={mask_text(str(v))}' for k, v in values)})"

@@ -13,8 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from ctxgc.config.environment import environment_values
-from ctxgc.config.frozen import FrozenDict
-from ctxgc.config.gc_config import GCConfig
+from ctxgc.config.gc_config import FrozenDict, GCConfig
 from ctxgc.config.keys import reject_unknown
 from ctxgc.errors import ConfigError
 

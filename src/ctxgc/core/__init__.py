@@ -1,1 +1,59 @@
 """The cellar: pure functions and plain data, without clock, randomness, files or network."""
+
+from __future__ import annotations
+
+from ctxgc._lazy import lazy
+
+# fmt: off
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ctxgc.core.analysis import Analysis, Hop, analyze
+    from ctxgc.core.codec import segment_from_dict, segment_to_dict
+    from ctxgc.core.engine import Collection, GCEngine, IGCEngine
+    from ctxgc.core.ghosts import Ghosts
+    from ctxgc.core.heap import Heap, rough_tokens
+    from ctxgc.core.ledger import Amount, Ledger
+    from ctxgc.core.mentions import Mentions
+    from ctxgc.core.message import FORMATS, Format, Message, Origin, Part, PartKind, Role, unchanged
+    from ctxgc.core.options import EngineOptions, Scope, age, in_scope
+    from ctxgc.core.plan import (
+        Action, Planner, PruningCandidate, PruningPlan, age_text, assemble, checked_target,
+        reason_for,
+    )
+    from ctxgc.core.recent import is_request
+    from ctxgc.core.roots import GCState, RootKnobs
+    from ctxgc.core.score import KeepScore, POINTS_TYPE, ScoreContext
+    from ctxgc.core.secrets import find_secrets, mask_secrets
+    from ctxgc.core.segment import (
+        Access, ContextSegment, Policy, SECRET_TAG, SEGMENT_FIELDS, SegmentType, Source, Tier,
+        Trust, checked_time, utc_now,
+    )
+    from ctxgc.core.text import GAP, Names, Text, identifiers, is_line, is_word, looks_like_path
+    from ctxgc.core.tombstone import NAMES, OPENING, describe, is_tombstone, kept_of
+else:
+    __getattr__, __dir__ = lazy(
+        __name__,
+        {
+            "analysis": "Analysis Hop analyze",
+            "codec": "segment_from_dict segment_to_dict",
+            "engine": "Collection GCEngine IGCEngine",
+            "ghosts": "Ghosts",
+            "heap": "Heap rough_tokens",
+            "ledger": "Amount Ledger",
+            "mentions": "Mentions",
+            "message": "FORMATS Format Message Origin Part PartKind Role unchanged",
+            "options": "EngineOptions Scope age in_scope",
+            "plan":
+                "Action Planner PruningCandidate PruningPlan age_text assemble checked_target "
+                "reason_for",
+            "recent": "is_request",
+            "roots": "GCState RootKnobs",
+            "score": "KeepScore POINTS_TYPE ScoreContext",
+            "secrets": "find_secrets mask_secrets",
+            "segment":
+                "Access ContextSegment Policy SECRET_TAG SEGMENT_FIELDS SegmentType Source Tier "
+                "Trust checked_time utc_now",
+            "text": "GAP Names Text identifiers is_line is_word looks_like_path",
+            "tombstone": "NAMES OPENING describe is_tombstone kept_of",
+        },
+    )

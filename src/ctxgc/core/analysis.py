@@ -9,11 +9,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from ctxgc.core.bonds import bond_of
-from ctxgc.core.generations import Scope, in_scope
-from ctxgc.core.keys import keys_of
+from ctxgc.core.keys import bond_of, keys_of
 from ctxgc.core.mark import Marks, mark, mark_young
-from ctxgc.core.options import EngineOptions
+from ctxgc.core.options import EngineOptions, Scope, in_scope
 from ctxgc.core.roots import GCState, RootSet, compute_roots
 from ctxgc.core.score import Explanation, KeepScore, ScoreContext
 from ctxgc.core.segment import ContextSegment, explicit_references

@@ -14,8 +14,7 @@ from typing import Any
 
 import msgspec
 
-from ctxgc.core.admission import rough_tokens
-from ctxgc.core.heap import Heap
+from ctxgc.core.heap import Heap, rough_tokens
 from ctxgc.core.ledger import Amount
 from ctxgc.core.segment import SEGMENT_FIELDS, ContextSegment
 from ctxgc.errors import InputError, SegmentError

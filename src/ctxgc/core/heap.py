@@ -7,19 +7,387 @@ depend on how many segments the heap holds.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from copy import copy
+from datetime import datetime
 
 from msgspec.structs import force_setattr
 
-from ctxgc.core.admission import admit, rough_tokens, taken, unknown
-from ctxgc.core.bonds import Bonds
-from ctxgc.core.headers import Headers
-from ctxgc.core.keys import KeyIndex
+from ctxgc.core.keys import Bonds, KeyIndex
 from ctxgc.core.ledger import Ledger
 from ctxgc.core.mentions import Mentions
 from ctxgc.core.recent import Recent
-from ctxgc.core.segment import ContextSegment, explicit_references
+from ctxgc.core.segment import REF_TAG, ContextSegment, checked_time, explicit_references
+from ctxgc.core.supersede import Supersession
+from ctxgc.errors import DuplicateSegmentError, UnknownSegmentError
+
+# -- Admission: what may come into a heap, decided before anything changes
+
+
+_FIELD_OF = {"reference": "references", "reply": "reply_to", "derived-from": "derived_from"}
+
+
+def rough_tokens(text: str) -> int:
+    """Return a quarter of the characters, rounded up: what a heap uses when it is given no counter."""
+    return (len(text) + 3) // 4
+
+
+def admit(batch: list[ContextSegment], known: Mapping[str, ContextSegment]) -> list[ContextSegment]:
+    """Return the segments of a batch that are new, each id once.
+
+    Raises:
+        DuplicateSegmentError: an id is taken by another text, in the heap or in the batch.
+        UnknownSegmentError: a new segment refers to an id that neither the heap nor the batch has.
+    """
+    new: dict[str, ContextSegment] = {}
+    for segment in batch:
+        twin = known.get(segment.segment_id) or new.get(segment.segment_id)
+        if twin is None:
+            new[segment.segment_id] = segment
+        elif twin.text != segment.text:
+            raise taken(segment.segment_id)
+    for segment in new.values():
+        for target, kind in explicit_references(segment).items():
+            if target not in new and target not in known:
+                raise unknown(target, named_by=segment.segment_id, field=_FIELD_OF[kind])
+    return list(new.values())
+
+
+def unknown(
+    segment_id: str, *, named_by: str = "", field: str = "segment_id"
+) -> UnknownSegmentError:
+    """Return the error for an id that no segment has."""
+    where = f" ('{field}' of segment '{named_by}')" if named_by else ""
+    return UnknownSegmentError(
+        f"no segment has the id '{segment_id}'{where}",
+        hint="add it first, or in the same batch",
+        field=field,
+        segment_id=segment_id,
+    )
+
+
+def taken(segment_id: str) -> DuplicateSegmentError:
+    """Return the error for an id that belongs to another text."""
+    return DuplicateSegmentError(
+        f"the id '{segment_id}' belongs to a segment with another text",
+        hint="a segment's text never changes: give the new text an id of its own",
+        field="segment_id",
+        segment_id=segment_id,
+    )
+
+
+# -- The indexes over the working tier, and who is stashed: entered, left and asked together
+
+
+class HeapIndexes:
+    """Shared keys, bonds, root candidates, mentions, supersession, and who is young, changed or stashed."""
+
+    __slots__ = (
+        "bonds",
+        "changed",
+        "keys",
+        "mentions",
+        "recent",
+        "stashed",
+        "supersession",
+        "touched_old",
+        "young",
+    )
+
+    def __init__(self) -> None:
+        self.keys = KeyIndex()
+        self.bonds = Bonds()
+        self.recent = Recent()
+        self.mentions = Mentions()
+        self.supersession = Supersession()
+        self.stashed: dict[str, ContextSegment] = {}
+        self.young: dict[str, None] = {}
+        self.touched_old: dict[str, None] = {}
+        self.changed: deque[str] = deque()
+        """What came in or grew stale since the last incremental step; may name what has left."""
+
+    def enter(self, segment: ContextSegment) -> None:
+        """Enter a segment of the working tier everywhere but in mentions and supersession."""
+        if segment.generation == "young":
+            self.young[segment.segment_id] = None
+        self.keys.add(segment)
+        self.bonds.add(segment)
+        self.recent.add(segment)
+
+    def leave(self, segment: ContextSegment) -> None:
+        """Take a segment out of every index but supersession: what is stashed can grow stale too."""
+        self.keys.discard(segment)
+        self.bonds.discard(segment)
+        self.recent.discard(segment)
+        self.mentions.discard(segment.segment_id, segment.text)
+        self.young.pop(segment.segment_id, None)
+        self.touched_old.pop(segment.segment_id, None)
+
+    def stash(self, segment: ContextSegment) -> None:
+        """Follow that a segment of the working tier was stashed."""
+        self.leave(segment)
+        self.stashed[segment.segment_id] = segment
+
+    def forget(self, segment: ContextSegment) -> None:
+        """Follow that a segment is deleted for good."""
+        if self.stashed.pop(segment.segment_id, None) is None:
+            self.leave(segment)
+        self.mentions.forget(segment.segment_id)
+        self.supersession.forget(segment)
+
+    def reopen(self, segment: ContextSegment) -> None:
+        """Enter a segment of a former heap, without the effects of an arrival."""
+        if segment.tier == "working":
+            self.enter(segment)
+            self.mentions.add(segment.segment_id, segment.text)
+        else:
+            self.stashed[segment.segment_id] = segment
+        if segment.superseded_by is None:
+            self.supersession.arrive(segment)
+
+    def retire(self, segment: ContextSegment) -> None:
+        """Follow that a segment was superseded."""
+        self.supersession.forget(segment)
+        self.recent.resolve(segment)
+        self.changed.append(segment.segment_id)
+
+    def tenure(self, segment: ContextSegment) -> None:
+        """Count a segment among the old."""
+        self.young.pop(segment.segment_id, None)
+        if segment.tier == "working":
+            self.keys.promote(segment)
+
+
+# -- Explicit links between segments, in both directions
+
+
+_NONE: frozenset[str] = frozenset()
+
+
+class Links:
+    """The reference graph. Segments without links cost nothing."""
+
+    __slots__ = ("backrefs", "references", "remembered")
+
+    def __init__(self) -> None:
+        self.references: dict[str, set[str]] = {}
+        self.backrefs: dict[str, set[str]] = {}
+        self.remembered: dict[str, int] = {}
+        """Young segments that old ones refer to, with the number of such links."""
+
+    def add(self, source: str, target: str) -> bool:
+        """Link `source` to `target`; tell whether the link is new."""
+        out = self.references.get(source)
+        if out is None:
+            out = self.references[source] = set()
+        elif target in out:
+            return False
+        out.add(target)
+        back = self.backrefs.get(target)
+        if back is None:
+            self.backrefs[target] = {source}
+        else:
+            back.add(source)
+        return True
+
+    def discard(self, source: str, target: str) -> bool:
+        """Unlink `source` from `target`; tell whether there was a link."""
+        out = self.references.get(source)
+        if out is None or target not in out:
+            return False
+        _drop(self.references, source, target)
+        _drop(self.backrefs, target, source)
+        return True
+
+    def targets(self, source: str) -> Iterable[str]:
+        """Return whom a segment refers to."""
+        return self.references.get(source, _NONE)
+
+    def sources(self, target: str) -> Iterable[str]:
+        """Return who refers to a segment."""
+        return self.backrefs.get(target, _NONE)
+
+    def refcount(self, target: str) -> int:
+        """Return how many segments refer to this one."""
+        return len(self.backrefs.get(target, _NONE))
+
+    def remember(self, target: str, links: int) -> None:
+        """Count links from old segments to a young one up or down."""
+        count = self.remembered.get(target, 0) + links
+        if count > 0:
+            self.remembered[target] = count
+        else:
+            self.remembered.pop(target, None)
+
+
+def _drop(table: dict[str, set[str]], key: str, member: str) -> None:
+    members = table[key]
+    members.discard(member)
+    if not members:
+        del table[key]
+
+
+# -- GC headers: the fields of a segment that only its heap writes, and the operations that write
+
+
+class Headers:
+    """Segments by their id, with links and indexes, and how their headers change."""
+
+    def __init__(self) -> None:
+        self.links = Links()
+        self.index = HeapIndexes()
+        self.step = 0
+        self.version = 0
+        self._segments: dict[str, ContextSegment] = {}
+        self._relinked: set[str] = set()
+
+    def get(self, segment_id: str) -> ContextSegment:
+        """Return a segment with its present header.
+
+        Raises:
+            UnknownSegmentError: no segment has this id.
+        """
+        segment = self._segments.get(segment_id)
+        if segment is None:
+            raise unknown(segment_id)
+        if segment_id in self._relinked:
+            self._write_links(segment)
+        return segment
+
+    def peek(self, segment_id: str) -> ContextSegment | None:
+        """Return a segment, or None when no segment has this id."""
+        return self._segments.get(segment_id)
+
+    @property
+    def by_id(self) -> Mapping[str, ContextSegment]:
+        """All segments by their id, with their present headers: for reading only, and for many."""
+        for segment_id in tuple(self._relinked):
+            self._write_links(self._segments[segment_id])
+        return self._segments
+
+    def touch(self, segment_id: str, now: datetime | None = None) -> None:
+        """Note that a segment was used at this step, and at this time if one is given."""
+        segment = self.get(segment_id)
+        self._touch(segment, now if now is None else checked_time("now", now))
+        self.version += 1
+
+    def pin(self, segment_id: str) -> None:
+        """Protect a segment from every collection."""
+        self._set_pinned(self.get(segment_id), pinned=True)
+
+    def unpin(self, segment_id: str) -> None:
+        """Take the protection of a pin away."""
+        self._set_pinned(self.get(segment_id), pinned=False)
+
+    def protect(self, segment_id: str, until_step: int) -> None:
+        """Protect a segment until a step has passed: a pin that decays."""
+        segment = self.get(segment_id)
+        force_setattr(segment, "protected_until", until_step)
+        self.index.recent.watch(segment)
+        self.version += 1
+
+    def open_file(self, path: str) -> None:
+        """Note that the user or the host opened or edited a file just now."""
+        self.index.recent.open_file(path)
+        self.version += 1
+
+    def survive(self, segment_id: str) -> int:
+        """Count one more collection that a segment outlived, and return the new count."""
+        segment = self.get(segment_id)
+        self.survive_all((segment,))
+        return segment.gc_survival_count
+
+    def survive_all(self, segments: Collection[ContextSegment]) -> None:
+        """Count one more collection that segments of this heap outlived."""
+        for segment in segments:
+            force_setattr(segment, "gc_survival_count", segment.gc_survival_count + 1)
+        self.version += len(segments)
+
+    def tenure(self, segment_id: str) -> None:
+        """Make a young segment old, and remember what it refers to among the young."""
+        segment = self.get(segment_id)
+        if segment.generation == "old":
+            return
+        force_setattr(segment, "generation", "old")
+        self.index.tenure(segment)
+        self.links.remembered.pop(segment_id, None)
+        if segment.tier == "working":
+            self._remember(segment, 1)
+        self.version += 1
+
+    def link(self, source: str, target: str) -> None:
+        """Add an explicit link; one that exists stays single."""
+        origin, goal = self.get(source), self.get(target)
+        if self._link(origin, goal):
+            self._relinked.add(source)
+            self.version += 1
+
+    def unlink(self, source: str, target: str) -> None:
+        """Remove an explicit link, whichever field named it; a missing one changes nothing."""
+        origin, goal = self.get(source), self.get(target)
+        if self._unlink(origin, goal):
+            self._relinked.add(source)
+            self.version += 1
+
+    def _link(self, origin: ContextSegment, goal: ContextSegment) -> bool:
+        if not self.links.add(origin.segment_id, goal.segment_id):
+            return False
+        self._follow_link(origin, goal, 1)
+        return True
+
+    def _unlink(self, origin: ContextSegment, goal: ContextSegment) -> bool:
+        if not self.links.discard(origin.segment_id, goal.segment_id):
+            return False
+        self._follow_link(origin, goal, -1)
+        return True
+
+    def _follow_link(self, origin: ContextSegment, goal: ContextSegment, sign: int) -> None:
+        force_setattr(goal, "refcount", self.links.refcount(goal.segment_id))
+        if _holds_the_young(origin) and goal.generation == "young":
+            self.links.remember(goal.segment_id, sign)
+
+    def _remember(self, origin: ContextSegment, sign: int) -> None:
+        """Count the links of an old segment to the young, or count them no longer."""
+        if origin.generation != "old":
+            return
+        for target in self.links.targets(origin.segment_id):
+            if self._segments[target].generation == "young":
+                self.links.remember(target, sign)
+
+    def _touch(self, segment: ContextSegment, now: datetime | None) -> None:
+        force_setattr(segment, "touches", segment.touches + 1)
+        force_setattr(segment, "last_touched_step", self.step)
+        if now is not None and now > segment.last_touched_at:
+            force_setattr(segment, "last_touched_at", now)
+        if _holds_the_young(segment):
+            self.index.touched_old[segment.segment_id] = None
+
+    def _set_pinned(self, segment: ContextSegment, *, pinned: bool) -> None:
+        if segment.pinned != pinned:
+            force_setattr(segment, "pinned", pinned)
+            self.index.recent.watch(segment)
+            self.version += 1
+
+    def _write_links(self, segment: ContextSegment) -> None:
+        """Bring the fields that name links up to date with the links made and cut since."""
+        self._relinked.discard(segment.segment_id)
+        targets = set(self.links.targets(segment.segment_id))
+        for field in ("reply_to", "derived_from"):
+            if getattr(segment, field) not in targets:
+                force_setattr(segment, field, None)
+        tags = [tag for tag in segment.tags if _named(tag) in targets or _named(tag) is None]
+        kept = [target for target in segment.references if target in targets]
+        named = {*kept, segment.reply_to, segment.derived_from, *map(_named, tags)}
+        force_setattr(segment, "tags", tuple(tags))
+        force_setattr(segment, "references", (*kept, *sorted(targets - named)))
+
+
+def _holds_the_young(segment: ContextSegment) -> bool:
+    return segment.generation == "old" and segment.tier == "working"
+
+
+def _named(tag: str) -> str | None:
+    return tag.removeprefix(REF_TAG) if tag.startswith(REF_TAG) else None
 
 
 class Heap(Headers):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from math import lcm
 
-from ctxgc.core.identifiers import identifiers
+from ctxgc.core.text import identifiers
 
 RARE = 8
 MAX_TOUCHED = 64

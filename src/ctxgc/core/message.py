@@ -7,6 +7,9 @@ spelling and key order survive.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import compress, count
+from operator import is_not
 from typing import Any, Literal
 
 import msgspec
@@ -74,3 +77,12 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
             if part.kind == kind and part.call_id is not None and not part.server_side
         ]
         return tuple(ids)
+
+
+# -- How much of a sequence is as it was: what has not changed need not be looked at again
+
+
+def unchanged(before: Sequence[object], now: Sequence[object]) -> int:
+    """Return how many items from the beginning on are the very same objects in both."""
+    differing = compress(count(), map(is_not, before, now))
+    return next(differing, min(len(before), len(now)))

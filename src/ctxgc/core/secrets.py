@@ -5,10 +5,93 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from typing import NamedTuple
 
 import msgspec
 
-from ctxgc.core.secret_rules import LONG_ASSIGNED, SECRET_RULES, SecretRule
+# -- What keys look like: one rule for each shape, all of them linear to match
+
+
+class SecretRule(NamedTuple):
+    """One shape of a secret. Group 1 of the pattern is the secret itself."""
+
+    name: str
+    word: str
+    pattern: re.Pattern[str]
+    entropy: float = 0.0
+    assigned: bool = False
+
+
+_ASSIGNED = r"""["']?\s{0,4}(?::|=|=>|:=)\s{0,4}["']?"""
+LONG_ASSIGNED = re.compile(r"""[:=]>?\s{0,4}["']?[A-Za-z0-9_~+/=-]{20}""")
+"""Matches in every text in which one of the rules for assigned values does."""
+
+
+def _rule(name: str, word: str, pattern: str, entropy: float = 0.0) -> SecretRule:
+    return SecretRule(name, word, re.compile(pattern), entropy, _ASSIGNED in pattern)
+
+
+SECRET_RULES: tuple[SecretRule, ...] = (
+    _rule("anthropic", "sk-ant-", r"\b(sk-ant-[A-Za-z0-9_-]{20,200})"),
+    _rule("openai-project", "sk-proj-", r"\b(sk-proj-[A-Za-z0-9_-]{20,200})"),
+    _rule("openai-service", "sk-svcacct-", r"\b(sk-svcacct-[A-Za-z0-9_-]{20,200})"),
+    _rule("openrouter", "sk-or-", r"\b(sk-or-v1-[0-9a-f]{64})"),
+    _rule("openai", "sk-", r"\b(sk-[A-Za-z0-9]{32,64})\b", 3.5),
+    _rule("aws-access-key", "IA", r"\b(A[BKS]IA[A-Z2-7]{16})\b"),
+    _rule("aws-access-key", "ACCA", r"\b(ACCA[A-Z2-7]{16})\b"),
+    _rule("aws-secret-key", "ws", r"(?i:aws.{0,20}secret.{0,20})" + _ASSIGNED + r"([A-Za-z0-9/+=]{40})", 4.0),
+    _rule("github-token", "ghp_", r"\b(ghp_[A-Za-z0-9]{36,255})\b"),
+    _rule("github-token", "gho_", r"\b(gho_[A-Za-z0-9]{36,255})\b"),
+    _rule("github-token", "ghu_", r"\b(ghu_[A-Za-z0-9]{36,255})\b"),
+    _rule("github-token", "ghs_", r"\b(ghs_[A-Za-z0-9]{36,255})\b"),
+    _rule("github-token", "ghr_", r"\b(ghr_[A-Za-z0-9]{36,255})\b"),
+    _rule("github-fine", "github_pat_", r"\b(github_pat_[A-Za-z0-9_]{60,255})\b"),
+    _rule("gitlab-token", "glpat-", r"\b(glpat-[A-Za-z0-9_-]{20,64})"),
+    _rule("gitlab-runner", "glrt-", r"\b(glrt-[A-Za-z0-9_-]{20,64})"),
+    _rule("slack-token", "xox", r"\b(xox[abeoprs]-[A-Za-z0-9-]{10,250})"),
+    _rule("slack-app", "xapp-", r"\b(xapp-\d-[A-Z0-9]{8,20}-\d{8,20}-[a-z0-9]{32,128})"),
+    _rule("slack-webhook", "hooks.slack", r"(hooks\.slack\.com/services/T\w{6,14}/B\w{6,14}/\w{20,32})"),
+    _rule("stripe", "k_live_", r"\b([rs]k_live_[A-Za-z0-9]{20,120})\b"),
+    _rule("stripe-webhook", "whsec_", r"\b(whsec_[A-Za-z0-9]{24,64})\b"),
+    _rule("google-api", "AIza", r"\b(AIza[A-Za-z0-9_-]{35})"),
+    _rule("google-oauth", "GOCSPX-", r"\b(GOCSPX-[A-Za-z0-9_-]{28})"),
+    _rule("google-refresh", "1//0", r"\b(1//0[A-Za-z0-9_-]{60,120})"),
+    _rule("huggingface", "hf_", r"\b(hf_[A-Za-z]{34})\b"),
+    _rule("npm", "npm_", r"\b(npm_[A-Za-z0-9]{36})\b"),
+    _rule("pypi", "pypi-", r"\b(pypi-AgE[A-Za-z0-9_-]{50,250})"),
+    _rule("sendgrid", "SG.", r"\b(SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43})"),
+    _rule("mailgun", "key-", r"\b(key-[0-9a-f]{32})\b"),
+    _rule("twilio", "SK", r"\b(SK[0-9a-f]{32})\b"),
+    _rule("digitalocean", "_v1_", r"\b(do[opr]_v1_[0-9a-f]{64})\b"),
+    _rule("databricks", "dapi", r"\b(dapi[0-9a-f]{32})(?:-\d)?\b"),
+    _rule("linear", "lin_api_", r"\b(lin_api_[A-Za-z0-9]{40})\b"),
+    _rule("notion", "ntn_", r"\b(ntn_[A-Za-z0-9]{40,60})\b"),
+    _rule("shopify", "shp", r"\b(shp(?:at|ca|pa|ss)_[0-9a-f]{32})\b"),
+    _rule("square", "sq0", r"\b(sq0[a-z]{3}-[A-Za-z0-9_-]{22,50})"),
+    _rule("telegram", ":AA", r"\b(\d{8,10}:AA[A-Za-z0-9_-]{33})\b"),
+    _rule("discord-webhook", "api/webhooks", r"(discord(?:app)?\.com/api/webhooks/\d{15,21}/[\w-]{60,72})"),
+    _rule("azure-storage", "AccountKey=", r"AccountKey=([A-Za-z0-9+/]{86}==)"),
+    _rule("groq", "gsk_", r"\b(gsk_[A-Za-z0-9]{40,60})\b"),
+    _rule("xai", "xai-", r"\b(xai-[A-Za-z0-9]{60,100})\b"),
+    _rule("replicate", "r8_", r"\b(r8_[A-Za-z0-9]{37})\b"),
+    _rule("jwt", "eyJ", r"\b(eyJ[A-Za-z0-9_-]{10,2000}\.eyJ[A-Za-z0-9_-]{10,4000}\.[A-Za-z0-9_-]{10,1000})"),
+    _rule(
+        "private-key",
+        "PRIVATE KEY-----",
+        r"(-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----[A-Za-z0-9+/=\s\\]{16,8000})",
+    ),
+    _rule("url-password", "://", r"\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@]{1,80}:([^\s:/@]{3,120})@"),
+    _rule("bearer", "earer ", r"\b[Bb]earer ([A-Za-z0-9._~+/-]{24,600}=*)", 3.5),
+    _rule(
+        "assigned",
+        "",
+        r"(?i:api[_-]?key|secret|token|passwd|password|private[_-]?key)[\w-]{0,20}"
+        + _ASSIGNED
+        + r"([A-Za-z0-9_~+/=-]{20,200})",
+        3.7,
+    ),
+)  # fmt: skip
+
 
 _WORDED = tuple((rule.word, rule) for rule in SECRET_RULES if rule.word)
 _WORDLESS = tuple(rule for rule in SECRET_RULES if not rule.word)

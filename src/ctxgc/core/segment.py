@@ -8,25 +8,182 @@ from __future__ import annotations
 
 import secrets
 from datetime import UTC, datetime
+from functools import lru_cache
+from operator import attrgetter
+from types import NoneType
+from typing import Any, Literal, get_args
 
 import msgspec
 from msgspec.structs import force_setattr
 
-from ctxgc.core.kinds import (
-    Access,
-    Generation,
-    Policy,
-    SegmentPart,
-    SegmentRole,
-    SegmentType,
-    Source,
-    Superseding,
-    Tier,
-    Trust,
-    checked_time,
-    normalise,
-    validate,
+from ctxgc.errors import InputError, SegmentError
+
+# -- What a field of a segment may be: the words it can hold, and how a value is checked
+
+
+SegmentType = Literal["message", "code", "log", "note", "decision", "summary"]
+Generation = Literal["young", "old"]
+Tier = Literal["working", "stashed"]
+Policy = Literal["locked", "preservable", "partial", "ephemeral", "conditional"]
+Source = Literal["system", "plugin", "enrichment", "conversation"]
+SegmentRole = Literal["system", "user", "assistant", "tool"]
+SegmentPart = Literal["text", "tool_call", "tool_result", "thinking", "media", "other"]
+Access = Literal["read", "edit", "run"]
+Trust = Literal["system", "user", "agent", "tool"]
+Superseding = Literal["re-read", "edited", "re-run", "identical", "resolved"]
+
+_AWARE = "give a datetime with a time zone, such as datetime.now(UTC)"
+
+_CHOICES: dict[str, frozenset[Any]] = {
+    "type": frozenset(get_args(SegmentType)),
+    "role": frozenset((*get_args(SegmentRole), None)),
+    "generation": frozenset(get_args(Generation)),
+    "tier": frozenset(get_args(Tier)),
+    "policy": frozenset(get_args(Policy)),
+    "source": frozenset(get_args(Source)),
+    "part": frozenset((*get_args(SegmentPart), None)),
+    "access": frozenset((*get_args(Access), None)),
+    "trust": frozenset(get_args(Trust)),
+    "superseded_how": frozenset((*get_args(Superseding), None)),
+}
+_COUNTS = (
+    "created_step", "last_touched_step", "gc_survival_count", "refcount", "touches", "protected_until",
 )  # fmt: skip
+_NAMES = (
+    "reply_to", "derived_from", "file_path", "topic_id", "task_id", "project_id", "message_id",
+    "call_id", "bond_id", "command", "superseded_by", "name",
+)  # fmt: skip
+
+_OPTIONAL = (str, NoneType)
+_KINDS: dict[str, tuple[type, ...]] = {
+    "segment_id": (str,),
+    "text": (str,),
+    **dict.fromkeys((*_CHOICES, *_NAMES), _OPTIONAL),
+    **dict.fromkeys((*_COUNTS, "position"), (int,)),
+    "tokens": (int, NoneType),
+    "line_range": (tuple, NoneType),
+    "references": (tuple,),
+    "tags": (tuple,),
+    "pinned": (bool,),
+    "failed": (bool,),
+    "created_at": (datetime,),
+    "last_touched_at": (datetime,),
+}
+_values = attrgetter(*_KINDS)
+_chosen = attrgetter(*_CHOICES)
+_counts = attrgetter(*_COUNTS)
+
+
+def checked_time(field: str, value: datetime) -> datetime:
+    """Return a time that can be compared with all others.
+
+    Raises:
+        InputError: it is no datetime, or one without a time zone.
+    """
+    given: object = value
+    if not isinstance(given, datetime) or given.tzinfo is None:
+        raise InputError(f"{field} cannot be {value!r}", hint=_AWARE, field=field)
+    return given
+
+
+def normalise(segment: ContextSegment) -> None:
+    """Turn the lists and sets that callers pass into tuples, so that a segment stays frozen."""
+    for field in ("references", "tags"):
+        value: object = getattr(segment, field)
+        if not isinstance(value, tuple):
+            force_setattr(segment, field, _as_tuple(field, value))
+    line_range: object = segment.line_range
+    if isinstance(line_range, list):
+        force_setattr(segment, "line_range", tuple(line_range))
+
+
+def _as_tuple(field: str, value: object) -> tuple[str, ...]:
+    if isinstance(value, (set, frozenset)):
+        return tuple(sorted(value, key=str))
+    if isinstance(value, list):
+        return tuple(value)
+    raise _wrong(field, value, "give a list of strings")
+
+
+def validate(segment: ContextSegment) -> None:
+    """Check all fields of a segment.
+
+    Raises:
+        SegmentError: a field has a value that no segment may have; `details["field"]` names it.
+    """
+    if not _right_kinds(tuple(map(type, _values(segment)))):
+        _settle_kinds(segment)
+    if not _right_choices(_chosen(segment)):
+        _refuse_wrong_choices(segment)
+    if not segment.segment_id:
+        raise _wrong("segment_id", segment.segment_id, "leave it out or give a non-empty string")
+    for field in ("references", "tags"):
+        for item in getattr(segment, field):
+            if not isinstance(item, str):
+                raise _wrong(field, item, "give a list of strings")
+    _validate_numbers(segment)
+    _validate_times(segment)
+
+
+@lru_cache(1024)
+def _right_kinds(kinds: tuple[type, ...]) -> bool:
+    return all(kind in known for kind, known in zip(kinds, _KINDS.values(), strict=True))
+
+
+@lru_cache(1024)
+def _right_choices(values: tuple[str | None, ...]) -> bool:
+    return all(value in known for value, known in zip(values, _CHOICES.values(), strict=True))
+
+
+def _settle_kinds(segment: ContextSegment) -> None:
+    """Make texts and numbers of somebody's own class plain; raise for the first field of a wrong kind."""
+    for field, kinds in _KINDS.items():
+        value: object = getattr(segment, field)
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+            known = " or ".join(kind.__name__ for kind in kinds if kind is not NoneType)
+            hint = _AWARE if datetime in kinds else f"give a value of type {known}"
+            raise _wrong(field, value, hint)
+        if isinstance(value, str):
+            force_setattr(segment, field, str.__str__(value))
+        elif isinstance(value, int) and not isinstance(value, bool):
+            force_setattr(segment, field, int.__int__(value))
+
+
+def _refuse_wrong_choices(segment: ContextSegment) -> None:
+    for field, choices in _CHOICES.items():
+        if getattr(segment, field) not in choices:
+            known = ", ".join(sorted(str(choice) for choice in choices if choice is not None))
+            raise _wrong(field, getattr(segment, field), f"use one of: {known}")
+
+
+def _validate_numbers(segment: ContextSegment) -> None:
+    if segment.tokens is not None and segment.tokens < 0:
+        raise _wrong("tokens", segment.tokens, "zero or more, or leave it out to have them counted")
+    if min(_counts(segment)) < 0:
+        field = next(field for field in _COUNTS if getattr(segment, field) < 0)
+        raise _wrong(field, getattr(segment, field), "zero or more")
+    if segment.line_range is not None and not _is_range(segment.line_range):
+        raise _wrong("line_range", segment.line_range, "(first, last) with 0 <= first <= last")
+
+
+def _is_range(lines: tuple[int, ...]) -> bool:
+    if len(lines) != 2 or not all(type(line) is int for line in lines):
+        return False
+    return 0 <= lines[0] <= lines[1]
+
+
+def _validate_times(segment: ContextSegment) -> None:
+    if segment.created_at.tzinfo is None:
+        raise _wrong("created_at", segment.created_at, _AWARE)
+    if segment.last_touched_at.tzinfo is None:
+        raise _wrong("last_touched_at", segment.last_touched_at, _AWARE)
+
+
+def _wrong(field: str, value: object, hint: str) -> SegmentError:
+    shown = repr(value)
+    shown = shown if len(shown) <= 60 else f"{shown[:57]}..."
+    return SegmentError(f"segment field '{field}' cannot be {shown}", hint=hint, field=field)
+
 
 __all__ = [
     "REF_TAG", "SECRET_TAG", "SEGMENT_FIELDS", "Access", "ContextSegment", "Generation", "Policy",

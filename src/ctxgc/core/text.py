@@ -5,11 +5,216 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from heapq import heapify, heappop, heappush
+from itertools import islice
 from typing import Self
 
-from ctxgc.core.evacuate import GAP
-from ctxgc.core.identifiers import SCAN_LIMIT, is_identifier, tokens
-from ctxgc.core.lines import LONG_LINE, bare_line, is_numbered, pieces_of, words_in
+import msgspec
+
+# -- Identifiers in text: paths, symbols, ids and long numbers, the words that carry references
+
+
+# Possessive runs keep the scan linear on hostile text (a megabyte of "a.a.a.a").
+_TOKEN = re.compile(r"[A-Za-z0-9_$~@][\w$@]*+(?:[./:\\#-]++[\w$@]++)*+")
+_ORDINARY = re.compile(r"[A-Za-z]?[a-z]+(?:-[a-z]+)*|[A-Z]+|\d{1,3}")
+
+MAX_LENGTH = 200
+MAX_PER_TEXT = 1024
+SCAN_LIMIT = 262_144
+
+
+def is_identifier(token: str) -> bool:
+    """Tell whether a token carries a reference rather than being an ordinary word or small number."""
+    if not 3 <= len(token) <= MAX_LENGTH:
+        return False
+    # Most tokens are plain words, and this tells them four times faster than the pattern.
+    if token.isalpha() and token.islower() and token.isascii():
+        return False
+    # So does this most of the others: no ordinary token has a mark but a dash.
+    if "-" not in token and not token.isalnum():
+        return True
+    return _ORDINARY.fullmatch(token) is None
+
+
+def identifiers(text: str, limit: int = MAX_PER_TEXT) -> list[str]:
+    """Return the distinct identifiers of a text in the order of their first appearance.
+
+    At most `limit` are returned and at most `SCAN_LIMIT` characters read, so the work is bounded.
+    """
+    distinct = dict.fromkeys(tokens(text))
+    return list(islice(filter(is_identifier, distinct), limit))
+
+
+def tokens(text: str) -> list[str]:
+    """Return the tokens of a text in order, plain words and numbers among them."""
+    found: list[str] = _TOKEN.findall(text, 0, SCAN_LIMIT)
+    return found
+
+
+def looks_like_path(token: str) -> bool:
+    """Tell whether an identifier is a file path: it has a slash, or a short extension at its end."""
+    if "/" in token:
+        return not token.startswith("//")
+    stem, dot, extension = token.rpartition(".")
+    return bool(stem and dot) and extension.isalnum() and len(extension) <= 5 and not stem.isdigit()
+
+
+# -- Evacuation: which lines of a large text stay when the rest is stashed
+
+
+MAX_LINE = 200
+LINE_SHARE = 0.30
+NAME_SHARE = 0.15
+GAP = "[...]"
+
+_FIELD_END = re.compile(r"[,;}\])\s]")
+_BETWEEN_NAMES = re.compile(r"[^\w$~@./:\\#-]")
+
+
+class Evacuation(msgspec.Struct, frozen=True):
+    """The verbatim text that stays, and the identifiers that only the stash still holds."""
+
+    kept: str
+    names: tuple[str, ...]
+
+
+def evacuate(
+    text: str,
+    names: Sequence[str],
+    *,
+    line_share: float = LINE_SHARE,
+    name_share: float = NAME_SHARE,
+) -> Evacuation:
+    """Return what stays of a text for the sake of some of its identifiers.
+
+    Args:
+        text: the text of the segment.
+        names: the identifiers that no other working segment holds, each once.
+        line_share: how much of the text may stay as lines.
+        name_share: how much of the text may be spent on bare names.
+    """
+    if not line_share or not names:
+        return Evacuation("", _fitting(names, name_share * len(text)))
+    pieces = split_lines(text)
+    only = frozenset(names)
+    wanted = [only.intersection(tokens(piece)) for piece in pieces]
+    kept = cover(wanted, [_cost(piece) for piece in pieces], line_share * _cost(text))
+    held = frozenset[str]().union(*(wanted[index] for index in kept))
+    missing = [name for name in names if name not in held]
+    return Evacuation(with_gaps(pieces, kept), _fitting(missing, name_share * len(text)))
+
+
+def split_lines(text: str) -> list[str]:
+    """Split a text at its newlines, and very long lines at the end of a field."""
+    pieces: list[str] = []
+    for line in text.split("\n"):
+        start = 0
+        while len(line) - start > MAX_LINE:
+            end = _field_end(line, start)
+            pieces.append(line[start:end])
+            start = end
+        pieces.append(line[start:])
+    return pieces
+
+
+def cover(wanted: list[frozenset[str]], costs: list[float], budget: float) -> list[int]:
+    """Return the pieces, in order, that greedily cover most wanted names per cost within a budget."""
+    covered: set[str] = set()
+    chosen: list[int] = []
+    queue = [(-len(names) / costs[i], i) for i, names in enumerate(wanted) if names]
+    heapify(queue)
+    while queue:
+        rate, index = heappop(queue)
+        gain = len(wanted[index] - covered)
+        if not gain or costs[index] > budget:
+            continue
+        # A piece's worth only falls as others are chosen, so a stale rate is refreshed when it surfaces.
+        if -gain / costs[index] > rate:
+            heappush(queue, (-gain / costs[index], index))
+            continue
+        chosen.append(index)
+        covered |= wanted[index]
+        budget -= costs[index]
+    return sorted(chosen)
+
+
+def _cost(piece: str) -> float:
+    return len(piece) / 4 + 1.5
+
+
+def _field_end(line: str, start: int) -> int:
+    """Return where to cut: after a field, else between two names, else where the room ends."""
+    for mark, first in ((_FIELD_END, start + MAX_LINE // 2), (_BETWEEN_NAMES, start)):
+        ends = [match.end() for match in mark.finditer(line, first, start + MAX_LINE)]
+        if ends:
+            return ends[-1]
+    return start + MAX_LINE
+
+
+def with_gaps(pieces: Sequence[str], kept: Sequence[int]) -> str:
+    """Return the pieces that stay, with a mark for each gap between them."""
+    lines: list[str] = []
+    last = -1
+    for index in kept:
+        if index > last + 1:
+            lines.append(GAP)
+        lines.append(pieces[index])
+        last = index
+    if kept and last < len(pieces) - 1:
+        lines.append(GAP)
+    return "\n".join(lines)
+
+
+def _fitting(names: Sequence[str], budget: float) -> tuple[str, ...]:
+    """Return the names that fit, short ones first, in the order of the text."""
+    if sum(map(len, names)) + 2 * len(names) <= budget:
+        return tuple(names)
+    chosen: set[str] = set()
+    for name in sorted(names, key=len):
+        budget -= len(name) + 2
+        if budget < 0:
+            break
+        chosen.add(name)
+    return tuple([name for name in names if name in chosen])
+
+
+# -- What stands in a line of text: long plain words, and the line itself, told apart from others
+
+
+LONG_LINE = 20
+_NUMBER = re.compile(r"\s*\d+(?:→|\t|:|\|)[ ]?")
+_LONG_WORD = re.compile(r"[A-Za-z]{7,}")
+
+
+def pieces_of(text: str) -> tuple[list[str], list[str]]:
+    """Return a text in pieces, and what follows each: a newline, or nothing inside a very long line."""
+    lines = text.split("\n")
+    if max(map(len, lines)) <= MAX_LINE:
+        return lines, ["\n"] * len(lines)
+    pieces: list[str] = []
+    ends: list[str] = []
+    for line in lines:
+        found = split_lines(line)
+        pieces += found
+        ends += [""] * (len(found) - 1) + ["\n"]
+    return pieces, ends
+
+
+def is_numbered(line: str) -> bool:
+    """Tell whether a viewer put a number in front of a line."""
+    return _NUMBER.match(line) is not None
+
+
+def bare_line(line: str) -> str:
+    """Return a line without the number that a viewer put in front of it, and without outer blanks."""
+    found = _NUMBER.match(line)
+    return (line[found.end() :] if found else line).strip()
+
+
+def words_in(text: str) -> frozenset[str]:
+    """Return the plain words of seven letters or more, in lower case."""
+    return frozenset(map(str.lower, _LONG_WORD.findall(text)))
+
 
 _SHORTEST_NAME = 4
 _LINE_NUMBERS = re.compile(r"(?::\d+)+\Z")

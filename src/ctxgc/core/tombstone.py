@@ -6,8 +6,8 @@ brings it back.
 
 from __future__ import annotations
 
-from ctxgc.core.evacuate import GAP
 from ctxgc.core.segment import ContextSegment
+from ctxgc.core.text import GAP
 
 OPENING = "[ctxgc:"
 NAMES = "Names: "

@@ -4,3 +4,5 @@
 what happened in lines of text, and `screen` puts them on the terminal. `report` writes the session down,
 with the page of `ctxgc analyze` about it.
 """
+
+from __future__ import annotations

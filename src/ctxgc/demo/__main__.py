@@ -8,10 +8,8 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
-from ctxgc.demo.pages import sections
-from ctxgc.demo.report import write_report
+from ctxgc.demo.pages import open_screen, sections, write_report
 from ctxgc.demo.run import WINDOW, run
-from ctxgc.demo.screen import open_screen
 
 
 def main(arguments: list[str] | None = None, stream: TextIO | None = None) -> int:

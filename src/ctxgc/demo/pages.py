@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import importlib
+import importlib.util
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol, TextIO
 
-from ctxgc.core.apply import Collection
-from ctxgc.core.ledger import Amount
-from ctxgc.demo.run import Departure, Kept, Run
-from ctxgc.drawing.terminal import Line, bar, chart, plain, shortened, table
+import msgspec
+
+from ctxgc.core import Amount, Collection
+from ctxgc.demo.run import DemoRun, Kept, Removal, messages
+from ctxgc.drawing import STYLES, Line, bar, chart, plain, shortened, terminal_table, text_of, zone
+from ctxgc.insight import analyze_transcript
+from ctxgc.stores import write_atomic
+from ctxgc.wire.transcripts import open_transcript
 
 WIDTH = 98
 CHART_WIDTH = 74
 EXAMPLES = 4
 
 
-def sections(run: Run) -> Iterator[list[Line]]:
+def sections(run: DemoRun) -> Iterator[list[Line]]:
     """Yield the sections in the order of the story."""
     yield _session(run)
     yield _window(run)
@@ -33,7 +43,7 @@ def _title(text: str) -> Line:
     return plain(f"── {text} ".ljust(WIDTH, "─"), "title")
 
 
-def _session(run: Run) -> list[Line]:
+def _session(run: DemoRun) -> list[Line]:
     came = run.ledger.ingested
     times = came.tokens / run.window
     return [
@@ -48,7 +58,7 @@ def _session(run: Run) -> list[Line]:
     ]
 
 
-def _window(run: Run) -> list[Line]:
+def _window(run: DemoRun) -> list[Line]:
     options = run.options
     marks = {
         int(options.hard_percent): "hard limit",
@@ -60,7 +70,7 @@ def _window(run: Run) -> list[Line]:
     return [_title("The window over time"), *drawn, plain(f"      {_axis(run)}", "faint")]
 
 
-def _axis(run: Run) -> str:
+def _axis(run: DemoRun) -> str:
     """Name the ends of the chart, and the moment of the full collection."""
     end = f"{run.ledger.ingested.segments:,} segments"
     filled = sum(sample.phase == "fill" for sample in run.samples)
@@ -69,7 +79,7 @@ def _axis(run: Run) -> str:
     return f"{start}{end:>{CHART_WIDTH - len(start)}}"
 
 
-def _collection(run: Run, full: Collection) -> list[Line]:
+def _collection(run: DemoRun, full: Collection) -> list[Line]:
     plan = full.plan
     ways = (
         ("stashed", plan.stash_segments),
@@ -93,7 +103,7 @@ def _level(name: str, tokens: int, window: int) -> Line:
     return [(f"  {name:<7}", ""), *bar(percent, 60), (f" {tokens:>7,} tokens {percent:5.1f}%", "")]
 
 
-def _steps(run: Run) -> list[Line]:
+def _steps(run: DemoRun) -> list[Line]:
     moved = sum(len(step.plan) for step in run.steps)
     freed = sum(step.tokens_freed for step in run.steps)
     most = max(len(step.plan) for step in run.steps)
@@ -107,22 +117,27 @@ def _steps(run: Run) -> list[Line]:
     ]
 
 
-def _why(run: Run, phase: str, title: str) -> list[Line]:
+def _why(run: DemoRun, phase: str, title: str) -> list[Line]:
     left = [departure for departure in run.departures if departure.phase == phase]
-    groups: dict[str, list[Departure]] = {}
+    groups: dict[str, list[Removal]] = {}
     for departure in left:
         groups.setdefault(departure.because, []).append(departure)
     ordered = sorted(groups.items(), key=lambda item: -sum(d.freed for d in item[1]))
     rows = [("reason", "segments", "tokens"), *(_tally(name, group) for name, group in ordered)]
     rows.append(_tally("all", left))
-    return [_title(title), *table(rows), plain(""), *_examples([group for _, group in ordered])]
+    return [
+        _title(title),
+        *terminal_table(rows),
+        plain(""),
+        *_examples([group for _, group in ordered]),
+    ]
 
 
-def _tally(name: str, group: list[Departure]) -> tuple[str, str, str]:
+def _tally(name: str, group: list[Removal]) -> tuple[str, str, str]:
     return name, f"{len(group):,}", f"{sum(departure.freed for departure in group):,}"
 
 
-def _examples(groups: list[list[Departure]]) -> Iterator[Line]:
+def _examples(groups: list[list[Removal]]) -> Iterator[Line]:
     """Show one segment for each of the first reasons: the largest."""
     for group in groups[:EXAMPLES]:
         departure = max(group, key=lambda departure: departure.freed)
@@ -150,7 +165,7 @@ def _chains(kept: list[Kept]) -> list[Line]:
     return lines
 
 
-def _books(run: Run) -> list[Line]:
+def _books(run: DemoRun) -> list[Line]:
     ledger = run.ledger
     sums = (
         ("ingested", ledger.ingested),
@@ -161,8 +176,112 @@ def _books(run: Run) -> list[Line]:
     rows = [("", "segments", "tokens"), *(_row(name, amount) for name, amount in sums)]
     adds_up = "ingested = working + stashed + deleted: nothing was lost."
     verdict = adds_up if ledger.balanced() else "The books do NOT add up."
-    return [_title("The books"), *table(rows), plain(f"  {verdict}")]
+    return [_title("The books"), *terminal_table(rows), plain(f"  {verdict}")]
 
 
 def _row(name: str, amount: Amount) -> tuple[str, str, str]:
     return name, f"{amount.segments:,}", f"{amount.tokens:,}"
+
+
+# -- The demo's session as a file of messages, and the page of `ctxgc analyze` about it
+
+
+SESSION = "session.jsonl"
+PAGE = "report.html"
+
+
+def write_report(folder: Path, segments: int = 1_000, seed: int = 7) -> Path:
+    """Write the session and its page to a folder, which is made if it is missing; return the page.
+
+    The same session gives the same bytes. Raises OSError where the folder cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    session, page = folder / SESSION, folder / PAGE
+    write_atomic(session, msgspec.json.Encoder().encode_lines(messages(segments, seed)))
+    write_atomic(page, _page(session).encode())
+    return page
+
+
+def _page(session: Path) -> str:
+    # By name: the command line is a room beside this one, not below it.
+    drawer = importlib.import_module("ctxgc.cli.analyze_page")
+    logging.getLogger("ctxgc").addHandler(logging.NullHandler())  # the replay is no one's session
+    drawn: str = drawer.report_page(analyze_transcript(open_transcript(session)))
+    return drawn
+
+
+# -- The terminal: in colour with rich where that is installed and somebody looks, else plain text
+
+
+Show = Callable[[int, int], None]
+
+
+class Screen(Protocol):
+    """What the demo draws on."""
+
+    def line(self, line: Line) -> None:
+        """Put one line down."""
+
+    def filling(self, window: int) -> Any:
+        """Return a context manager that gives a function to show segments and tokens with."""
+
+
+class PlainScreen:
+    """Text without colours, for pipes, files and machines without rich."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def line(self, line: Line) -> None:
+        """Print a line."""
+        print(text_of(line).rstrip(), file=self._stream)
+
+    @contextmanager
+    def filling(self, window: int) -> Iterator[Show]:  # noqa: ARG002
+        """Show nothing: the chart says it afterwards."""
+        yield lambda _segments, _tokens: None
+
+
+class RichScreen:
+    """Colours, and a window that fills while one watches."""
+
+    def __init__(self, stream: TextIO) -> None:
+        from rich.console import Console  # noqa: PLC0415  an extra
+
+        self._console = Console(file=stream, highlight=False)
+
+    def line(self, line: Line) -> None:
+        """Print a line in its styles."""
+        self._console.print(_rich(line), no_wrap=True, overflow="crop", crop=True)
+
+    @contextmanager
+    def filling(self, window: int) -> Iterator[Show]:
+        """Show the window as it fills, on one line that goes away at the end."""
+        from rich.live import Live  # noqa: PLC0415  an extra
+
+        with Live(console=self._console, transient=True, refresh_per_second=20) as live:
+            yield lambda segments, tokens: live.update(_rich(_gauge(segments, tokens, window)))
+
+
+def open_screen(stream: TextIO) -> Screen:
+    """Return the screen that fits a stream."""
+    if stream.isatty() and importlib.util.find_spec("rich") is not None:
+        return RichScreen(stream)
+    return PlainScreen(stream)
+
+
+def _gauge(segments: int, tokens: int, window: int) -> Line:
+    percent = 100 * tokens / window
+    name = zone(percent)
+    return [
+        ("  window ", ""),
+        *bar(percent, 60),
+        (f" {percent:3.0f}% {name:<8}", name),
+        (f" {segments}", ""),
+    ]
+
+
+def _rich(line: Line) -> Any:
+    from rich.text import Text  # noqa: PLC0415  an extra
+
+    return Text.assemble(*((text, STYLES[style]) for text, style in line))

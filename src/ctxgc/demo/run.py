@@ -2,22 +2,162 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal
+import json
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
 
 import msgspec
 
-from ctxgc.core.analysis import Analysis, Hop
-from ctxgc.core.apply import Collection
-from ctxgc.core.engine import GCEngine
-from ctxgc.core.heap import Heap
-from ctxgc.core.ledger import Ledger
-from ctxgc.core.options import EngineOptions
-from ctxgc.core.plan import PruningCandidate
-from ctxgc.core.roots import GCState
-from ctxgc.core.segment import ContextSegment
-from ctxgc.demo.story import arrivals
+from ctxgc.core import (
+    Analysis,
+    Collection,
+    ContextSegment,
+    EngineOptions,
+    GCEngine,
+    GCState,
+    Heap,
+    Hop,
+    Ledger,
+    PruningCandidate,
+)
+from ctxgc.testing import AgentCall, AgentStep, ChatRendering, Script
 from ctxgc.tokens import ExactCounter
+
+# -- The session of the demo: the work of the scripted agent, as segments
+
+
+START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+STEP_TIME = timedelta(seconds=20)
+INSTRUCTIONS = (
+    "You are a careful software engineer. Read before you edit, run the tests after each edit, and keep "
+    "the list of open work current."
+)
+
+_CODE = re.compile(r"\b[A-Z]{3}-[0-9A-F]{5}\b")
+_FILE_TOOLS = {"read_file": "read", "edit_file": "edit"}
+
+
+def arrivals(count: int, seed: int = 7) -> Iterator[list[ContextSegment]]:
+    """Yield some `count` segments in the order and the batches in which a host would add them.
+
+    A batch is a message of the user, one of the agent with its tool calls, or the results of those.
+    """
+    teller = _Teller()
+    yield [teller.instruct()]
+    for _, batches in _scenes(teller, count, seed):
+        yield from batches
+
+
+def messages(count: int, seed: int = 7) -> Iterator[dict[str, Any]]:
+    """Yield the same session as the messages of a chat, as its agent would have recorded them."""
+    teller, chat = _Teller(), ChatRendering()
+    yield {"role": "system", "content": teller.instruct().text}
+    for step, _ in _scenes(teller, count, seed):
+        yield from chat.messages(step)
+
+
+def _scenes(
+    teller: _Teller, count: int, seed: int
+) -> Iterator[tuple[AgentStep, list[list[ContextSegment]]]]:
+    """Yield steps with their batches until enough is told and the user would speak again."""
+    for step in Script(seed).steps():
+        batches = list(teller.tell(step))
+        if teller.told > count and step.role == "user":
+            return
+        yield step, batches
+
+
+class _Teller:
+    """Names the segments of one session and remembers what they refer to."""
+
+    def __init__(self) -> None:
+        self.told = 0
+        self._steps = 0
+        self._task: str | None = None
+        self._request: str | None = None
+        self._seen: dict[str, str] = {}
+
+    def instruct(self) -> ContextSegment:
+        return self._segment(text=INSTRUCTIONS, type="message", role="system", source="system")
+
+    def tell(self, step: AgentStep) -> Iterator[list[ContextSegment]]:
+        self._steps += 1
+        if step.role == "user":
+            yield [self._ask(step.text)]
+            return
+        spoken = [self._say(step.text)] if step.text else []
+        calls = [self._call(number, call) for number, call in enumerate(step.calls)]
+        if spoken or calls:
+            yield [*spoken, *calls]
+        if calls:
+            yield [self._result(number, call) for number, call in enumerate(step.calls)]
+
+    def _ask(self, text: str) -> ContextSegment:
+        codes = _codes(text)
+        self._task = codes[0] if codes else self._task
+        asked = self._segment(
+            text=text,
+            type="decision" if text.startswith("Decision") else "message",
+            role="user",
+            tags=codes,
+        )
+        self._request = asked.segment_id
+        return asked
+
+    def _say(self, text: str) -> ContextSegment:
+        return self._segment(
+            text=text, type="message", role="assistant", tags=_codes(text), reply_to=self._request
+        )
+
+    def _call(self, number: int, call: AgentCall) -> ContextSegment:
+        return self._segment(
+            text=json.dumps({"tool": call.name, **call.arguments}),
+            type="message",
+            role="assistant",
+            part="tool_call",
+            **self._bond(number),
+        )
+
+    def _result(self, number: int, call: AgentCall) -> ContextSegment:
+        path: str | None = call.arguments.get("path")
+        access = _FILE_TOOLS.get(call.name, "run")
+        based_on = self._seen.get(path or "") if access == "edit" else None
+        result = self._segment(
+            text=call.output,
+            type="code" if access == "read" else "log",
+            role="tool",
+            part="tool_result",
+            access=access,
+            file_path=path,
+            command=None if path else " ".join([call.name, *map(str, call.arguments.values())]),
+            failed=call.failed,
+            references=(based_on,) if based_on else (),
+            **self._bond(number),
+        )
+        if access == "read" and path is not None:
+            self._seen[path] = result.segment_id
+        return result
+
+    def _bond(self, number: int) -> dict[str, Any]:
+        return {"call_id": f"call-{self._steps}-{number}", "bond_id": f"batch-{self._steps}"}
+
+    def _segment(self, **fields: Any) -> ContextSegment:
+        self.told += 1
+        return ContextSegment(
+            segment_id=f"s{self.told}",
+            message_id=f"m{self._steps}-{fields['role']}",
+            task_id=self._task,
+            created_at=START + self._steps * STEP_TIME,
+            **fields,
+        )
+
+
+def _codes(text: str) -> tuple[str, ...]:
+    """Return the tickets, decisions and incidents that a text names."""
+    return tuple(dict.fromkeys(_CODE.findall(text)))
+
 
 WINDOW = 64_000
 CHAINS = 3
@@ -26,7 +166,7 @@ Phase = Literal["fill", "steps"]
 Watch = Callable[[int, int], None]
 
 
-class Sample(msgspec.Struct, frozen=True):
+class WindowSample(msgspec.Struct, frozen=True):
     """The window after one more batch has arrived, and after what the engine did about it."""
 
     segments: int
@@ -34,7 +174,7 @@ class Sample(msgspec.Struct, frozen=True):
     phase: Phase
 
 
-class Departure(msgspec.Struct, frozen=True):
+class Removal(msgspec.Struct, frozen=True):
     """One segment that left: why in a few words, why in full, and how it left."""
 
     segment: ContextSegment
@@ -52,14 +192,14 @@ class Kept(msgspec.Struct, frozen=True):
     chain: tuple[Hop, ...]
 
 
-class Run(msgspec.Struct, frozen=True, kw_only=True):
+class DemoRun(msgspec.Struct, frozen=True, kw_only=True):
     """All that happened in a session."""
 
     options: EngineOptions
-    samples: list[Sample]
+    samples: list[WindowSample]
     full: Collection | None
     steps: list[Collection]
-    departures: list[Departure]
+    departures: list[Removal]
     kept: list[Kept]
     ledger: Ledger
     roots: dict[str, int]
@@ -70,7 +210,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return self.options.context_limit or 0
 
 
-def run(segments: int = 1_000, seed: int = 7, *, watch: Watch | None = None) -> Run:
+def run(segments: int = 1_000, seed: int = 7, *, watch: Watch | None = None) -> DemoRun:
     """Let a session of this length arrive at an engine, and return what happened.
 
     Until the hard limit nothing is collected; then one full collection runs; from there on a small
@@ -90,9 +230,9 @@ class _Theatre:
     def __init__(self) -> None:
         self.engine = GCEngine(EngineOptions(context_limit=WINDOW))
         self.heap = Heap(ExactCounter().count)
-        self.samples: list[Sample] = []
+        self.samples: list[WindowSample] = []
         self.steps: list[Collection] = []
-        self.departures: list[Departure] = []
+        self.departures: list[Removal] = []
         self.full: Collection | None = None
         self.kept: list[Kept] = []
         self.roots: dict[str, int] = {}
@@ -109,8 +249,8 @@ class _Theatre:
             self._collect(state)
             self._sample(phase)
 
-    def finish(self) -> Run:
-        return Run(
+    def finish(self) -> DemoRun:
+        return DemoRun(
             options=self.engine.options,
             samples=self.samples,
             full=self.full,
@@ -144,7 +284,7 @@ class _Theatre:
         for candidate in done.plan.candidates:
             segment = self.heap.get(candidate.segment_id)
             self.departures.append(
-                Departure(
+                Removal(
                     segment=segment,
                     because=because(candidate, segment),
                     reason=candidate.reason,
@@ -156,7 +296,7 @@ class _Theatre:
 
     def _sample(self, phase: Phase) -> None:
         ledger = self.heap.ledger
-        self.samples.append(Sample(ledger.ingested.segments, ledger.working.tokens, phase))
+        self.samples.append(WindowSample(ledger.ingested.segments, ledger.working.tokens, phase))
 
 
 _SUPERSEDED = {

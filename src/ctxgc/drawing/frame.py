@@ -2,11 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+import html
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, NewType
 
-from ctxgc.drawing.markup import Html, tag, text
 from ctxgc.drawing.scales import Scale, short
+
+# -- HTML as a type of its own, so that text cannot get into a page without being escaped
+
+
+Html = NewType("Html", str)
+"""Markup that is safe to put into a page: made by `text` and `tag`, never from a plain string."""
+
+_UNFIT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+
+
+def text(value: object) -> Html:
+    """Return a value as escaped text; characters that no page may hold become U+FFFD."""
+    return Html(html.escape(_UNFIT.sub("\ufffd", str(value))))
+
+
+def tag(name: str, *inside: Html, **attributes: object) -> Html:
+    """Return an element.
+
+    Attributes are escaped; one that is None is left out. `class_` means class, and an underscore
+    within a name a hyphen (`text_anchor`).
+    """
+    given = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{text(_written(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return Html(f"<{name}{given}>{''.join(inside)}</{name}>")
+
+
+def joined(parts: Iterable[Html], between: str = "") -> Html:
+    """Return pieces of markup as one."""
+    return Html(str(text(between)).join(parts))
+
+
+def _written(value: object) -> object:
+    """Shorten coordinates to a tenth of a pixel: pages stay small and the same everywhere."""
+    return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else value
+
 
 TONES = ("accent", "blue", "teal", "green", "amber", "orange", "red", "violet", "grey")
 """The colours of charts, by name; the page's style sheet has them for light and dark."""
@@ -107,3 +146,64 @@ def legend_lines(entries: Sequence[tuple[str, str]], left: float, right: float) 
 
 def _tick(written: str, x: float, y: float, anchor: str) -> Html:
     return tag("text", text(written), class_="tick", x=x, y=y, text_anchor=anchor)
+
+
+# -- Names beside points, placed so that they cover neither one another nor a point
+
+
+Spot = tuple[float, float]
+Box = tuple[float, float, float, float]
+"""Left, top, right, bottom."""
+
+_HEIGHT = 12.0
+_RADIUS = 6.0
+_REACHES = (9.0, 20.0, 34.0, 50.0, 70.0)
+_SIDES = ((1, 0), (-1, 0), (1, -1), (1, 1), (-1, -1), (-1, 1), (0, -1), (0, 1))
+
+
+class Place(NamedTuple):
+    """Where a name stands: the foot of its text, its anchor, and whether it needs a leader."""
+
+    x: float
+    y: float
+    anchor: str
+    far: bool
+
+
+def placed(names: Sequence[str], spots: Sequence[Spot], within: Box) -> list[Place]:
+    """Return a place for each name: near its point, free of others, and inside the box if possible."""
+    taken: list[Box] = [(x - _RADIUS, y - _RADIUS, x + _RADIUS, y + _RADIUS) for x, y in spots]
+    chosen: dict[int, Place] = {}
+    for number in sorted(range(len(names)), key=lambda n: (spots[n][1], spots[n][0], n)):
+        options = list(_options(names[number], spots[number]))
+        costs = [_cost(box, taken, within) + rank * 0.5 for rank, (_, box) in enumerate(options)]
+        place, box = options[costs.index(min(costs))]
+        taken.append(box)
+        chosen[number] = place
+    return [chosen[number] for number in range(len(names))]
+
+
+def _options(name: str, spot: Spot) -> Iterator[tuple[Place, Box]]:
+    """Yield the places around a point, nearest first, each with the box that it takes."""
+    wide = text_width(name)
+    for reach in _REACHES:
+        for side, rise in _SIDES:
+            x = spot[0] + side * reach
+            y = spot[1] + rise * reach + 4
+            left = {1: x, -1: x - wide, 0: x - wide / 2}[side]
+            anchor = {1: "start", -1: "end", 0: "middle"}[side]
+            yield Place(x, y, anchor, reach > 20), (left, y - _HEIGHT + 2, left + wide, y + 2)
+
+
+def _cost(box: Box, taken: Sequence[Box], within: Box) -> float:
+    outside = (
+        max(0.0, within[0] - box[0]) + max(0.0, within[1] - box[1])
+        + max(0.0, box[2] - within[2]) + max(0.0, box[3] - within[3])
+    )  # fmt: skip
+    return outside * 10 + sum(_overlap(box, other) for other in taken)
+
+
+def _overlap(one: Box, other: Box) -> float:
+    wide = min(one[2], other[2]) - max(one[0], other[0])
+    high = min(one[3], other[3]) - max(one[1], other[1])
+    return wide * high if wide > 0 and high > 0 else 0.0

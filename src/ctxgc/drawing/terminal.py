@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from string import ascii_lowercase, ascii_uppercase
+from typing import NamedTuple
+
+from ctxgc.drawing.scales import Scale, checked, fitted, front, ticks, told_apart
 
 Span = tuple[str, str]
 """A text and the name of its style; the plain style is empty."""
@@ -52,7 +56,9 @@ def bar(percent: float, width: int) -> Line:
     return [("█" * full, zone(percent)), ("░" * (width - full), "faint")]
 
 
-def bars(rows: Sequence[tuple[str, float, str]], width: int, style: str = "name") -> list[Line]:
+def terminal_bars(
+    rows: Sequence[tuple[str, float, str]], width: int, style: str = "name"
+) -> list[Line]:
     """Return one bar per row of name, value and what is written behind it; the largest is full.
 
     Args:
@@ -116,7 +122,7 @@ def _parts(values: Sequence[float], count: int) -> list[Sequence[float]]:
     return [values[start:end] for start, end in pairwise(edges)]
 
 
-def table(rows: Sequence[Sequence[str]], indent: str = "  ") -> list[Line]:
+def terminal_table(rows: Sequence[Sequence[str]], indent: str = "  ") -> list[Line]:
     """Return rows in columns, the first row as a heading; all columns but the first stand right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines: list[Line] = []
@@ -131,3 +137,102 @@ def shortened(text: str, width: int) -> str:
     """Return a text on one line, cut to a width."""
     flat = " ".join(text.split())
     return flat if len(flat) <= width else f"{flat[: width - 3]}..."
+
+
+# -- A scatter in a terminal: a letter for each point, and a key below
+
+
+class ScatterPoint(NamedTuple):
+    """A named point, the style of its letter, and whether it takes part in the front."""
+
+    name: str
+    x: float
+    y: float
+    style: str = ""
+    rival: bool = True
+
+
+def terminal_scatter(
+    points: Sequence[ScatterPoint],
+    *,
+    x: str,
+    y: str,
+    width: int = 64,
+    height: int = 16,
+    key: bool = True,
+) -> list[Line]:
+    """Return a plot with a letter per point; capitals stand for those that no rival beats.
+
+    Args:
+        points: the points; less x and more y is better. Where several share a place, the first is
+            drawn, and the key names them all.
+        x: what the values along the bottom are.
+        y: what the values at the left are.
+        width: how many columns the plot takes.
+        height: how many rows the plot takes.
+        key: whether the names follow below.
+    """
+    if not points:
+        return []
+    checked([value for point in points for value in (point.x, point.y)], "points")
+    across = fitted([point.x for point in points], 0, width - 1)
+    up = fitted([point.y for point in points], height - 1, 0)
+    letters = _letters(points)
+    grid = _grid(points, letters, across, up)
+    lines = [plain(f"  {y}", "faint")]
+    lines += [_row(grid, row, up, width) for row in range(height)]
+    lines += [*_bottom(across, width), plain(f"{x:>{width + 8}}", "faint")]
+    return lines + (_key(points, letters) if key else [])
+
+
+def _letters(points: Sequence[ScatterPoint]) -> list[str]:
+    """Give the points of the front capitals and the others small letters, both in reading order."""
+    rivals = [place for place, point in enumerate(points) if point.rival]
+    best = {rivals[i] for i in front([(points[p].x, points[p].y) for p in rivals])}
+    great, small = iter(ascii_uppercase), iter(ascii_lowercase)
+    return [next(great if place in best else small, "*") for place in range(len(points))]
+
+
+def _grid(
+    points: Sequence[ScatterPoint], letters: Sequence[str], across: Scale, up: Scale
+) -> dict[tuple[int, int], tuple[str, str]]:
+    grid: dict[tuple[int, int], tuple[str, str]] = {}
+    for point, letter in zip(points, letters, strict=True):
+        place = (round(up.at(point.y)), round(across.at(point.x)))
+        if place not in grid or letter.isupper():
+            grid[place] = (letter, point.style)
+    return grid
+
+
+def _row(grid: dict[tuple[int, int], tuple[str, str]], row: int, up: Scale, width: int) -> Line:
+    values = ticks(up.low, up.high, 5)
+    written = {round(up.at(at)): text for at, text in zip(values, told_apart(values), strict=True)}
+    shown = written.get(row, "")
+    empty = "·" if row in written else " "
+    return [
+        (f"{shown:>6} │", "faint"),
+        *(grid.get((row, column), (empty, "faint")) for column in range(width)),
+    ]
+
+
+def _bottom(across: Scale, width: int) -> list[Line]:
+    line = [" "] * (width + 8)
+    rule = ["─"] * width
+    values = ticks(across.low, across.high, 6)
+    for value, written in zip(values, told_apart(values), strict=True):
+        column = round(across.at(value))
+        rule[column] = "┴"
+        start = min(max(8 + column - len(written) // 2, 0), len(line) - len(written))
+        line[start : start + len(written)] = written
+    return [plain(f"       └{''.join(rule)}", "faint"), plain("".join(line), "faint")]
+
+
+def _key(points: Sequence[ScatterPoint], letters: Sequence[str]) -> list[Line]:
+    wide = max(len(point.name) for point in points) + 6
+    columns = max(1, 72 // wide)
+    entries = [
+        (f"{letter} {point.name}".ljust(wide), point.style)
+        for point, letter in zip(points, letters, strict=True)
+    ]
+    rows = [entries[start : start + columns] for start in range(0, len(entries), columns)]
+    return [[("        ", ""), *row] for row in rows]

@@ -7,25 +7,201 @@ another. A file is only read if it is, byte for byte, what `save` writes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import base64
+import hashlib
+import json
+import re
+import secrets
+import zlib
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec.structs import force_setattr
 
-from ctxgc.core.segment import checked_time, utc_now
+from ctxgc.core import checked_time, utc_now
 from ctxgc.errors import CheckpointError, InputError
-from ctxgc.guard.checkpoint_files import (
-    checkpoint_file,
-    find_file,
-    is_checkpoint_id,
-    new_checkpoint_id,
-    read_document,
-    write_document,
-)
-from ctxgc.guard.packing import canonical, digest_of, pack, plain, unpack
+from ctxgc.stores import os_errors, write_atomic
+
+# -- The files of checkpoints: named by time and chance, written once, read only if unchanged
+
+
+_ID = re.compile(r"\d{8}T\d{12}Z-[0-9a-f]{8}", re.ASCII)
+
+
+def new_checkpoint_id(moment: datetime) -> str:
+    """Return a fresh id that sorts by time and is a safe file name everywhere."""
+    return f"{_stamp(moment)}-{secrets.token_hex(4)}"
+
+
+def is_checkpoint_id(text: object) -> bool:
+    """Tell whether a text is an id that `new_checkpoint_id` may have made."""
+    return isinstance(text, str) and _ID.fullmatch(text) is not None
+
+
+def checkpoint_file(folder: Path, checkpoint_id: str) -> Path:
+    """Return the file of a checkpoint in a directory."""
+    return folder / f"checkpoint_{checkpoint_id}.json"
+
+
+def write_document(file: Path, document: Mapping[str, Any]) -> None:
+    """Write a checkpoint's file, durably; writing the same again changes nothing.
+
+    Raises:
+        StoreError: it cannot be written; there is no file then, and older ones are untouched.
+        CheckpointError: another file has its name.
+    """
+    data = _render(document)
+    if not file.exists():
+        write_atomic(file, data)
+    elif _read(file) != data:
+        raise CheckpointError(
+            f"{file} exists and is not this checkpoint",
+            hint="a checkpoint is never written over another: move that file away",
+            file=str(file),
+        )
+
+
+def read_document(file: Path) -> dict[str, Any]:
+    """Return what a checkpoint's file says.
+
+    Raises:
+        CheckpointError: the bytes are not such as `write_document` writes.
+    """
+    data = _read(file)
+    try:
+        document = json.loads(data)
+        same = isinstance(document, dict) and _render(document) == data
+    except (ValueError, RecursionError) as error:
+        raise _damaged_file(file, str(error)) from None
+    if not same:
+        raise _damaged_file(file, "it is not as it was written")
+    return dict(document)
+
+
+def find_file(folder: Path, wanted: str | datetime) -> Path:
+    """Return the file of an id or a time; the argument itself never becomes a path.
+
+    Raises:
+        CheckpointError: there is none, or more than one.
+        InputError: this is neither an id nor a time with a time zone.
+    """
+    if isinstance(wanted, str) and is_checkpoint_id(wanted):
+        files = [checkpoint_file(folder, wanted)]
+    else:
+        files = sorted(folder.glob(f"checkpoint_{_stamp(_moment(wanted))}-*.json"))
+    found = [file for file in files if file.is_file()]
+    if len(found) != 1:
+        raise CheckpointError(
+            f"{folder} holds {len(found) or 'no'} checkpoints for {str(wanted)!r}",
+            hint="load one by its id" if found else "look which files are there",
+            files=[file.name for file in found],
+        )
+    return found[0]
+
+
+def _moment(wanted: str | datetime) -> datetime:
+    try:
+        moment = datetime.fromisoformat(wanted) if isinstance(wanted, str) else wanted
+    except ValueError:
+        raise InputError(
+            f"{wanted!r} is neither the time nor the id of a checkpoint",
+            hint="give its timestamp in ISO 8601, or its checkpoint_id",
+            field="timestamp",
+        ) from None
+    return checked_time("timestamp", moment)
+
+
+def _stamp(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y%m%dT%H%M%S%f}Z"
+
+
+def _render(document: Mapping[str, Any]) -> bytes:
+    return json.dumps(document, indent=2, allow_nan=False).encode("ascii") + b"\n"
+
+
+def _read(file: Path) -> bytes:
+    with os_errors(file, "read"):
+        return file.read_bytes()
+
+
+def _damaged_file(file: Path, why: str) -> CheckpointError:
+    return CheckpointError(
+        f"the checkpoint {file.name} is damaged: {why}",
+        hint="use an older checkpoint",
+        file=str(file),
+    )
+
+
+# -- JSON that can be checked: one text for one value, a digest of it, and packed lists
+
+
+CODEC = "zlib+base64"
+
+
+def plain(field: str, value: Any) -> Any:
+    """Return a copy of a value as JSON keeps it.
+
+    Raises:
+        InputError: JSON cannot keep it.
+    """
+    try:
+        return json.loads(json.dumps(value, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(
+            f"{field} cannot be kept in a checkpoint: {error}",
+            hint="use JSON values only",
+            field=field,
+        ) from None
+
+
+def canonical(value: Any) -> bytes:
+    """Return the one JSON text of a value: sorted keys, no spaces, ASCII."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return text.encode("ascii")
+
+
+def digest_of(data: bytes) -> str:
+    """Return the BLAKE2b digest of bytes as 64 hex digits."""
+    return hashlib.blake2b(data, digest_size=32).hexdigest()
+
+
+def pack(value: Any) -> dict[str, str]:
+    """Return a JSON value compressed, with a digest of the compressed text.
+
+    The digest stands over the compressed text because a changed bit in it need not change what it
+    unpacks to.
+    """
+    data = base64.b64encode(zlib.compress(canonical(value))).decode("ascii")
+    return {"codec": CODEC, "digest": digest_of(data.encode()), "data": data}
+
+
+def unpack(field: str, packed: object) -> Any:
+    """Return the value that was packed.
+
+    Raises:
+        CheckpointError: these are not the bytes that were packed.
+    """
+    if not isinstance(packed, Mapping) or set(packed) != {"codec", "digest", "data"}:
+        raise _damaged_field(field, "it is not packed")
+    if packed["codec"] != CODEC:
+        raise _damaged_field(field, f"its codec is {packed['codec']!r}")
+    data = packed["data"]
+    if not isinstance(data, str) or packed["digest"] != digest_of(data.encode("utf-8", "replace")):
+        raise _damaged_field(field, "its digest does not match")
+    try:
+        return json.loads(zlib.decompress(base64.b64decode(data, validate=True)))
+    except (ValueError, zlib.error, RecursionError) as error:
+        raise _damaged_field(field, str(error)) from None
+
+
+def _damaged_field(field: str, why: str) -> CheckpointError:
+    return CheckpointError(
+        f"the checkpoint is damaged: {field}: {why}", hint="use an older checkpoint", field=field
+    )
+
 
 VERSION = 1
 
@@ -182,3 +358,63 @@ def _check_kinds(checkpoint: Checkpoint) -> None:
             hint="leave it out: it is made from the time and from chance",
             field="checkpoint_id",
         )
+
+
+# -- The files that the work depends on: their checksums in a checkpoint, and what changed since
+
+
+NO_FILE = ""
+"""What a checkpoint says of a file that was not there, or could not be read."""
+
+DifferenceKind = Literal["missing", "changed", "added", "unreadable"]
+
+
+class FileDifference(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that is not as the checkpoint knew it.
+
+    `missing`: it is gone. `changed`: its bytes differ. `added`: it was not there, or not readable.
+    `unreadable`: it is there, but cannot be read now.
+    """
+
+    path: str
+    kind: DifferenceKind
+    expected: str
+    found: str
+
+
+def checksum_files(paths: Iterable[str | Path], root: str | Path = ".") -> dict[str, str]:
+    """Return the SHA-256 of each file by its path as given; relative ones stand below `root`.
+
+    A file that is not there, or cannot be read, has the checksum `""`: a checkpoint is made anyway.
+    """
+    return {str(path): _checksum(Path(root) / path) or NO_FILE for path in paths}
+
+
+def compare_files(checkpoint: Checkpoint, root: str | Path = ".") -> list[FileDifference]:
+    """Return how the files differ now from what a checkpoint knew, in its order."""
+    compared = (
+        _compare(path, expected, Path(root) / path)
+        for path, expected in checkpoint.file_checksums.items()
+    )
+    return [difference for difference in compared if difference is not None]
+
+
+def _compare(path: str, expected: str, file: Path) -> FileDifference | None:
+    found = _checksum(file)
+    if found == expected or (expected == NO_FILE and not found):
+        return None
+    kind: DifferenceKind = "added" if expected == NO_FILE else "changed"
+    if not found:
+        kind = "missing" if found is None else "unreadable"
+    return FileDifference(path=path, kind=kind, expected=expected, found=found or NO_FILE)
+
+
+def _checksum(file: Path) -> str | None:
+    """The checksum of a file; None if there is none, empty if it cannot be read."""
+    try:
+        with file.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError):  # ValueError: no path can have this name
+        return NO_FILE

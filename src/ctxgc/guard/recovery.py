@@ -10,16 +10,437 @@ retries. When nothing helps, a ContextOverflowError names what does not fit.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
+import logging
+import math
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from typing import Any, NoReturn, Protocol, TypeVar
+
+import msgspec
 
 from ctxgc.config import GCConfig
-from ctxgc.errors import ContextOverflowError, InputError
-from ctxgc.guard.monitor import ContextMonitor
-from ctxgc.guard.recoverable import Recoverable, window_after
-from ctxgc.guard.states import State
-from ctxgc.guard.walk import RecoveryReport, Walk, Walker
-from ctxgc.wire.overflow import Overflow
+from ctxgc.errors import ContextOverflowError, CtxgcError, InputError
+from ctxgc.guard.monitor import ContextMonitor, percent_of, zone_of
+from ctxgc.wire import Overflow
+
+# -- What recovery asks of a session, and the two questions of S4's chart with their answers defin
+
+
+class Outlook(msgspec.Struct, frozen=True, kw_only=True):
+    """What pruning could do, in tokens.
+
+    `must_stay` is what no pruning takes: roots, the last turn, and the reserve for the answer.
+    `prunable` is what may leave.
+    """
+
+    must_stay: int
+    prunable: int
+
+
+class FixedPart(msgspec.Struct, frozen=True):
+    """Something that must stay, and its tokens."""
+
+    name: str
+    tokens: int
+
+
+class Recoverable(Protocol):
+    """A session as recovery sees it. Sizes are tokens, all by the same counter.
+
+    A method that cannot do its work returns False or raises a CtxgcError, and has then changed
+    nothing. Recovery takes both as "no".
+    """
+
+    @property
+    def limit(self) -> int:
+        """The size of the window."""
+        ...
+
+    def size(self) -> int:
+        """Return the size of what would be sent now."""
+        ...
+
+    def checkpoint(self, *, emergency: bool) -> bool:
+        """Make a checkpoint of the present state, durably."""
+        ...
+
+    def plan(self, target: int) -> Outlook:
+        """Plan the pruning down to a target and return its outlook; nothing changes."""
+        ...
+
+    def prune(self, target: int) -> bool:
+        """Prune down to a target, or as near as promises allow."""
+        ...
+
+    def validate(self) -> bool:
+        """Tell whether everything essential is still there and the view valid for its provider."""
+        ...
+
+    def minimal(self) -> bool:
+        """Reduce the view to roots that cannot go and the last turn."""
+        ...
+
+    def checkpoint_minimum(self) -> int | None:
+        """Return the minimal size of the last checkpoint that verifies; None if there is none."""
+        ...
+
+    def load_last_checkpoint(self) -> bool:
+        """Go back to the last checkpoint that verifies."""
+        ...
+
+    def aggressive(self) -> bool:
+        """Keep only the absolute essentials of the view."""
+        ...
+
+    def resume(self) -> None:
+        """Note that work goes on from the loaded checkpoint."""
+        ...
+
+    def parts(self) -> Sequence[FixedPart]:
+        """Return what must stay, with its tokens."""
+        ...
+
+
+def can_prune_safely(outlook: Outlook, ceiling: int) -> bool:
+    """Tell whether pruning can help without taking what must stay.
+
+    It can if there is something to prune, and if what must stay lies below the ceiling: the size at
+    which the critical zone begins.
+    """
+    return outlook.prunable > 0 and outlook.must_stay < ceiling
+
+
+def recovery_possible(checkpoint_minimum: int | None, limit: int) -> bool:
+    """Tell whether a verified checkpoint exists whose minimal context fits the window."""
+    return checkpoint_minimum is not None and checkpoint_minimum <= limit
+
+
+def window_after(overflow: Overflow, size: int, limit: int) -> int:
+    """Return the size of the window in our own tokens, as a provider's refusal shows it.
+
+    The provider may count otherwise than we do: what it calls `used` is what we call `size`. A refusal
+    without usable numbers shows that the window is smaller than the size it refused.
+    """
+    if overflow.kind == "tokens" and overflow.limit is not None:
+        if overflow.used is not None and overflow.used > overflow.limit:
+            return min(limit, size * overflow.limit // overflow.used)
+        limit = min(limit, overflow.limit)
+    return min(limit, max(0, size - 1))
+
+
+# -- S4's first chart as data: its boxes are states, its arrows are transitions
+
+
+class State(StrEnum):
+    """The boxes of the chart."""
+
+    CALL_REQUESTED = "LLM call requested"
+    CHECK_SIZE = "Check the context size"
+    COMPARE_SIZE = "Size against limit?"
+    SAFE_ZONE = "Safe zone"
+    WARNING_ZONE = "Warning zone"
+    DANGER_ZONE = "Danger zone"
+    CRITICAL_ZONE = "Critical zone"
+    LOG_WARNING = "Log a warning"
+    CREATE_CHECKPOINT = "Create a checkpoint"
+    PLAN_PRUNING = "Plan the pruning"
+    EMERGENCY_CHECKPOINT = "Emergency checkpoint"
+    CAN_PRUNE_SAFELY = "Can prune safely?"
+    PRUNE_NOW = "Prune now"
+    PRUNING_SUCCESSFUL = "Pruning successful?"
+    FALLBACK_MINIMAL = "Fall back to the minimal context"
+    OVERFLOW = "Context overflow"
+    RECOVERY_POSSIBLE = "Recovery possible?"
+    LOAD_CHECKPOINT = "Load the last checkpoint"
+    AGGRESSIVE_PRUNE = "Prune aggressively"
+    RESUME = "Resume from the checkpoint"
+    EXECUTE = "Execute the call"
+    FATAL = "Fatal error"
+    CALL_COMPLETE = "Call complete"
+    STOPPED = "System stopped"
+
+
+class Transition(msgspec.Struct, frozen=True):
+    """One arrow: from a state, on an outcome, to the next state."""
+
+    source: State
+    outcome: str
+    target: State
+    added: bool = False
+
+
+DONE, YES, NO, TIGHT = "done", "yes", "no", "tight"
+
+_S = State
+TRANSITIONS: tuple[Transition, ...] = (
+    Transition(_S.CALL_REQUESTED, DONE, _S.CHECK_SIZE),
+    Transition(_S.CHECK_SIZE, DONE, _S.COMPARE_SIZE),
+    Transition(_S.COMPARE_SIZE, "safe", _S.SAFE_ZONE),
+    Transition(_S.COMPARE_SIZE, "warning", _S.WARNING_ZONE),
+    Transition(_S.COMPARE_SIZE, "danger", _S.DANGER_ZONE),
+    Transition(_S.COMPARE_SIZE, "critical", _S.CRITICAL_ZONE),
+    Transition(_S.SAFE_ZONE, DONE, _S.EXECUTE),
+    Transition(_S.WARNING_ZONE, DONE, _S.LOG_WARNING),
+    Transition(_S.LOG_WARNING, DONE, _S.EXECUTE),
+    Transition(_S.DANGER_ZONE, DONE, _S.CREATE_CHECKPOINT),
+    Transition(_S.CREATE_CHECKPOINT, DONE, _S.PLAN_PRUNING),
+    Transition(_S.PLAN_PRUNING, DONE, _S.EXECUTE),
+    Transition(_S.CRITICAL_ZONE, DONE, _S.EMERGENCY_CHECKPOINT),
+    Transition(_S.EMERGENCY_CHECKPOINT, DONE, _S.CAN_PRUNE_SAFELY),
+    Transition(_S.CAN_PRUNE_SAFELY, YES, _S.PRUNE_NOW),
+    Transition(_S.CAN_PRUNE_SAFELY, NO, _S.OVERFLOW),
+    Transition(_S.PRUNE_NOW, DONE, _S.PRUNING_SUCCESSFUL),
+    Transition(_S.PRUNING_SUCCESSFUL, YES, _S.EXECUTE),
+    Transition(_S.PRUNING_SUCCESSFUL, NO, _S.FALLBACK_MINIMAL),
+    Transition(_S.FALLBACK_MINIMAL, YES, _S.EXECUTE),
+    Transition(_S.FALLBACK_MINIMAL, NO, _S.OVERFLOW, added=True),
+    Transition(_S.OVERFLOW, DONE, _S.RECOVERY_POSSIBLE),
+    Transition(_S.RECOVERY_POSSIBLE, YES, _S.LOAD_CHECKPOINT),
+    Transition(_S.RECOVERY_POSSIBLE, NO, _S.FATAL),
+    Transition(_S.RECOVERY_POSSIBLE, TIGHT, _S.EXECUTE, added=True),
+    Transition(_S.LOAD_CHECKPOINT, YES, _S.AGGRESSIVE_PRUNE),
+    Transition(_S.LOAD_CHECKPOINT, NO, _S.FATAL, added=True),
+    Transition(_S.AGGRESSIVE_PRUNE, YES, _S.RESUME),
+    Transition(_S.AGGRESSIVE_PRUNE, NO, _S.FATAL, added=True),
+    Transition(_S.EXECUTE, DONE, _S.CALL_COMPLETE),
+    Transition(_S.RESUME, DONE, _S.CALL_COMPLETE),
+    Transition(_S.FATAL, DONE, _S.STOPPED),
+)
+
+NEXT: dict[tuple[State, str], State] = {
+    (arrow.source, arrow.outcome): arrow.target for arrow in TRANSITIONS
+}
+
+READY: frozenset[State] = frozenset({State.EXECUTE, State.RESUME})
+"""The states in which the call may be sent."""
+
+
+def chart() -> str:
+    """Return the chart as mermaid text; added arrows are dotted."""
+    lines = ["flowchart TD"]
+    lines += [f"    {state.name}{_box(state)}" for state in State]
+    for arrow in TRANSITIONS:
+        line = "-.->" if arrow.added else "-->"
+        label = "" if arrow.outcome == DONE else f"|{arrow.outcome}|"
+        lines.append(f"    {arrow.source.name} {line}{label} {arrow.target.name}")
+    return "\n".join(lines)
+
+
+def _box(state: State) -> str:
+    if state.value.endswith("?"):
+        return f"{{{state.value}}}"
+    ends = (State.CALL_REQUESTED, State.CALL_COMPLETE, State.STOPPED)
+    return f"([{state.value}])" if state in ends else f"[{state.value}]"
+
+
+# -- One walk over the chart: what is done in each state, and which way it goes on from there
+
+
+_log = logging.getLogger("ctxgc")
+
+
+class Action(msgspec.Struct, frozen=True):
+    """Something that was tried, whether it worked, and what was said about it."""
+
+    name: str
+    ok: bool
+    detail: str = ""
+
+
+class RecoveryReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The path that was taken over the chart, what was done, and the sizes before and after."""
+
+    path: tuple[State, ...]
+    actions: tuple[Action, ...]
+    size_before: int
+    size_after: int
+    limit: int
+
+    @property
+    def state(self) -> State:
+        """Where the path ends."""
+        return self.path[-1]
+
+    def completed(self) -> RecoveryReport:
+        """Return the report once the call is complete."""
+        return msgspec.structs.replace(self, path=(*self.path, NEXT[self.state, DONE]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON values, with states by their names."""
+        data = dict(msgspec.to_builtins(self))
+        return {**data, "path": [state.name for state in self.path]}
+
+
+class Walk:
+    """What one walk knows: the size before, the window, and what was done so far.
+
+    After a refusal the window is smaller than what was refused, so that what fits it is smaller too.
+    """
+
+    def __init__(self, *, before: int, limit: int, entered: bool = True) -> None:
+        self.before = before
+        self.limit = limit
+        self.entered = entered
+        self.path: list[State] = []
+        self.actions: list[Action] = []
+
+
+class Walker:
+    """Walks the chart for one session."""
+
+    def __init__(self, subject: Recoverable, config: GCConfig) -> None:
+        self._subject = subject
+        self._config = config
+        self._prepared = False
+        self._steps: dict[State, Callable[[Walk], str]] = {
+            State.COMPARE_SIZE: self._compare,
+            State.LOG_WARNING: self._log_warning,
+            State.CREATE_CHECKPOINT: self._create_checkpoint,
+            State.PLAN_PRUNING: self._plan_pruning,
+            State.EMERGENCY_CHECKPOINT: self._emergency_checkpoint,
+            State.CAN_PRUNE_SAFELY: self._can_prune_safely,
+            State.PRUNE_NOW: self._prune,
+            State.PRUNING_SUCCESSFUL: self._is_pruned,
+            State.FALLBACK_MINIMAL: self._fall_back,
+            State.RECOVERY_POSSIBLE: self._can_recover,
+            State.LOAD_CHECKPOINT: self._load,
+            State.AGGRESSIVE_PRUNE: self._prune_aggressively,
+        }
+
+    def run(self, walk: Walk, state: State) -> RecoveryReport:
+        """Walk from a state until the call may be sent.
+
+        Raises:
+            ContextOverflowError: the walk ended in the fatal state.
+        """
+        walk.path.append(state)
+        while state not in READY:
+            if state is State.FATAL:
+                self.stop(walk, "nothing that may leave is left")
+            step = self._steps.get(state)
+            state = NEXT[state, DONE if step is None else step(walk)]
+            walk.path.append(state)
+        if state is State.RESUME:
+            self._subject.resume()
+        return self._report(walk)
+
+    def stop(self, walk: Walk, why: str) -> NoReturn:
+        """Raise the fatal error: it names what must stay, with its tokens, largest first."""
+        walk.path += [s for s in (State.FATAL, State.STOPPED) if s not in walk.path]
+        parts = sorted(self._subject.parts(), key=lambda part: (-part.tokens, part.name))
+        size = self._subject.size()
+        raise ContextOverflowError(
+            f"the context of {size} tokens does not fit a window of {walk.limit}: {why}",
+            hint="shorten or unpin the largest parts, or use a model with a larger window",
+            size=size,
+            limit=walk.limit,
+            parts=[{"name": part.name, "tokens": part.tokens} for part in parts],
+            report=self._report(walk).to_dict(),
+        )
+
+    def _report(self, walk: Walk) -> RecoveryReport:
+        return RecoveryReport(
+            path=tuple(walk.path),
+            actions=tuple(walk.actions),
+            size_before=walk.before,
+            size_after=self._subject.size(),
+            limit=walk.limit,
+        )
+
+    # -- the four zones -----------------------------------------------------------------------------
+
+    def _compare(self, walk: Walk) -> str:
+        zone = zone_of(percent_of(walk.before, walk.limit), self._config)
+        if zone.rank < 2:
+            self._prepared = False
+        return zone.value
+
+    def _log_warning(self, walk: Walk) -> str:
+        """Log once for each entry into the zone, not for every call in it."""
+        if walk.entered:
+            percent = percent_of(walk.before, walk.limit)
+            _log.warning("ctxgc: the context is at %.0f%% of its limit", percent)
+        walk.actions.append(Action("warning", walk.entered, "" if walk.entered else "said before"))
+        return DONE
+
+    def _create_checkpoint(self, walk: Walk) -> str:
+        """Make a checkpoint, unless one was made since the context came into danger."""
+        if self._prepared:
+            walk.actions.append(Action("checkpoint", True, "made before"))
+        else:
+            make = self._subject.checkpoint
+            self._prepared = self._try(walk, "checkpoint", lambda: make(emergency=False))
+        return DONE
+
+    def _plan_pruning(self, walk: Walk) -> str:
+        target = self._target(walk)
+        self._try(walk, "plan", lambda: self._subject.plan(target).prunable > 0)
+        return DONE
+
+    # -- the critical zone --------------------------------------------------------------------------
+
+    def _emergency_checkpoint(self, walk: Walk) -> str:
+        """Go on even if it fails: relief loses nothing by itself, and a full disk needs it most."""
+        make = self._subject.checkpoint
+        self._try(walk, "emergency checkpoint", lambda: make(emergency=True))
+        return DONE
+
+    def _can_prune_safely(self, walk: Walk) -> str:
+        target = self._target(walk)
+        safe = self._try(
+            walk, "plan",
+            lambda: can_prune_safely(self._subject.plan(target), self._ceiling(walk)),
+        )  # fmt: skip
+        return YES if safe else NO
+
+    def _prune(self, walk: Walk) -> str:
+        self._try(walk, "prune", lambda: self._subject.prune(self._target(walk)))
+        return DONE
+
+    def _is_pruned(self, walk: Walk) -> str:
+        """Out of the critical zone, and everything essential still there."""
+        out = self._subject.size() < self._ceiling(walk)
+        return YES if out and self._try(walk, "validate", self._subject.validate) else NO
+
+    def _fall_back(self, walk: Walk) -> str:
+        return self._shrunk(walk, "minimal context", self._subject.minimal)
+
+    # -- after an overflow --------------------------------------------------------------------------
+
+    def _can_recover(self, walk: Walk) -> str:
+        minimum = self._subject.checkpoint_minimum
+        if self._try(walk, "look", lambda: recovery_possible(minimum(), walk.limit)):
+            return YES
+        fits = self._subject.size() <= walk.limit
+        return TIGHT if fits and self._try(walk, "validate", self._subject.validate) else NO
+
+    def _load(self, walk: Walk) -> str:
+        loaded = self._try(walk, "load checkpoint", self._subject.load_last_checkpoint)
+        return YES if loaded else NO
+
+    def _prune_aggressively(self, walk: Walk) -> str:
+        return self._shrunk(walk, "aggressive pruning", self._subject.aggressive)
+
+    # -- what they share ----------------------------------------------------------------------------
+
+    def _shrunk(self, walk: Walk, name: str, shrink: Callable[[], bool]) -> str:
+        done = self._try(walk, name, shrink) and self._subject.size() <= walk.limit
+        return YES if done and self._try(walk, "validate", self._subject.validate) else NO
+
+    def _ceiling(self, walk: Walk) -> int:
+        return math.ceil(walk.limit * self._config.critical_percent / 100)
+
+    def _target(self, walk: Walk) -> int:
+        return int(walk.limit * self._config.prune_to_percent / 100)
+
+    def _try(self, walk: Walk, name: str, act: Callable[[], bool]) -> bool:
+        try:
+            ok, detail = act(), ""
+        except CtxgcError as error:
+            ok, detail = False, error.message
+        walk.actions.append(Action(name, ok, detail))
+        return ok
+
 
 MAX_RETRIES = 3
 

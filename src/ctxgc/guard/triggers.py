@@ -12,9 +12,9 @@ from datetime import datetime
 import msgspec
 
 from ctxgc.config import GCConfig
-from ctxgc.core.segment import checked_time, utc_now
+from ctxgc.core import checked_time, utc_now
 from ctxgc.errors import InputError
-from ctxgc.guard.zones import percent_of
+from ctxgc.guard.monitor import percent_of
 
 CONTEXT_SIZE = "context_size_threshold"
 PHASE = "phase_transition"

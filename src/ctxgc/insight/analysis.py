@@ -2,18 +2,226 @@
 
 from __future__ import annotations
 
+import shlex
+from collections import Counter
+from collections.abc import Iterator
+
 import msgspec
 
 from ctxgc.config import GCConfig
 from ctxgc.economics import PriceSheet
-from ctxgc.insight import parts
-from ctxgc.insight.advising import advise
 from ctxgc.insight.garbage import REASONS, Dead, find_garbage
 from ctxgc.insight.measured import Measured, Tell
-from ctxgc.insight.replay import Bills, Replay
-from ctxgc.insight.report import Bill, Garbage, Insight, Reason
-from ctxgc.insight.requests import paid
+from ctxgc.insight.replay import BillReplay, Bills, SessionRequest, cache_breaks, paid
+from ctxgc.insight.report import (
+    About,
+    Advice,
+    Bill,
+    Cache,
+    FillPoint,
+    Garbage,
+    Insight,
+    Reason,
+    UsageRow,
+    WindowNow,
+)
+from ctxgc.insight.survey import Tally, UserTurn, largest
 from ctxgc.wire.transcripts import Transcript
+
+# -- Advising: what to do next, with the command that does it
+
+
+_FULL = 70.0
+_MUCH_GARBAGE = 15.0
+_MUCH_BESIDE = 0.2
+_HUGE_OUTPUT = 8_000
+_MANY_READS = 4
+
+
+def advise(found: Insight) -> list[Advice]:
+    """Return concrete steps, the one that helps most first."""
+    return list(_steps(found))
+
+
+def _steps(found: Insight) -> Iterator[Advice]:
+    path = shlex.quote(found.about.path)
+    window, garbage = found.window, found.garbage
+    if garbage.percent >= _MUCH_GARBAGE or window.percent >= _FULL:
+        yield Advice(
+            text=f"The window is {window.percent:.0f}% full; {garbage.percent:.0f}% of what was"
+            " looked at is garbage. See what a collection would move out, and why:",
+            command=f"ctxgc prune {path}",
+        )
+    yield from _outputs(found)
+    yield from _reads(found.files)
+    yield from _cache(found)
+    if window.beside > _MUCH_BESIDE * window.limit:
+        yield Advice(
+            text=f"{window.beside:,} tokens stand beside the messages in every request: turn off"
+            " tools and MCP servers that the project does not need."
+        )
+    if found.damaged:
+        yield Advice(
+            text=f"{found.damaged} damaged lines were passed over. See which:",
+            command=f"ctxgc doctor {path}",
+        )
+
+
+def _outputs(found: Insight) -> Iterator[Advice]:
+    huge = [row for row in found.tools if row.largest >= _HUGE_OUTPUT]
+    agents = {"claude_code": "claude-code", "codex": "codex"}
+    if not huge:
+        return
+    worst = max(huge, key=lambda row: row.largest)
+    agent = agents.get(found.about.kind)
+    yield Advice(
+        text=f"One output of {worst.name} took {worst.largest:,} tokens. ctxgc can stash such outputs"
+        " as they arrive and leave the lines that matter:",
+        command=f"ctxgc install {agent}" if agent else "ctxgc mcp",
+    )
+
+
+def _reads(files: list[UsageRow]) -> Iterator[Advice]:
+    often = [row for row in files if row.count >= _MANY_READS]
+    if often:
+        worst = max(often, key=lambda row: row.tokens)
+        yield Advice(
+            text=f"{worst.name} came in {worst.count} times, {worst.tokens:,} tokens in all: ask for"
+            " the lines that are needed, or pin it once."
+        )
+
+
+def _cache(found: Insight) -> Iterator[Advice]:
+    breaks = found.cache.breaks
+    if not breaks:
+        return
+    why, times = Counter(each.why for each in breaks).most_common(1)[0]
+    says = {
+        "idle too long": "a longer cache life pays when pauses are usual",
+        "the prefix changed": "something rewrites the beginning of the request",
+        "model changed": "changing models in a session writes the whole window again",
+        "compaction": "collecting in time keeps the window from being rewritten whole",
+    }
+    yield Advice(
+        text=f"The prompt cache broke {_times(len(breaks))} and {found.cache.lost:,} tokens were"
+        f" written again. Most often, {_times(times)}: {why} ({says[why]})."
+    )
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
+
+
+# -- The parts of an insight that come from one reading: rows, the window, fill, zones, the cache
+
+
+MOST_ROWS = 40
+MOST_POINTS = 400
+MOST_BREAKS = 200
+ZONES = ("safe", "warning", "danger", "critical")
+
+
+def about(measured: Measured) -> About:
+    """Return which session it is."""
+    transcript, facts = measured.transcript, measured.transcript.facts
+    return About(
+        path=str(transcript.path),
+        kind=transcript.kind,
+        format=transcript.format,
+        bytes=transcript.size,
+        session_id=facts.session_id,
+        project=facts.project,
+        model=facts.model,
+        version=facts.version,
+        title=facts.title,
+        first_at=facts.first_at,
+        last_at=facts.last_at,
+    )
+
+
+def window_now(measured: Measured) -> WindowNow:
+    """Return the window at the end of the session."""
+    tokens = measured.beside + measured.scaled(measured.now.total)
+    return WindowNow(
+        number=measured.passed.window.number,
+        limit=measured.limit,
+        tokens=tokens,
+        percent=measured.percent(tokens),
+        zone=measured.zone(tokens),
+        messages=len(measured.windows[-1]),
+        beside=measured.beside,
+    )
+
+
+def rows(measured: Measured, whole: dict[str, Tally], now: dict[str, Tally]) -> list[UsageRow]:
+    """Return the largest tallies of the session, each with its share of the window now."""
+    return [
+        UsageRow(
+            name=name,
+            tokens=measured.scaled(tally.tokens),
+            window_tokens=measured.scaled(now[name].tokens) if name in now else 0,
+            count=tally.count,
+            failed=tally.failed,
+            largest=measured.scaled(tally.largest),
+        )
+        for name, tally in largest(whole, MOST_ROWS)
+    ]
+
+
+def turns(measured: Measured) -> list[UserTurn]:
+    """Return the turns in their order, in the provider's tokens."""
+    return [
+        msgspec.structs.replace(turn, tokens=measured.scaled(turn.tokens))
+        for turn in measured.passed.survey.turns
+    ]
+
+
+def fill(measured: Measured) -> list[FillPoint]:
+    """Return how full the window was at each request; of many, the fullest of each share."""
+    numbered = list(enumerate(measured.passed.requests, 1))
+    step = max(1, -(-len(numbered) // MOST_POINTS))
+    shares = [numbered[n : n + step] for n in range(0, len(numbered), step)]
+    fullest = (max(share, key=lambda item: item[1].prompt) for share in shares)
+    return [_point(measured, number, request) for number, request in fullest]
+
+
+def _point(measured: Measured, number: int, request: SessionRequest) -> FillPoint:
+    return FillPoint(
+        request=number,
+        line=request.line,
+        window=request.window,
+        tokens=request.prompt,
+        percent=measured.percent(request.prompt),
+        zone=measured.zone(request.prompt),
+        at=request.at,
+    )
+
+
+def zones(measured: Measured) -> dict[str, int]:
+    """Return how many requests were made in each zone."""
+    found = dict.fromkeys(ZONES, 0)
+    for request in measured.passed.requests:
+        found[measured.zone(request.prompt)] += 1
+    return found
+
+
+def cache(measured: Measured) -> Cache:
+    """Return what the provider's cache did, where the file reports it."""
+    usages = measured.passed.usages
+    if not usages:
+        return Cache(is_reported=False)
+    breaks = list(cache_breaks(measured.passed.requests, measured.sheet))
+    read, prompt = sum(u.cache_read for u in usages), sum(u.prompt for u in usages)
+    return Cache(
+        is_reported=True,
+        read=read,
+        written=sum(usage.cache_write for usage in usages),
+        uncached=sum(usage.uncached for usage in usages),
+        hit_percent=round(100.0 * read / prompt, 1) if prompt else 0.0,
+        lost=sum(each.lost for each in breaks),
+        breaks=breaks[:MOST_BREAKS],
+    )
+
 
 MOST_DEAD = 20
 MOST_REPLAYED = 1_200
@@ -54,23 +262,23 @@ def analyze_transcript(
 def _insight(measured: Measured) -> Insight:
     passed, survey, now = measured.passed, measured.passed.survey, measured.now
     return Insight(
-        about=parts.about(measured),
+        about=about(measured),
         scale=None if measured.scale is None else round(measured.scale, 3),
         estimated=measured.scaled(survey.sizer.estimated),
         messages=survey.messages,
         tokens=measured.scaled(survey.total),
         requests=len(passed.requests),
-        window=parts.window_now(measured),
-        sources=parts.rows(measured, survey.sources, now.sources),
-        tools=parts.rows(measured, survey.tools, now.tools),
-        files=parts.rows(measured, survey.files, now.files),
-        turns=parts.turns(measured),
-        fill=parts.fill(measured),
-        zones=parts.zones(measured),
+        window=window_now(measured),
+        sources=rows(measured, survey.sources, now.sources),
+        tools=rows(measured, survey.tools, now.tools),
+        files=rows(measured, survey.files, now.files),
+        turns=turns(measured),
+        fill=fill(measured),
+        zones=zones(measured),
         compactions=passed.compactions,
         garbage=_garbage(measured),
         bill=_bill(measured),
-        cache=parts.cache(measured),
+        cache=cache(measured),
         damaged=measured.transcript.damaged + survey.unknown,
         damage=measured.transcript.damage,
     )
@@ -121,7 +329,7 @@ def _replayed(measured: Measured) -> Bills:
     scale = measured.scale or 1.0
     room = max(_LEAST_ROOM, int((measured.limit - measured.beside) / scale))
     beside = int(measured.beside / scale)
-    replay = Replay(measured.counter, measured.sheet, limit=room, beside=beside)
+    replay = BillReplay(measured.counter, measured.sheet, limit=room, beside=beside)
     total, played = sum(map(len, measured.windows)), 0
     for view in measured.windows:
         measured.tell("replaying", played, total)

@@ -7,14 +7,11 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from ctxgc.core.analysis import Analysis
-from ctxgc.core.engine import GCEngine
-from ctxgc.core.heap import Heap
-from ctxgc.core.segment import ContextSegment
+from ctxgc.core import Analysis, ContextSegment, GCEngine, Heap
 from ctxgc.errors import MessageError
-from ctxgc.strategies.segmenting import Segmenter
+from ctxgc.strategies import Segmenter
 from ctxgc.tokens import TokenCounter
-from ctxgc.wire.messages import build
+from ctxgc.wire import build
 from ctxgc.wire.transcripts import Recorded
 
 REASONS = ("superseded", "duplicate", "unreachable", "verbose")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,11 +12,38 @@ from typing import IO
 import msgspec
 
 from ctxgc.config import GCConfig
-from ctxgc.guard.zones import zone_of
-from ctxgc.insight.limits import limit_for
-from ctxgc.wire.transcripts import Usage, claude_code, codex
-from ctxgc.wire.transcripts.decoding import decode
-from ctxgc.wire.transcripts.facts import Facts
+from ctxgc.guard import zone_of
+from ctxgc.wire.transcripts import Facts, Usage, claude_code, codex, decode
+
+# -- How large the context window of a model is, where the transcript does not say it
+
+
+DEFAULT_LIMIT = 200_000
+_SIZES = (128_000, 200_000, 400_000, 1_000_000, 2_000_000)
+_MODELS: tuple[tuple[str, int], ...] = (
+    (r"\[1m\]|-1m\b", 1_000_000),
+    (r"claude", 200_000),
+    (r"gpt-?4\.1|gemini", 1_000_000),
+    (r"gpt-?5|codex", 272_000),
+    (r"o[134]\b", 200_000),
+    (r"gpt-?4|llama|qwen|mistral|deepseek", 128_000),
+)
+
+
+def limit_for(model: str | None, reported: int | None = None, largest: int = 0) -> int:
+    """Return the window of a model in tokens; never less than the largest request that it took.
+
+    Args:
+        model: its name; None when nobody knows.
+        reported: what the transcript says.
+        largest: the tokens of the largest request.
+    """
+    if reported is not None and reported >= largest:
+        return reported
+    name = (model or "").lower()
+    known = next((size for pattern, size in _MODELS if re.search(pattern, name)), DEFAULT_LIMIT)
+    return next((size for size in (known, *_SIZES) if size >= max(known, largest)), largest)
+
 
 HEAD_BYTES = 64 << 10
 TAIL_BYTES = 512 << 10
@@ -23,7 +51,7 @@ TAIL_BYTES = 512 << 10
 _READERS = {"claude-code": claude_code, "codex": codex}
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class SessionFile(msgspec.Struct, frozen=True, kw_only=True):
     """A session file that was found, before anything was read of it."""
 
     agent: str
@@ -61,7 +89,7 @@ def codex_folder(env: Mapping[str, str] | None = None) -> Path:
     return (Path(given) if given else Path.home() / ".codex") / "sessions"
 
 
-def find_sessions(env: Mapping[str, str] | None = None) -> list[Found]:
+def find_sessions(env: Mapping[str, str] | None = None) -> list[SessionFile]:
     """Return the session files of all known agents, newest first."""
     found = [
         *_files("claude-code", claude_folder(env), "*/*.jsonl"),
@@ -70,7 +98,7 @@ def find_sessions(env: Mapping[str, str] | None = None) -> list[Found]:
     return sorted(found, key=lambda each: (each.updated_at, str(each.path)), reverse=True)
 
 
-def peek(found: Found, config: GCConfig | None = None) -> LocalSession:
+def peek(found: SessionFile, config: GCConfig | None = None) -> LocalSession:
     """Return what the beginning and the end of a session file tell; its middle is not read."""
     facts, usage = _glance(found)
     tokens = None if usage is None else usage.prompt + usage.output
@@ -91,7 +119,7 @@ def peek(found: Found, config: GCConfig | None = None) -> LocalSession:
     )
 
 
-def project_of(found: Found) -> str | None:
+def project_of(found: SessionFile) -> str | None:
     """Return the folder that a session worked in."""
     facts = Facts()
     try:
@@ -102,7 +130,7 @@ def project_of(found: Found) -> str | None:
     return facts.project
 
 
-def _files(agent: str, folder: Path, pattern: str) -> Iterator[Found]:
+def _files(agent: str, folder: Path, pattern: str) -> Iterator[SessionFile]:
     for path in folder.glob(pattern):
         # A subagent's talk lies beside the session that it belongs to.
         if path.name.startswith("agent-"):
@@ -111,7 +139,7 @@ def _files(agent: str, folder: Path, pattern: str) -> Iterator[Found]:
             about = path.stat()
         except OSError:
             continue
-        yield Found(
+        yield SessionFile(
             agent=agent,
             path=path,
             session_id=path.stem.split("-", 6)[-1] if agent == "codex" else path.stem,
@@ -120,7 +148,7 @@ def _files(agent: str, folder: Path, pattern: str) -> Iterator[Found]:
         )
 
 
-def _glance(found: Found) -> tuple[Facts, Usage | None]:
+def _glance(found: SessionFile) -> tuple[Facts, Usage | None]:
     facts, usage = Facts(), None
     try:
         with found.path.open("rb") as file:

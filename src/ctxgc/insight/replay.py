@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from itertools import accumulate, islice
+from itertools import accumulate, islice, pairwise
 from typing import Any
 
 import msgspec
 
-from ctxgc.core.message import Message
+from ctxgc.core import Message
 from ctxgc.economics import PriceSheet
 from ctxgc.errors import CtxgcError
 from ctxgc.session import Session
-from ctxgc.tokens import TokenCounter
-from ctxgc.tokens.messages import message_tokens
+from ctxgc.tokens import Reported, TokenCounter, message_tokens
+from ctxgc.tokens import messages as growth
 from ctxgc.wire import repair
-from ctxgc.wire.transcripts import Recorded
+from ctxgc.wire.transcripts import Recorded, Usage
 
 _LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
@@ -42,7 +42,7 @@ class Bills(msgspec.Struct, kw_only=True):
         return 100.0 * (self.without - self.with_) / self.without if self.without else 0.0
 
 
-class Replay:
+class BillReplay:
     """Replays windows one after the other into one pair of bills.
 
     Args:
@@ -82,7 +82,7 @@ class Replay:
         form: Any,
         tell: Callable[[], None],
     ) -> None:
-        clock = _Clock(times)
+        clock = _ReplayClock(times)
         session = Session(
             self._limit, store="memory:", prices=self._sheet, counter=self._counter, clock=clock,
             recall_call=None,
@@ -132,7 +132,7 @@ class Replay:
 class _Sent:
     """What a line of requests sent last: the next one finds its common beginning in the cache."""
 
-    def __init__(self, replay: Replay, clock: _Clock) -> None:
+    def __init__(self, replay: BillReplay, clock: _ReplayClock) -> None:
         self._replay = replay
         self._clock = clock
         self._before: list[Message] = []
@@ -152,7 +152,7 @@ class _Sent:
         return self._replay.cost(cached, self._sums[-1] + self._replay.beside - cached)
 
 
-class _Clock:
+class _ReplayClock:
     """Shows the time at which the present message was written."""
 
     def __init__(self, times: list[datetime | None]) -> None:
@@ -179,3 +179,83 @@ def _is_answer(message: Any) -> bool:
         return bool(role == "assistant")
     kind = str(message.get("type", ""))
     return not kind.endswith("_output")
+
+
+# -- Requests: how full the window was at each, what was paid, and where the prompt cache broke
+
+
+_LEAST_LOSS = 2_048
+_LEAST_SHARE = 0.1
+_SCALES = (0.6, 2.5)
+
+
+class SessionRequest(msgspec.Struct):
+    """One request of the main conversation; `counted` is what the transcript showed of its window.
+
+    Where the provider's usage is not in the file, `prompt` is estimated and nothing is known of caches.
+    """
+
+    line: int
+    window: int
+    counted: int
+    prompt: int
+    at: datetime | None = None
+    model: str | None = None
+    reply_id: str | None = None
+    usage: Usage | None = None
+
+
+class CacheBreak(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that had to write again what the one before had cached."""
+
+    request: int
+    line: int
+    lost: int
+    why: str
+    at: datetime | None = None
+
+
+def scale_of(requests: list[SessionRequest]) -> float | None:
+    """Return how many tokens the provider counts for one of ours; None when that cannot be told."""
+    told = [
+        Reported(request.counted, request.prompt, request.usage.beside, request.window)
+        for request in requests
+        if request.usage is not None
+    ]
+    scale = growth.scale_of(told)
+    return None if scale is None else min(max(scale, _SCALES[0]), _SCALES[1])
+
+
+def cache_breaks(requests: list[SessionRequest], sheet: PriceSheet) -> Iterator[CacheBreak]:
+    """Yield the requests that read much less from the cache than the one before left there."""
+    for number, (before, now) in enumerate(pairwise(requests), 2):
+        if before.usage is None or now.usage is None:
+            continue
+        left = before.usage.cache_read + before.usage.cache_write
+        lost = left - now.usage.cache_read
+        if lost > max(_LEAST_LOSS, _LEAST_SHARE * left):
+            why = _why(before, now, sheet)
+            yield CacheBreak(request=number, line=now.line, lost=lost, why=why, at=now.at)
+
+
+def _why(before: SessionRequest, now: SessionRequest, sheet: PriceSheet) -> str:
+    if before.window != now.window:
+        return "compaction"
+    if before.model != now.model:
+        return "model changed"
+    if before.at is not None and now.at is not None and sheet.ttl_seconds is not None:
+        idle = (now.at - before.at).total_seconds()
+        if idle > sheet.ttl_seconds:
+            return "idle too long"
+    return "the prefix changed"
+
+
+def paid(usages: list[Usage], sheet: PriceSheet) -> float:
+    """Return what requests cost, in units of one plain input token, output included."""
+    return sum(
+        usage.uncached
+        + sheet.read * usage.cache_read
+        + sheet.write * usage.cache_write
+        + sheet.output * usage.output
+        for usage in usages
+    )

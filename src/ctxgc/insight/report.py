@@ -8,9 +8,8 @@ from typing import Any
 import msgspec
 
 from ctxgc.insight.garbage import Dead
-from ctxgc.insight.replay import Bills
-from ctxgc.insight.requests import CacheBreak
-from ctxgc.insight.survey import Turn
+from ctxgc.insight.replay import Bills, CacheBreak
+from ctxgc.insight.survey import UserTurn
 from ctxgc.wire.transcripts import Damage
 
 SCHEMA = "ctxgc.analyze/1"
@@ -32,7 +31,7 @@ class About(msgspec.Struct, kw_only=True):
     last_at: datetime | None = None
 
 
-class Row(msgspec.Struct, kw_only=True):
+class UsageRow(msgspec.Struct, kw_only=True):
     """One source, tool or file: its tokens in the whole session and in the window now."""
 
     name: str
@@ -55,7 +54,7 @@ class WindowNow(msgspec.Struct, kw_only=True):
     beside: int
 
 
-class Point(msgspec.Struct, kw_only=True):
+class FillPoint(msgspec.Struct, kw_only=True):
     """How full the window was at a request."""
 
     request: int
@@ -134,11 +133,11 @@ class Insight(msgspec.Struct, kw_only=True):
     tokens: int
     requests: int
     window: WindowNow
-    sources: list[Row]
-    tools: list[Row]
-    files: list[Row]
-    turns: list[Turn]
-    fill: list[Point]
+    sources: list[UsageRow]
+    tools: list[UsageRow]
+    files: list[UsageRow]
+    turns: list[UserTurn]
+    fill: list[FillPoint]
     zones: dict[str, int]
     compactions: int
     garbage: Garbage

@@ -3,18 +3,66 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 
 import msgspec
 
-from ctxgc.core.message import Message, Part
+from ctxgc.core import Message, Part
 from ctxgc.errors import MessageError
-from ctxgc.insight.sizes import Sizer
-from ctxgc.wire.messages import build
-from ctxgc.wire.tools import ToolUse, understand
-from ctxgc.wire.transcripts import Entry
-from ctxgc.wire.transcripts.recorded import opens_turn
+from ctxgc.tokens import CALL_OVERHEAD, RESULT_OVERHEAD
+from ctxgc.wire import ToolUse, build, understand
+from ctxgc.wire.transcripts import TranscriptEntry, opens_turn
+
+# -- Sizes: tokens counted exactly for a sample, and by the sample's rate from then on
+
+
+SAMPLE_CHARS = 150_000
+"""How many characters of each kind of part are counted before the rate is trusted."""
+LONGEST_SAMPLE = 20_000
+"""A text may be long: of each only so much is counted for the sample."""
+
+
+class Sizer:
+    """Gives the tokens of parts. Without a sample size it counts everything exactly."""
+
+    def __init__(self, count: Callable[[str], int], sample: int | None = SAMPLE_CHARS) -> None:
+        self._count = count
+        self._sample = sample
+        self._chars: dict[str, int] = {}
+        self._tokens: dict[str, int] = {}
+        self.estimated = 0
+        """Tokens that were estimated rather than counted."""
+
+    def part(self, part: Part) -> int:
+        """Return the tokens of one part of a message, its frame included."""
+        tokens = self.text(part.text, part.kind) + part.media_tokens
+        if part.kind == "tool_call":
+            return tokens + len(part.name or "") // 4 + CALL_OVERHEAD
+        return tokens + (RESULT_OVERHEAD if part.kind == "tool_result" else 0)
+
+    def text(self, text: str, kind: str = "text") -> int:
+        """Return the tokens of a text."""
+        if self._sample is None:
+            return self._count(text)
+        known = self._chars.get(kind, 0)
+        if known < self._sample:
+            return self._learn(text, kind)
+        tokens = round(len(text) * self._tokens[kind] / known)
+        self.estimated += tokens
+        return tokens
+
+    def _learn(self, text: str, kind: str) -> int:
+        piece = text[:LONGEST_SAMPLE]
+        tokens = self._count(piece)
+        self._chars[kind] = self._chars.get(kind, 0) + len(piece)
+        self._tokens[kind] = self._tokens.get(kind, 0) + tokens
+        if len(piece) == len(text):
+            return tokens
+        whole = round(tokens * len(text) / len(piece))
+        self.estimated += whole - tokens
+        return whole
+
 
 MOST_OPEN = 10_000
 _LONGEST_ARGUMENTS = 200_000
@@ -36,7 +84,7 @@ class Tally(msgspec.Struct):
         self.largest = max(self.largest, tokens)
 
 
-class Turn(msgspec.Struct):
+class UserTurn(msgspec.Struct):
     """What one request of the user led to."""
 
     number: int
@@ -58,10 +106,10 @@ class Survey:
         self.sources: dict[str, Tally] = {}
         self.tools: dict[str, Tally] = {}
         self.files: dict[str, Tally] = {}
-        self.turns: list[Turn] = []
+        self.turns: list[UserTurn] = []
         self._open: dict[str, tuple[str, ToolUse]] = {}
 
-    def take(self, entry: Entry) -> int:
+    def take(self, entry: TranscriptEntry) -> int:
         """Book a message and return its tokens."""
         try:
             message = build(entry.data, entry.format, entry.message_id)
@@ -79,7 +127,7 @@ class Survey:
             self.turns[-1].tokens += tokens
         return tokens
 
-    def _part(self, entry: Entry, message: Message, part: Part) -> int:
+    def _part(self, entry: TranscriptEntry, message: Message, part: Part) -> int:
         tokens = self.sizer.part(part)
         self.sources.setdefault(_source(entry, message, part), Tally()).add(tokens)
         if part.kind == "tool_call":
@@ -117,17 +165,19 @@ class Survey:
         self.sources.setdefault("subagents", Tally()).add(tokens)
         return 0
 
-    def _turn(self, entry: Entry, message: Message) -> None:
+    def _turn(self, entry: TranscriptEntry, message: Message) -> None:
         title = " ".join(message.text()[: _LONGEST_TITLE * 2].split())[:_LONGEST_TITLE]
         number = len(self.turns) + 1
-        self.turns.append(Turn(number=number, line=entry.line, title=title, at=entry.written_at))
+        self.turns.append(
+            UserTurn(number=number, line=entry.line, title=title, at=entry.written_at)
+        )
 
 
 _BY_KIND = {"tool_call": "tool calls", "tool_result": "tool results", "thinking": "thinking"}
 _BY_ROLE = {"system": "system", "assistant": "assistant"}
 
 
-def _source(entry: Entry, message: Message, part: Part) -> str:
+def _source(entry: TranscriptEntry, message: Message, part: Part) -> str:
     if entry.is_summary:
         return "summaries"
     said = "reminders" if entry.is_aside else "user"

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ctxgc.core.message import Message, Part
-from ctxgc.core.unchanged import unchanged
-from ctxgc.invariants.blocks import block_of
-from ctxgc.invariants.violation import SingleInvariant, Violation
+from ctxgc.core import Message, Part, unchanged
+from ctxgc.invariants.violation import SingleInvariant, Violation, block_of
 
 _NEEDS = {"thinking": "signature", "redacted_thinking": "data"}
 

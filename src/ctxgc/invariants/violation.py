@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
-from ctxgc.core.message import FORMATS, Format, Message
+from ctxgc.core import FORMATS, Format, Message, Part
+
+# -- Where a part stands in the provider's own object
+
+
+def block_of(message: Message, part: Part) -> Any:
+    """Return the provider's object for a part, as it stands in the message."""
+    return at(message.data, part.path)
+
+
+def at(data: Any, path: Sequence[str | int]) -> Any:
+    """Return what stands at a path of keys and indices."""
+    for step in path:
+        data = data[step]
+    return data
 
 
 class Violation(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,9 +6,15 @@ that saw through the same eyes would find every decision right.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from typing import Any
+
+from ctxgc.errors import MessageError
+from ctxgc.tokens import counter_for, message_tokens
+from ctxgc.wire import dump, parse
 
 LEAST_LINE = 20
 LEAST_WORD = 7
@@ -94,3 +100,74 @@ def _is_symbol(token: str) -> bool:
     if _HUMP.search(token) or _HEX.fullmatch(token):
         return True
     return len(token) >= 4 and any(map(_DOTTED.fullmatch, token.removeprefix(".").split("/")))
+
+
+# -- What a chat message says, as plain texts: its content, and the decoded arguments of its calls
+
+
+def texts_of(message: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the texts of a message, each by itself, in order.
+
+    The arguments of a call are decoded from JSON and their values taken one by one: the escapes of
+    the encoded form would stick to the identifiers beside them.
+    """
+    return tuple(text for text in (*_content(message.get("content")), *_calls(message)) if text)
+
+
+def _content(content: object) -> Iterator[str]:
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, list):
+        for part in content:
+            if isinstance(part, Mapping) and isinstance(part.get("text"), str):
+                yield part["text"]
+
+
+def _calls(message: Mapping[str, Any]) -> Iterator[str]:
+    for call in message.get("tool_calls") or ():
+        function = call.get("function") if isinstance(call, Mapping) else None
+        if isinstance(function, Mapping):
+            yield str(function.get("name") or "")
+            yield from _values(_decoded(function.get("arguments")))
+
+
+def _decoded(arguments: object) -> object:
+    if not isinstance(arguments, str):
+        return arguments
+    try:
+        return json.loads(arguments)
+    except (ValueError, RecursionError):
+        return arguments
+
+
+def _values(value: object) -> Iterator[str]:
+    waiting = [value]
+    while waiting:
+        match waiting.pop():
+            case str(text):
+                yield text
+            case bool() | None:
+                continue
+            case int() | float() as number:
+                yield str(number)
+            case list(items):
+                waiting.extend(reversed(items))
+            case dict(fields):
+                waiting.extend(reversed(fields.values()))
+
+
+# -- How many tokens a chat message has: counted like a session counts, once for each text
+
+
+def message_weight(message: dict[str, Any]) -> int:
+    """Return the tokens of one message; one of a shape that no provider takes weighs as its JSON."""
+    counter = counter_for()
+    try:
+        return message_tokens(parse(message, "openai", "m"), counter)
+    except MessageError:
+        return counter.count(dump(message))
+
+
+def total_weight(messages: Iterable[dict[str, Any]]) -> int:
+    """Return the tokens of several messages."""
+    return sum(map(message_weight, messages))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ctxgc.drawing.markup import Html
-from ctxgc.drawing.svg import (
+from ctxgc.drawing import (
     Axis,
     Bar,
     Dot,
+    Html,
     Series,
     Strip,
     bars,
@@ -18,9 +18,9 @@ from ctxgc.drawing.svg import (
     strips,
     tone_at,
 )
-from ctxgc.lab.figures import Figure
 from ctxgc.lab.policies import Kind
-from ctxgc.lab.summary import LENGTHS, Report, Row, Span, is_usable
+from ctxgc.lab.results import Figure
+from ctxgc.lab.summary import LENGTHS, PolicyRow, Report, Span, is_usable
 
 WIDTH = 1036
 TOO_DEAR = 1.4
@@ -40,7 +40,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f}".removesuffix(".0") + "%"
 
 
-def played(report: Report) -> list[Row]:
+def played(report: Report) -> list[PolicyRow]:
     """Return the rows of policies that could play at all."""
     return [row for row in report.rows if row.runs]
 
@@ -108,7 +108,7 @@ def times(report: Report) -> Html:
     )
 
 
-def _dot(report: Report, row: Row, kept: Figure) -> Dot:
+def _dot(report: Report, row: PolicyRow, kept: Figure) -> Dot:
     hint = (
         f"{row.policy} ({row.kind} {row.version}): bill {row.bill.value:.3f} "
         f"[{row.bill.low:.3f}, {row.bill.high:.3f}], {percent(kept.value)} "
@@ -120,7 +120,7 @@ def _dot(report: Report, row: Row, kept: Figure) -> Dot:
     )  # fmt: skip
 
 
-def _missing(row: Row) -> Bar:
+def _missing(row: PolicyRow) -> Bar:
     figure = row.non_resident
     hint = (
         f"{row.policy}: {percent(figure.value)} not resident; named {percent(row.named.value)}, "

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 
-from ctxgc.drawing.markup import Html, joined
-from ctxgc.drawing.page import Cell, folded, table
-from ctxgc.lab.figures import Figure
+from ctxgc.drawing import Cell, Html, folded, joined, table
 from ctxgc.lab.html_charts import played
-from ctxgc.lab.result import RunResult
-from ctxgc.lab.summary import Report, Row
+from ctxgc.lab.results import Figure, RunResult
+from ctxgc.lab.summary import PolicyRow, Report
 
 Line = list[str | Cell]
 
@@ -109,7 +107,7 @@ def runs(report: Report) -> Html:
     )
 
 
-def _results(report: Report, row: Row) -> Html:
+def _results(report: Report, row: PolicyRow) -> Html:
     head = ["run", "tokens", "requests", "bill", "steps", "strict", "clean", "line-step", "error"]
     found = [_result(result) for result in report.results if result.policy == row.policy]
     return table(head, found)
@@ -128,7 +126,7 @@ def _result(result: RunResult) -> Line:
     return [*known, _ratio(result.ratio), f"{result.steps:,}", *kept, ""]
 
 
-def _quality(row: Row) -> Line:
+def _quality(row: PolicyRow) -> Line:
     if not row.runs:
         return [row.policy, Cell("failed", style="bad"), *[""] * 8]
     bill = Cell(f"{row.bill.value:.3f}", f"{row.bill.low:.2f} to {row.bill.high:.2f}", "stack")
@@ -137,7 +135,7 @@ def _quality(row: Row) -> Line:
     return [row.policy, bill, _ratio(row.worst), *map(_share, kept), wrong]
 
 
-def _sound(row: Row) -> Line:
+def _sound(row: PolicyRow) -> Line:
     none = "-"
     return [
         row.policy,
@@ -151,7 +149,7 @@ def _sound(row: Row) -> Line:
     ]  # fmt: skip
 
 
-def _rules(row: Row) -> str:
+def _rules(row: PolicyRow) -> str:
     return ", ".join(f"{rule} x {count:,}" for rule, count in row.rules.items())
 
 
@@ -160,7 +158,7 @@ def _share(figure: Figure) -> Cell:
     return Cell(f"{100 * figure.value:.1f}", f"{low:.1f} to {high:.1f}", "stack")
 
 
-def _missing(row: Row) -> tuple[Figure, ...]:
+def _missing(row: PolicyRow) -> tuple[Figure, ...]:
     return row.non_resident, row.named, row.recallable, row.lost
 
 
@@ -186,7 +184,7 @@ def _taken(saving: float, other: float) -> str:
     return f"{100 * saving / other:.0f}%" if other > 0 else "-"
 
 
-def _settings(row: Row) -> str:
+def _settings(row: PolicyRow) -> str:
     return json.dumps(row.settings, ensure_ascii=False, sort_keys=True) if row.settings else "-"
 
 

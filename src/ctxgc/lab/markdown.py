@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ctxgc.lab.figures import Figure
-from ctxgc.lab.gaps import OTHERS
-from ctxgc.lab.summary import DEARER, Report, Row
+from ctxgc.lab.results import Figure
+from ctxgc.lab.summary import DEARER, OTHERS, PolicyRow, Report
 
 ORDER = ("ours", "peer", "restated", "oracle", "base")
 COLUMNS = (
@@ -70,11 +69,11 @@ def ahead(report: Report) -> Iterator[str]:
     )
 
 
-def _cheap(row: Row) -> str:
+def _cheap(row: PolicyRow) -> str:
     return f"{row.policy} {row.bill.value:.3f} (strict {percent(row.strict)})"
 
 
-def _full(row: Row) -> str:
+def _full(row: PolicyRow) -> str:
     wrong = f"{row.over:,} requests over the limit, {row.refused:,} invalid"
     return f"{row.policy} {percent(row.non_resident)} (bill {row.bill.value:.3f}, {wrong})"
 
@@ -89,7 +88,7 @@ def troubles(report: Report) -> Iterator[str]:
             yield f"{row.policy}: {row.failed:,} runs failed ({'; '.join(row.errors)})"
 
 
-def by_kind(report: Report) -> list[Row]:
+def by_kind(report: Report) -> list[PolicyRow]:
     """Return the rows as a reader compares them; within a kind in the order of the report."""
     return sorted(report.rows, key=lambda row: ORDER.index(row.kind))
 
@@ -111,12 +110,12 @@ def interval(figure: Figure | None) -> str:
     return f"{figure.value:.3f} [{figure.low:.2f}, {figure.high:.2f}]" if figure else "-"
 
 
-def kind(row: Row) -> str:
+def kind(row: PolicyRow) -> str:
     """Return what a policy is; a peer is named by its package and version."""
     return f"peer, {row.version}" if row.kind == "peer" else row.kind
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: PolicyRow) -> tuple[str, ...]:
     if not row.runs:
         return (kind(row), *["-"] * (len(COLUMNS) - 2), f"{row.failed:,}")
     shares = (row.strict, row.clean, row.line_step, row.word, row.non_resident, row.newest)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any, Literal, Protocol, get_args
 
 import msgspec
@@ -11,14 +12,42 @@ import msgspec
 from ctxgc._version import __version__
 from ctxgc.config import unknown_key
 from ctxgc.economics import PriceSheet
+from ctxgc.errors import InputError
 from ctxgc.lab.runs import Run
+
+# -- Choosing one run of many by its name
+
+
+def run_called(name: str, runs: Iterable[Run]) -> Run:
+    """Return the run of this id, else the only one whose id holds the name.
+
+    Raises:
+        InputError: there is none, or several; the hint names them.
+    """
+    near: list[Run] = []
+    known: list[str] = []
+    for run in runs:
+        if run.id == name:
+            return run
+        known.append(run.id)
+        if name and name in run.id:
+            near.append(run)
+    if len(near) == 1:
+        return near[0]
+    hints = [run.id for run in near] or get_close_matches(name, known, 3, 0.3) or known[:3]
+    raise InputError(
+        f"several runs are called {name!r}" if near else f"no run is called {name!r}",
+        hint=f"name one of these: {', '.join(hints[:5])}" if hints else "there are no runs",
+        field="run",
+    )
+
 
 RegimeKind = Literal["cost", "window"]
 Kind = Literal["ours", "peer", "restated", "oracle", "base"]
 ALL = "all"
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True):
+class PolicyTask(msgspec.Struct, frozen=True, kw_only=True):
     """What a policy is to do: one run, under a limit, at a price.
 
     Only an oracle may look at the messages of `run` that have not come yet.
@@ -73,31 +102,31 @@ class Policy(Protocol):
         """What it was set to, JSON-ready."""
         ...
 
-    def open(self, task: Task) -> Player:
+    def open(self, task: PolicyTask) -> Player:
         """Begin a run."""
         ...
 
 
 POLICIES: dict[str, str] = {
     "never": "ctxgc.lab.policies:never",
-    "ctxgc": "ctxgc.lab.ours:default",
-    "ctxgc-lean": "ctxgc.lab.ours:lean",
-    "ctxgc-careful": "ctxgc.lab.ours:careful",
-    "ctxgc-calls": "ctxgc.lab.ours:calls",
-    "oracle-message": "ctxgc.lab.oracle_message:oracle",
-    "oracle-line": "ctxgc.lab.oracle_line:oracle",
-    "opencode-prune": "ctxgc.lab.restated:opencode_prune",
-    "opencode-prune-eager": "ctxgc.lab.restated:opencode_prune_eager",
-    "anthropic-clear": "ctxgc.lab.restated:anthropic_clear",
-    "anthropic-clear-30k": "ctxgc.lab.restated:anthropic_clear_30k",
-    "mask-keep-1": "ctxgc.lab.restated:mask_keep_1",
-    "mask-keep-3": "ctxgc.lab.restated:mask_keep_3",
-    "mask-keep-10": "ctxgc.lab.restated:mask_keep_10",
-    "mask-10-3": "ctxgc.lab.restated:mask_10_3",
-    "mask-30-10": "ctxgc.lab.restated:mask_30_10",
-    "mask-oldest": "ctxgc.lab.restated:mask_oldest_results",
-    "drop-oldest-half": "ctxgc.lab.restated:drop_oldest_half",
-    "truncate-oldest": "ctxgc.lab.restated:truncate_oldest",
+    "ctxgc": "ctxgc.lab.policies_ctxgc:default",
+    "ctxgc-lean": "ctxgc.lab.policies_ctxgc:lean",
+    "ctxgc-careful": "ctxgc.lab.policies_ctxgc:careful",
+    "ctxgc-calls": "ctxgc.lab.policies_ctxgc:calls",
+    "oracle-message": "ctxgc.lab.oracles:message_oracle",
+    "oracle-line": "ctxgc.lab.oracles:line_oracle",
+    "opencode-prune": "ctxgc.lab.policies_restated:opencode_prune",
+    "opencode-prune-eager": "ctxgc.lab.policies_restated:opencode_prune_eager",
+    "anthropic-clear": "ctxgc.lab.policies_restated:anthropic_clear",
+    "anthropic-clear-30k": "ctxgc.lab.policies_restated:anthropic_clear_30k",
+    "mask-keep-1": "ctxgc.lab.policies_restated:mask_keep_1",
+    "mask-keep-3": "ctxgc.lab.policies_restated:mask_keep_3",
+    "mask-keep-10": "ctxgc.lab.policies_restated:mask_keep_10",
+    "mask-10-3": "ctxgc.lab.policies_restated:mask_10_3",
+    "mask-30-10": "ctxgc.lab.policies_restated:mask_30_10",
+    "mask-oldest": "ctxgc.lab.policies_restated:mask_oldest_results",
+    "drop-oldest-half": "ctxgc.lab.policies_restated:drop_oldest_half",
+    "truncate-oldest": "ctxgc.lab.policies_restated:truncate_oldest",
     "langchain-trim": "ctxgc.lab.peers.policy:langchain_trim",
     "langchain-clear": "ctxgc.lab.peers.policy:langchain_clear",
     "agent-framework": "ctxgc.lab.peers.policy:agent_framework",
@@ -153,7 +182,7 @@ class Never:
         """There is nothing to set."""
         return {}
 
-    def open(self, task: Task) -> Player:  # noqa: ARG002 - whatever the task
+    def open(self, task: PolicyTask) -> Player:  # noqa: ARG002 - whatever the task
         """Begin a run."""
         return _Whole()
 

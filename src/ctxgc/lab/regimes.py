@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from ctxgc.errors import ConfigError
+from ctxgc.lab.facts import total_weight
 from ctxgc.lab.policies import RegimeKind
-from ctxgc.lab.weights import total_weight
 
 COST_LIMIT = 200_000
 HEAD_ROLES = ("system", "developer")

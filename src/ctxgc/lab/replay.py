@@ -4,19 +4,150 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Sequence
+from functools import cached_property
 
 import msgspec
 
 from ctxgc.economics import PriceSheet
-from ctxgc.lab.bill import Till, unpruned_bill
-from ctxgc.lab.checks import Validity, last_unit_tokens, newest_facts
-from ctxgc.lab.entries import Entry, Lens
-from ctxgc.lab.needs import Needs, Step
-from ctxgc.lab.policies import Player, Policy, Task
+from ctxgc.lab.needs import Lens, Needs, RequestNeeds, SentMessage
+from ctxgc.lab.policies import Player, Policy, PolicyTask
 from ctxgc.lab.regimes import Regime
 from ctxgc.lab.residency import Residency
-from ctxgc.lab.result import RunResult
+from ctxgc.lab.results import RunResult
 from ctxgc.lab.runs import Run
+from ctxgc.testing import check_history
+
+# -- The bill of a replay: every request priced with a prompt cache that behaves as documented
+
+
+class RunBill(msgspec.Struct, kw_only=True):
+    """Sums over the requests so far; `cost` is in units of one plain input token."""
+
+    cost: float = 0.0
+    sent: int = 0
+    cached: int = 0
+    peak: int = 0
+
+
+class Till:
+    """Prices one request after the other.
+
+    The messages that a request shares with the one before, byte for byte from the beginning, are
+    read from the cache; the rest is written. After a pause longer than the life of the cache, where
+    the run has times, all is written.
+    """
+
+    def __init__(self, sheet: PriceSheet, times: Sequence[float] | None = None) -> None:
+        self.bill = RunBill()
+        self._sheet = sheet
+        self._times = times
+        self._last: float | None = None
+
+    def charge(self, view: Sequence[SentMessage], same: int, index: int) -> int:
+        """Book the request that message `index` answers; return its size.
+
+        `same` is how many messages it begins with that the one before began with.
+        """
+        sizes = [entry.tokens for entry in view]
+        sent = sum(sizes)
+        cached = sum(sizes[:same]) if self._is_warm(index) else 0
+        bill = self.bill
+        bill.cost += self._sheet.read * cached + self._sheet.write * (sent - cached)
+        bill.sent += sent
+        bill.cached += cached
+        bill.peak = max(bill.peak, sent)
+        return sent
+
+    def _is_warm(self, index: int) -> bool:
+        if self._times is None:
+            return True
+        before, self._last = self._last, self._times[index]
+        life = self._sheet.ttl_seconds
+        return before is None or life is None or self._last - before <= life
+
+
+def unpruned_bill(
+    entries: Sequence[SentMessage],
+    answers: Sequence[int],
+    sheet: PriceSheet,
+    times: Sequence[float] | None,
+) -> RunBill:
+    """Return what the run costs when each answer is asked for with the whole history before it."""
+    till = Till(sheet, times)
+    before = 0
+    for index in answers:
+        till.charge(entries[:index], before, index)
+        before = index
+    return till.bill
+
+
+# -- Checks of each request: is it one that its provider takes, does it fit, what was held back
+
+
+class Validity:
+    """Counts the requests whose history a provider would refuse, by the rule that they break.
+
+    Rules that the recorded run itself breaks are not held against a policy.
+    """
+
+    def __init__(self, needs: Needs) -> None:
+        self.refused = 0
+        self.rules: Counter[str] = Counter()
+        self._needs = needs
+        self._broken: frozenset[str] = frozenset()
+        self._read = 0
+
+    def check(self, view: Sequence[SentMessage], same: int, before: int, index: int) -> None:
+        """Check the view that message `index` answers; `before` messages were in the last one.
+
+        When all that was sent last is sent again, and behind it what has come in since, the verdict
+        on the last view stands: new messages of a valid run do not break an old one.
+        """
+        fresh = self._needs.entries[self._read : index]
+        grown = same == before and list(view[same:]) == fresh
+        self._read = index
+        if not grown or not before:
+            self._broken = _breaches([e.message for e in view]) - self._own
+        self.refused += bool(self._broken)
+        self.rules.update(self._broken)
+
+    @cached_property
+    def _own(self) -> frozenset[str]:
+        return _breaches(self._needs.run.messages)
+
+
+def _breaches(messages: list[dict[str, object]]) -> frozenset[str]:
+    return frozenset(breach.rule for breach in check_history(messages, complete=False))
+
+
+def last_unit_tokens(needs: Needs, index: int) -> int:
+    """Return the tokens of what no policy can do without: the head, and the last exchange.
+
+    That is the last assistant message before `index` with all that follows it.
+    """
+    entries = needs.entries
+    start = index - 1
+    while start > 0 and entries[start].message.get("role") == "tool":
+        start -= 1
+    wanted = {*(i for i in needs.head if i < index), *range(start, index)}
+    return sum(entries[i].tokens for i in wanted)
+
+
+def newest_facts(needs: Needs, step: RequestNeeds, view: Residency) -> tuple[int, int]:
+    """Return how many facts the newest results hold, and how many of them the view shows.
+
+    They are needed by nobody yet, so an admission cut would look free without this.
+    """
+    whole = shown = 0
+    for number in step.newest:
+        facts = needs.entries[number].facts
+        whole += len(facts)
+        if view.stands(number):
+            shown += len(facts)
+        else:
+            shown += sum(view.holds_fact(fact, step.index) for fact in facts)
+    return whole, shown
 
 
 def replay(
@@ -38,7 +169,7 @@ def replay(
     read = Needs(run) if needs is None else needs
     known = _known(policy, read, regime, sheet)
     try:
-        found = _Replay(policy, read, known.limit, regime, sheet).play()
+        found = _RunReplay(policy, read, known.limit, regime, sheet).play()
     except Exception as error:  # noqa: BLE001 - a policy is other people's code
         said = " ".join(f"{type(error).__name__}: {error}".split())
         return msgspec.structs.replace(known, error=said[:300])
@@ -62,7 +193,7 @@ def _known(policy: Policy, needs: Needs, regime: Regime, sheet: PriceSheet) -> R
     )
 
 
-class _Replay:
+class _RunReplay:
     """The state of one replay."""
 
     def __init__(
@@ -71,7 +202,7 @@ class _Replay:
         # A policy gets messages of its own: what it does to them does not reach the next one.
         copied = msgspec.json.decode(msgspec.json.encode(needs.run.messages))
         self._history = copied
-        task = Task(limit=limit, regime=regime.kind, sheet=sheet, run=needs.run)
+        task = PolicyTask(limit=limit, regime=regime.kind, sheet=sheet, run=needs.run)
         self._player: Player = policy.open(task)
         self._needs = needs
         self._limit = limit
@@ -100,14 +231,14 @@ class _Replay:
             "seconds": tuple(self._seconds),
         }
 
-    def _ask(self, index: int) -> list[Entry]:
+    def _ask(self, index: int) -> list[SentMessage]:
         history = self._history[:index]
         start = time.perf_counter()
         view = self._player.view(history)
         self._seconds.append((index, time.perf_counter() - start))
         return self._lens.read(view)
 
-    def _request(self, step: Step, view: list[Entry]) -> None:
+    def _request(self, step: RequestNeeds, view: list[SentMessage]) -> None:
         same = self._view.show(view)
         sent = self._till.charge(view, same, step.index)
         self._validity.check(view, same, self._sent, step.index)
@@ -119,7 +250,7 @@ class _Replay:
         self._judge_needs(step)
         self._judge_outside(step)
 
-    def _judge_needs(self, step: Step) -> None:
+    def _judge_needs(self, step: RequestNeeds) -> None:
         """Say what became of each fact that the answer used."""
         if not step.needs:
             return
@@ -136,7 +267,7 @@ class _Replay:
             clean=states["resident"] + named == whole,
         )
 
-    def _judge_outside(self, step: Step) -> None:
+    def _judge_outside(self, step: RequestNeeds) -> None:
         """Count what no policy is told to keep: quoted lines, rare words, the newest facts."""
         lines = sum(self._view.holds_line(line, step.index) for line in step.lines)
         words = sum(self._view.holds_word(word, step.index) for word in step.words)

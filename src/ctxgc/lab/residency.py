@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from ctxgc.lab.entries import Entry, Width
-from ctxgc.lab.needs import Needs, Postings
+from ctxgc.lab.needs import Needs, Postings, SentMessage, Width
 
 State = Literal["resident", "named", "recallable", "lost"]
 
@@ -21,13 +20,13 @@ class Residency:
     def __init__(self, needs: Needs) -> None:
         self._needs = needs
         self._own = set(map(id, needs.entries))
-        self._shown: list[Entry] = []
+        self._shown: list[SentMessage] = []
         self._count: Counter[int] = Counter()
-        self._facts: dict[str, dict[int, Entry]] = {}
+        self._facts: dict[str, dict[int, SentMessage]] = {}
         self._lines: Counter[str] = Counter()
         self._words: Counter[str] = Counter()
 
-    def show(self, view: Sequence[Entry]) -> int:
+    def show(self, view: Sequence[SentMessage]) -> int:
         """Take the next view; return how many messages it begins with that the last one began with."""
         same = shared(self._shown, view)
         for entry in self._shown[same:]:
@@ -75,7 +74,7 @@ class Residency:
     def _any_stands(self, postings: Postings, key: str, index: int) -> bool:
         return any(map(self.stands, postings.before(key, index)))
 
-    def _come(self, entry: Entry) -> None:
+    def _come(self, entry: SentMessage) -> None:
         self._count[id(entry)] += 1
         if self._count[id(entry)] > 1 or id(entry) in self._own:
             return
@@ -84,7 +83,7 @@ class Residency:
         self._lines.update(entry.lines)
         self._words.update(entry.words)
 
-    def _leave(self, entry: Entry) -> None:
+    def _leave(self, entry: SentMessage) -> None:
         self._count[id(entry)] -= 1
         if self._count[id(entry)] or id(entry) in self._own:
             return
@@ -97,7 +96,7 @@ class Residency:
         self._words.subtract(entry.words)
 
 
-def shared(before: Sequence[Entry], now: Sequence[Entry]) -> int:
+def shared(before: Sequence[SentMessage], now: Sequence[SentMessage]) -> int:
     """Return how many messages two views have in common from the beginning."""
     pairs = zip(before, now, strict=False)
     return next(

@@ -4,6 +4,22 @@
 `serve_stdio` and `http_app` put those on a wire. Importing this package loads none of the protocol.
 """
 
-from ctxgc.mcp.service import ContextService
+from __future__ import annotations
 
-__all__ = ["ContextService"]
+from ctxgc._lazy import lazy
+
+# fmt: off
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ctxgc.mcp.service import ContextService
+    from ctxgc.mcp.start import Options, run_http, run_stdio, schema_costs
+    from ctxgc.mcp.transport import Wire
+else:
+    __getattr__, __dir__ = lazy(
+        __name__,
+        {
+            "service": "ContextService",
+            "start": "Options run_http run_stdio schema_costs",
+            "transport": "Wire",
+        },
+    )

@@ -13,13 +13,12 @@ from typing import Any
 
 import msgspec
 
-from ctxgc.core.codec import segment_from_dict, segment_to_dict
-from ctxgc.core.heap import Heap
-from ctxgc.core.segment import ContextSegment
+from ctxgc.core import ContextSegment, Heap, segment_from_dict, segment_to_dict
 from ctxgc.errors import CheckpointError
 from ctxgc.guard import Checkpoint, CheckpointShelf, checksum_files, compare_files
-from ctxgc.mcp.context import Context, saved_from_doc
-from ctxgc.mcp.roots import AllowedRoots
+from ctxgc.mcp import usage
+from ctxgc.mcp.context import AllowedRoots, Context, saved_from_doc
+from ctxgc.mcp.find import MOST_LISTED, Bench, Json
 
 MOST_FILES = 20
 _OWN = (
@@ -28,7 +27,7 @@ _OWN = (
 """What goes on as it is when a checkpoint is restored."""
 
 
-class Restored(msgspec.Struct, frozen=True, kw_only=True):
+class RestoredContext(msgspec.Struct, frozen=True, kw_only=True):
     """What a restore did: back in the working tier, moved out of it, deleted since, files changed."""
 
     checkpoint_id: str
@@ -52,7 +51,7 @@ def make(context: Context, label: str, roots: AllowedRoots) -> Checkpoint:
     )
 
 
-def restore(context: Context, checkpoint: Checkpoint) -> tuple[Heap, Restored]:
+def restored_heap(context: Context, checkpoint: Checkpoint) -> tuple[Heap, RestoredContext]:
     """Return the heap as it was then; what came in since is stashed, nothing is lost by this.
 
     Raises:
@@ -66,7 +65,7 @@ def restore(context: Context, checkpoint: Checkpoint) -> tuple[Heap, Restored]:
     then = _then(heap, {i: doc for i, doc in wanted.items() if i not in lost})
     rebuilt = _rebuilt(context, then)
     _restore_saved(context, checkpoint, rebuilt)
-    return rebuilt, Restored(
+    return rebuilt, RestoredContext(
         checkpoint_id=checkpoint.checkpoint_id,
         label=checkpoint.label,
         recalled=[i for i in wanted if i in heap and i not in now],
@@ -168,3 +167,41 @@ def _files(context: Context, roots: AllowedRoots) -> Iterable[str]:
 
 def _digest(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+# -- Answers about checkpoints
+
+
+def checkpoint(bench: Bench, context: Context, label: str) -> Json:
+    """Keep the context."""
+    made = make(context, label, bench.roots)
+    context.writes.extend(bench.shelf().writes(made))
+    return {
+        "checkpoint_id": made.checkpoint_id,
+        "label": label,
+        "segments": len(made.conversation_history),
+        "usage": usage.change(context, context.tokens),
+        "next": f"context_checkpoint(action='restore', checkpoint_id='{made.checkpoint_id}')",
+    }
+
+
+def list_checkpoints(bench: Bench, context: Context) -> Json:
+    """List the checkpoints."""
+    return {
+        "checkpoints": described(bench.shelf()),
+        "usage": usage.size(context),
+        "next": "context_checkpoint(action='restore', checkpoint_id)",
+    }
+
+
+def restore(bench: Bench, context: Context, wanted: str | None) -> Json:
+    """Go back to a checkpoint."""
+    before = context.tokens
+    heap, done = restored_heap(context, find(bench.shelf(), wanted))
+    context.replace_heap(heap)
+    listed = msgspec.to_builtins(done)
+    return {
+        **{k: v[:MOST_LISTED] if isinstance(v, list) else v for k, v in listed.items()},
+        "usage": usage.change(context, before),
+        "next": usage.next_call(context),
+    }

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+import stat
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from ctxgc.config import GCConfig
-from ctxgc.core.engine import GCEngine
-from ctxgc.core.ghosts import Ghosts
-from ctxgc.core.heap import Heap
-from ctxgc.core.ledger import Amount
-from ctxgc.core.options import EngineOptions
-from ctxgc.core.roots import GCState, RootKnobs
-from ctxgc.guard.zones import Zone
-from ctxgc.session.stash import Stash
+from ctxgc.core import Amount, EngineOptions, GCEngine, GCState, Ghosts, Heap, RootKnobs
+from ctxgc.errors import InputError
+from ctxgc.guard import Zone
+from ctxgc.session import Stash
 from ctxgc.stores import Write
 
 PruneStrategy = Literal["stash", "delete", "auto"]
@@ -177,3 +176,119 @@ def saved_from_doc(doc: Mapping[str, Any]) -> Saved:
 
 def _covers(lines: tuple[int, int] | None, line: int | None) -> bool:
     return lines is None or line is None or lines[0] <= line <= lines[1]
+
+
+# -- The platform: what the editor or host works on. Its segments are roots
+
+
+MOST_FILES = 100
+
+
+def set_working_state(context: Context, said: Mapping[str, Any]) -> None:
+    """Note what is said; what is not mentioned stays, and an empty text clears it.
+
+    Raises:
+        InputError: a line range without a file, or too many files; nothing changed.
+    """
+    saved = context.saved
+    active = said.get("active_file", saved.active_file) or None
+    lines = said.get("line_range")
+    if lines is not None and active is None:
+        raise InputError(
+            "a line_range needs an active_file", hint="name the file", field="line_range"
+        )
+    files = _files(said.get("open_files"))
+    if "task_id" in said:
+        saved.task_id = said["task_id"] or None
+    if "depends_on" in said:
+        saved.depends_on = list(said["depends_on"])
+    if "active_file" in said or lines is not None:
+        saved.active_file, saved.active_range = active, lines
+    if files is not None:
+        saved.open_files = [path for path, line in files if line is None]
+        saved.breakpoints = [(path, line) for path, line in files if line is not None]
+    for path in (active, *saved.open_files):
+        if path is not None:
+            context.heap.open_file(path)
+
+
+def _files(named: Sequence[str] | None) -> list[tuple[str, int | None]] | None:
+    """Read `path` and `path:line`; the latter is a breakpoint."""
+    if named is None:
+        return None
+    if len(named) > MOST_FILES:
+        raise InputError(
+            f"{len(named)} open files are too many",
+            hint=f"at most {MOST_FILES}",
+            field="open_files",
+        )
+    found: list[tuple[str, int | None]] = []
+    for name in named:
+        path, colon, line = name.rpartition(":")
+        is_line = colon and path and line.isascii() and line.isdigit() and len(line) < 10
+        found.append((path, int(line)) if is_line else (name, None))
+    return found
+
+
+# -- Allowed roots: the directories that files may be read from
+
+
+class AllowedRoots:
+    """Tells which files may be read: those below one of these directories, symbolic links resolved."""
+
+    def __init__(self, roots: Iterable[str | Path]) -> None:
+        self.roots = tuple(Path(root).expanduser().resolve() for root in roots)
+
+    def holds(self, path: Path) -> bool:
+        """Tell whether a path is a plain file below one of the roots."""
+        try:
+            self.checked(str(path))
+        except InputError:
+            return False
+        return True
+
+    def checked(self, path: str) -> Path:
+        """Return the real path of a plain file below one of the roots.
+
+        Raises:
+            InputError: it is elsewhere, missing, or no plain file.
+        """
+        try:
+            real = Path(path).expanduser().resolve(strict=True)
+            plain = stat.S_ISREG(real.stat().st_mode)
+        except (OSError, ValueError, RuntimeError):
+            raise self._refused(path, "cannot be read") from None
+        if not any(real.is_relative_to(root) for root in self.roots):
+            raise self._refused(path, "is outside the allowed roots")
+        if not plain:
+            raise self._refused(path, "is no plain file")
+        return real
+
+    def _refused(self, path: str, why: str) -> InputError:
+        allowed = ", ".join(str(root) for root in self.roots)
+        return InputError(
+            f"{path[:200]!r} {why}",
+            hint=f"files below {allowed} can be read; the server's --root adds others",
+            field="path",
+        )
+
+
+def read_from(path: Path, offset: int, most: int) -> tuple[bytes, int]:
+    """Return bytes of a plain file from an offset, at most so many, and the size of the file.
+
+    The last name of the path is not followed if it has become a symbolic link since it was checked.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+    try:
+        file = os.open(path, flags)
+        try:
+            return os.pread(file, most, offset), os.fstat(file).st_size
+        finally:
+            os.close(file)
+    except OSError as error:
+        raise InputError(
+            f"cannot read {path.name}: {error.strerror}", hint="check the path", field="path"
+        ) from None

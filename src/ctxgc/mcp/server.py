@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+import json
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from traceback import format_exception
+from typing import Any, TypeVar
 
 import anyio.to_thread
 import mcp_types as types
@@ -11,16 +14,129 @@ from mcp.server import Server
 from mcp.server.context import ServerRequestContext
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.shared.exceptions import MCPError
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from ctxgc._version import __version__
-from ctxgc.errors import CtxgcError
-from ctxgc.mcp import prompts, resources
-from ctxgc.mcp.calls import Call, ClientIsAskedError
-from ctxgc.mcp.results import as_text, crash, failure, page, refused, result
-from ctxgc.mcp.schema import input_schema
+from ctxgc.config import mask_text
+from ctxgc.errors import CtxgcError, InputError
+from ctxgc.mcp import prompts
+from ctxgc.mcp import prompts as resources
 from ctxgc.mcp.service import ContextService
-from ctxgc.mcp.tools import Profile, Tool, tools_of
+from ctxgc.mcp.tools import ClientIsAskedError, McpTool, Profile, ToolRequest, tools_of
+
+# -- Results as the protocol wants them: data for programs, the same as text for everybody else
+
+
+Json = dict[str, Any]
+T = TypeVar("T")
+
+PAGE = 50
+log = logging.getLogger("ctxgc.mcp")
+
+
+def result(answer: Json, *, is_error: bool = False) -> types.CallToolResult:
+    """Return an answer as a tool result."""
+    text = as_text(answer)
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=text)],
+        structured_content=json.loads(text),
+        is_error=is_error,
+    )
+
+
+def failure(error: CtxgcError) -> types.CallToolResult:
+    """Return an error as a tool result: code, message, hint, details."""
+    return result(error.to_dict(), is_error=True)
+
+
+def crash(error: Exception) -> types.CallToolResult:
+    """Return what a caller hears of an error that nobody foresaw: that it happened, and no more."""
+    log.error("a tool failed\n%s", mask_text("".join(format_exception(error))))
+    return failure(
+        CtxgcError("the server failed; nothing was changed", hint="see the server's log on stderr")
+    )
+
+
+def refused(error: ValidationError, known: Iterable[str]) -> InputError:
+    """Return pydantic's complaint as one of ours, without the values that it complains about."""
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    first = found[0]
+    field = ".".join(str(step) for step in first["loc"]) or "arguments"
+    problems = [f"{'.'.join(str(s) for s in each['loc'])}: {each['msg']}" for each in found[:10]]
+    return InputError(
+        f"{field}: {first['msg']}",
+        hint=f"the arguments are: {', '.join(known) or 'none'}",
+        field=field,
+        problems=problems,
+    )
+
+
+def as_text(answer: Json) -> str:
+    """Return an answer as compact JSON; a lone surrogate, which UTF-8 has no bytes for, becomes U+FFFD."""
+    text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"), default=str)
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def page(
+    items: Sequence[T], params: types.PaginatedRequestParams | None
+) -> tuple[list[T], str | None]:
+    """Return the page that a cursor asks for, and the cursor of the next.
+
+    Raises:
+        MCPError: this is no cursor of ours.
+    """
+    cursor = params.cursor if params is not None else None
+    if cursor is None:
+        start = 0
+    elif cursor.isascii() and cursor.isdigit() and 0 < int(cursor[:9]) < len(items):
+        start = int(cursor[:9])
+    else:
+        raise MCPError(code=types.INVALID_PARAMS, message="unknown cursor")
+    end = start + PAGE
+    return list(items[start:end]), str(end) if end < len(items) else None
+
+
+# -- Schemas as small as they can be: an agent pays for every token of them in every request
+
+
+_NOISE = frozenset({"title", "maxLength", "minLength", "maxItems", "minItems"})
+
+
+def input_schema(arguments: type[BaseModel]) -> dict[str, Any]:
+    """Return the JSON Schema of a tool's arguments, without titles, nulls and references.
+
+    Limits on lengths are left out as well: they are checked all the same.
+    """
+    schema = arguments.model_json_schema()
+    known = schema.pop("$defs", {})
+    found = _tidy(schema, known)
+    found.pop("description", None)
+    return {"type": "object", **{k: v for k, v in found.items() if k != "type"}}
+
+
+def _tidy(schema: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" in schema:
+        inner = _tidy(dict(known[schema["$ref"].rpartition("/")[2]]), known)
+        inner.pop("description", None)
+        return inner
+    options = [option for option in schema.get("anyOf", ()) if option != {"type": "null"}]
+    if len(options) == 1:
+        rest = {k: v for k, v in schema.items() if k not in ("anyOf", "default")}
+        return _tidy({**options[0], **rest}, known)
+    return {key: _value(key, value, known) for key, value in schema.items() if _counts(key, value)}
+
+
+def _counts(key: str, value: Any) -> bool:
+    return key not in _NOISE and not (key == "default" and value in (None, [], ""))
+
+
+def _value(key: str, value: Any, known: dict[str, Any]) -> Any:
+    if key == "properties":
+        return {name: _tidy(inner, known) for name, inner in value.items()}
+    if key in ("items", "additionalProperties") and isinstance(value, dict):
+        return _tidy(value, known)
+    return value
+
 
 Ctx = ServerRequestContext[Any, Any]
 ServiceOf = Callable[[Ctx], ContextService]
@@ -61,7 +177,7 @@ def build_server(service_of: ServiceOf, profile: Profile = "full") -> Server[Any
     return server
 
 
-def listed(tool: Tool) -> types.Tool:
+def listed(tool: McpTool) -> types.Tool:
     """Return a tool as clients see it."""
     return types.Tool(
         name=tool.name,
@@ -76,7 +192,7 @@ def listed(tool: Tool) -> types.Tool:
 class _Handlers:
     """What the SDK calls."""
 
-    def __init__(self, service_of: ServiceOf, tools: Mapping[str, Tool]) -> None:
+    def __init__(self, service_of: ServiceOf, tools: Mapping[str, McpTool]) -> None:
         self._service_of = service_of
         self._tools = tools
         self._listed = [listed(tool) for tool in tools.values()]
@@ -100,7 +216,7 @@ class _Handlers:
             )
         try:
             asked = tool.arguments.model_validate(params.arguments or {})
-            call = Call(self._service_of(ctx), ctx, params)
+            call = ToolRequest(self._service_of(ctx), ctx, params)
             return result(await tool.run(call, asked))
         except ValidationError as error:
             return failure(refused(error, tool.arguments.model_fields))

@@ -6,27 +6,109 @@ call is useful next. Every failure is a `CtxgcError`, and then nothing changed.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from ctxgc.config import GCConfig
-from ctxgc.core.segment import utc_now
+from ctxgc.core import utc_now
+from ctxgc.errors import StoreBusyError
+from ctxgc.mcp import checkpoints as checkpointing
+from ctxgc.mcp import ingest as arriving
+from ctxgc.mcp import prune as leaving
+from ctxgc.mcp import recall as finding
+from ctxgc.mcp import recall as listing
+from ctxgc.mcp import settings as staying
 from ctxgc.mcp import usage
-from ctxgc.mcp.answers import arriving, checkpointing, finding, leaving, listing, staying
-from ctxgc.mcp.answers.bench import Bench
-from ctxgc.mcp.compressing import Draft, Summary, draft, summarise
-from ctxgc.mcp.context import Context, PruneStrategy
-from ctxgc.mcp.intake import NewSegment
-from ctxgc.mcp.keeper import Keeper
-from ctxgc.mcp.plans import Plans
-from ctxgc.mcp.roots import AllowedRoots
-from ctxgc.mcp.turns import Turns
+from ctxgc.mcp.compress import CompressionDraft, Summary, draft, summarise
+from ctxgc.mcp.context import AllowedRoots, Context, PruneStrategy
+from ctxgc.mcp.find import Bench, Plans
+from ctxgc.mcp.ingest import NewSegment
+from ctxgc.mcp.repository import Keeper
 from ctxgc.stores import SearchFilters, Store, open_store
 from ctxgc.tokens import CountingCache, TokenCounter, counter_for
 
+# -- Turns: one caller at a time, and each change whole: durable when its answer is given, or undo
+
+
 Json = dict[str, Any]
+T = TypeVar("T")
+
+TRIES = 20
+"""How often a change is repeated because another server changed the context first."""
+
+
+class ContextLock:
+    """Lets work be done on the context of a keeper. Safe to call from several threads."""
+
+    def __init__(self, keeper: Keeper) -> None:
+        self._keeper = keeper
+        self._lock = threading.Lock()
+
+    def ask(self, work: Callable[[Context], T]) -> T:
+        """Return what work that changes nothing finds out."""
+        with self._lock:
+            return work(self._current())
+
+    def rehearse(self, work: Callable[[Context], T]) -> T:
+        """Return what a change would answer; it is not made."""
+        with self._lock:
+            try:
+                return work(self._current())
+            finally:
+                self._keeper.forget()
+
+    def change(self, work: Callable[[Context], Json]) -> Json:
+        """Make a change durable and return its answer; repeat it where another server was faster.
+
+        Raises:
+            StoreError: it could not be made durable; nothing changed.
+        """
+        with self._lock:
+            for _ in range(TRIES):
+                try:
+                    return self._once(work)
+                except StoreBusyError as error:
+                    if "found" not in error.details:
+                        raise
+            return self._once(work)
+
+    def _once(self, work: Callable[[Context], Json]) -> Json:
+        context = self._current()
+        before = _stamp(context)
+        try:
+            answer = _watched(context, work(context))
+            self._keeper.save(context)
+        except BaseException as error:
+            # What is in memory must never differ from what is stored.
+            if isinstance(error, StoreBusyError) or _stamp(context) != before or context.writes:
+                self._keeper.forget()
+            raise
+        return answer
+
+    def _current(self) -> Context:
+        for _ in range(TRIES):
+            try:
+                return self._keeper.current()
+            except StoreBusyError:
+                self._keeper.forget()
+        return self._keeper.current()
+
+
+def _watched(context: Context, answer: Json) -> Json:
+    """Note the zone; the answer that follows an arrival in a fuller one carries the alert."""
+    zone, alert = usage.watch(context)
+    context.saved.zone = zone.value
+    return answer if alert is None else {**answer, "alert": alert}
+
+
+def _stamp(context: Context) -> tuple[int, Any]:
+    return context.heap.version, msgspec.to_builtins(context.saved)
+
 
 DEFAULT_SESSION = "mcp"
 
@@ -69,7 +151,7 @@ class ContextService:
             counter=self._counter,
             clock=clock,
         )
-        self._turns = Turns(keeper)
+        self._turns = ContextLock(keeper)
         self._bench = Bench(
             store=self._store,
             session_id=session_id,
@@ -197,17 +279,17 @@ class ContextService:
 
     # -- compressing: a model may be asked in between, so nothing is held while it thinks -----------
 
-    def draft(self, references: Sequence[str], query: str | None) -> Draft:
+    def draft(self, references: Sequence[str], query: str | None) -> CompressionDraft:
         """Return what would be summarised."""
         return self._turns.ask(
             lambda c: draft(self._bench.finder(c).all(references, query).segments)
         )
 
-    def summarise(self, asked: Draft, given: str | None = None) -> Summary:
+    def summarise(self, asked: CompressionDraft, given: str | None = None) -> Summary:
         """Return a summary by the client, else by the configured summarizer, else the extractive one."""
         return summarise(asked, self._turns.ask(lambda c: c.config), self._counter, given)
 
-    def compress(self, asked: Draft, summary: Summary, *, dry_run: bool = False) -> Json:
+    def compress(self, asked: CompressionDraft, summary: Summary, *, dry_run: bool = False) -> Json:
         """Put a summary in the place of what it was made of."""
 
         def work(context: Context) -> Json:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ctxgc.core.ledger import Amount
-from ctxgc.guard.monitor import ContextMonitor
-from ctxgc.guard.zones import Zone
+from ctxgc.core import Amount
+from ctxgc.guard import ContextMonitor, Zone
 from ctxgc.mcp.context import Context
 
 

@@ -6,16 +6,61 @@ that it left the view, or what is shown in its place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import base64
+import json
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from typing import Any
 
-from ctxgc.core.codec import segment_from_dict, segment_to_dict
-from ctxgc.core.message import Message
-from ctxgc.core.segment import SEGMENT_FIELDS, ContextSegment
-from ctxgc.session.messages import message_to_doc
+import msgspec
+
+from ctxgc.core import (
+    SEGMENT_FIELDS,
+    ContextSegment,
+    Format,
+    Message,
+    segment_from_dict,
+    segment_to_dict,
+)
+from ctxgc.errors import StoreDamagedError
 from ctxgc.session.view import Gone
 from ctxgc.stores import Collection, Drop, Put, Store, Write
+from ctxgc.wire import parse
+
+# -- Messages as documents, byte for byte
+
+
+def message_to_doc(message: Message) -> dict[str, Any]:
+    """Return a message as a document: its bytes where it came as bytes, else its data."""
+    doc: dict[str, Any] = {
+        "message_id": message.message_id,
+        "format": message.format,
+        "origin": message.origin,
+    }
+    if message.source is not None:
+        return {**doc, "source": base64.b64encode(message.source).decode()}
+    return {**doc, "data": json.dumps(message.data)}
+
+
+def message_from_doc(doc: Mapping[str, Any]) -> Message:
+    """Return the message that a document holds.
+
+    Raises:
+        StoreDamagedError: the document is not one that `message_to_doc` made.
+    """
+    try:
+        format_: Format = doc["format"]
+        source = doc.get("source")
+        raw = base64.b64decode(source) if source is not None else json.loads(doc["data"])
+        message = parse(raw, format_, doc["message_id"])
+        return msgspec.structs.replace(message, origin=doc["origin"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise StoreDamagedError(
+            f"a stored message cannot be read: {error}",
+            hint="restore the store from a checkpoint or a copy",
+            message_id=str(doc.get("message_id")),
+        ) from None
+
 
 SHOWN = "shown:"
 GONE = "gone:"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from threading import RLock
@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from ctxgc.errors import InputError
+from ctxgc.core import SECRET_TAG, ContextSegment, Message, find_secrets
+from ctxgc.errors import InputError, MessageError
 
 EventKind = Literal[
     "appended", "collected", "refused", "budget_updated", "zone_changed", "alert", "recalled",
@@ -109,3 +110,33 @@ class Events:
     def _drop(self, callback: Callback) -> None:
         if callback in self._callbacks:
             self._callbacks.remove(callback)
+
+
+# -- Secrecy: what is said and done about likely keys in what comes in. Their values are never tol
+
+
+def refuse_secrets(messages: Sequence[Message]) -> None:
+    """Make sure that no message holds a likely key.
+
+    Raises:
+        MessageError: one does; the message names the rule and the part, never the value.
+    """
+    for number, message in enumerate(messages, 1):
+        for place, part in enumerate(message.parts, 1):
+            for secret in find_secrets(part.text)[:1]:
+                raise MessageError(
+                    f"part {place} ({part.kind}) of message {number} holds what looks like "
+                    f"a key of the kind '{secret.rule}'",
+                    hint="take it out, or set the key 'secrets' to 'mark' or 'mask'",
+                    rule=secret.rule,
+                    part=place,
+                )
+
+
+def tell_secrets(events: Events, segments: Iterable[ContextSegment]) -> None:
+    """Tell which of these segments hold likely keys, and of which kind."""
+    for segment in segments:
+        for tag in segment.tags:
+            if tag.startswith(SECRET_TAG):
+                rule = tag.removeprefix(SECRET_TAG)
+                events.emit("secret_found", segment_id=segment.segment_id, rule=rule)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ctxgc.core.message import Format
+from ctxgc.core import Format
 from ctxgc.session.session import Session
-from ctxgc.strategies.base import GCResult
+from ctxgc.strategies import GCResult
 from ctxgc.wire import RawMessage, detect_format
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from ctxgc.core.message import Message
-from ctxgc.session.messages import message_from_doc, message_to_doc
+from ctxgc.core import Message
+from ctxgc.session.archive import message_from_doc, message_to_doc
 
 
 class Applied(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,30 +3,130 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
-from ctxgc.config import DEFAULT_PLUGIN, GCConfig, SessionSettings, find_gc_file, read_gc_file
+from ctxgc.config import (
+    DEFAULT_PLUGIN,
+    GCConfig,
+    SessionSettings,
+    find_gc_file,
+    read_gc_file,
+    unknown_key,
+)
+from ctxgc.core import FORMATS, ContextSegment, Format, SegmentType, Tier
 from ctxgc.economics import PriceSheet, price_sheet
-from ctxgc.errors import InputError
-from ctxgc.plugins import load_gc_plugin
+from ctxgc.errors import InputError, MessageError
 from ctxgc.session.archive import Archive
-from ctxgc.session.arguments import checked_config, checked_plugin, checked_text
-from ctxgc.session.restoring import reopen
-from ctxgc.session.workings import Workings
-from ctxgc.stores import Store, open_store
-from ctxgc.stores.moment import in_one_moment
-from ctxgc.strategies.base import GCPlugin
+from ctxgc.session.state import Workings, reopen
+from ctxgc.session.view import wrong_format
+from ctxgc.stores import SearchFilters, Store, in_one_moment, open_store
+from ctxgc.strategies import GCPlugin, load_gc_plugin
 from ctxgc.tokens import CountingCache, TokenCounter, counter_for
+
+# -- Arguments: what a caller may hand to a session, checked before anything changes
+
+
+_KINDS: dict[str, tuple[str, ...]] = {"type": get_args(SegmentType), "tier": get_args(Tier)}
+
+
+def checked_text(value: str | None, field: str) -> str | None:
+    """Return a text that is not empty, or None."""
+    given: object = value
+    if given is not None and not (isinstance(given, str) and given):
+        raise InputError(
+            f"{field} cannot be {value!r}", hint="give a text, or None for none", field=field
+        )
+    return value
+
+
+def check_format(asked: Format | None, known: Format | None) -> None:
+    """Make sure that a format is one that there is, and the session's own.
+
+    Raises:
+        MessageError: it is not.
+    """
+    if asked is not None and asked not in FORMATS:
+        raise MessageError(
+            f"`format` {asked!r} is unknown",
+            hint=f"known formats: {', '.join(FORMATS)}",
+            field="format",
+        )
+    if asked is not None and known is not None and asked != known:
+        raise wrong_format(known, asked)
+
+
+def checked_config(config: GCConfig) -> GCConfig:
+    """Return what is a configuration, and not a dict that might be one."""
+    given: object = config
+    if not isinstance(given, GCConfig):
+        raise InputError(
+            f"config is of the type {type(config).__name__}",
+            hint="pass GCConfig(threshold_percent=75.0, ...)",
+            field="config",
+        )
+    return given
+
+
+def checked_plugin(plugin: GCPlugin) -> GCPlugin:
+    """Return what has everything that a plugin needs."""
+    given: object = plugin
+    if not isinstance(given, GCPlugin):
+        raise InputError(
+            f"plugin is of the type {type(plugin).__name__}, which is no GCPlugin",
+            hint="pass a name, or an object with name, initialize, shutdown, should_collect, collect",
+            field="plugin",
+        )
+    return given
+
+
+def checked_ids(ids: Iterable[str], field: str) -> list[str]:
+    """Return ids that came as a list; a single text is no list of its letters."""
+    if isinstance(ids, str):
+        raise InputError(f"{field} is a single text", hint="give a list of ids", field=field)
+    return list(ids)
+
+
+def checked_lines(line_range: Sequence[int] | None) -> tuple[int, int] | None:
+    """Return the first and the last line, by the rules of a segment."""
+    if line_range is None:
+        return None
+    given: Any = tuple(line_range)
+    return ContextSegment(text="", type="note", line_range=given).line_range
+
+
+def checked_filters(filters: SearchFilters | Mapping[str, Any] | None) -> SearchFilters | None:
+    """Return filters whose every key and value somebody knows."""
+    if filters is None or isinstance(filters, SearchFilters):
+        return filters
+    if not isinstance(filters, Mapping):
+        raise InputError(
+            f"filters is of the type {type(filters).__name__}", hint="give a dict", field="filters"
+        )
+    for key, value in filters.items():
+        if key not in SearchFilters.__struct_fields__:
+            raise _unknown(str(key), SearchFilters.__struct_fields__, "filter")
+        if value is not None and value not in _KINDS.get(key, (value,)):
+            raise _unknown(str(value), _KINDS[key], key)
+    try:
+        return msgspec.convert(dict(filters), SearchFilters, strict=False)
+    except msgspec.ValidationError as error:
+        raise InputError(f"filters: {error}", hint="see SearchFilters", field="filters") from None
+
+
+def _unknown(name: str, known: Iterable[str], what: str) -> InputError:
+    found = unknown_key(name, known, what)
+    return InputError(f"filters: {found.message}", hint=found.hint, field="filters")
+
 
 DEFAULT_STORE = "json:artifacts/context_stash.json"
 DEFAULT_PRICES = "anthropic-5m"
 
 
-class Setup(msgspec.Struct, frozen=True, kw_only=True):
+class SessionSetup(msgspec.Struct, frozen=True, kw_only=True):
     """What the caller asked for; None leaves the choice to environment, file and defaults."""
 
     context_limit: int | None
@@ -41,7 +141,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     clock: Callable[[], datetime]
 
 
-def set_up(asked: Setup) -> Workings:
+def set_up(asked: SessionSetup) -> Workings:
     """Return the workings of a new session, or of the one that the store holds under this id.
 
     Raises:
@@ -87,7 +187,7 @@ def set_up(asked: Setup) -> Workings:
     return in_one_moment(store, name, read)
 
 
-def _limit(asked: Setup, said: SessionSettings, archive: Archive) -> int:
+def _limit(asked: SessionSetup, said: SessionSettings, archive: Archive) -> int:
     limit = asked.context_limit
     if limit is None:
         limit = said.context_limit or archive.load_state().get("context_limit")

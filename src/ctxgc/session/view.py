@@ -7,20 +7,93 @@ puts the same bytes back into the same place.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import blake2b
+from typing import Any
 
 import msgspec
 
-from ctxgc.core.message import Format, Message
-from ctxgc.core.unchanged import unchanged
+from ctxgc.core import Format, Message, is_tombstone, unchanged
 from ctxgc.errors import MessageError
-from ctxgc.invariants import check
-from ctxgc.invariants.growing import Growing
-from ctxgc.invariants.pairs import Paired
-from ctxgc.invariants.server import follow
-from ctxgc.session.alike import calls_alike
-from ctxgc.wire import message_bytes
+from ctxgc.invariants import Growing, Paired, check, follow, groups
+from ctxgc.strategies import opens_turn
+from ctxgc.wire import message_bytes, render
+
+# -- Histories that are alike: the same calls and results in the same places
+
+
+def calls_alike(before: Sequence[Message], now: Sequence[Message], start: int) -> bool:
+    """Tell whether a history begins with the calls and results of another one, in the same places.
+
+    Before `start` they are the same.
+    """
+    if len(now) < len(before):
+        return False
+    return all(
+        old.message_id == new.message_id and tools_of(old) == tools_of(new)
+        for old, new in zip(before[start:], now[start:], strict=False)
+        if old is not new
+    )
+
+
+def tools_of(message: Message) -> list[tuple[str, str | None, bool]]:
+    """Return the calls and results of a message, in order."""
+    return [
+        (part.kind, part.call_id, part.server_side)
+        for part in message.parts
+        if part.kind in ("tool_call", "tool_result")
+    ]
+
+
+# -- Essentials: what of a view stays when almost nothing fits
+
+
+LAST_GROUPS = 2
+
+
+def minimal_view(messages: Sequence[Message], kept: Collection[str]) -> list[Message]:
+    """Return instructions, pins, the first and the last request, and the work done last."""
+    return whole_groups(messages, {*_always(messages, kept), *_last(messages, LAST_GROUPS)})
+
+
+def bare_view(messages: Sequence[Message], kept: Collection[str]) -> list[Message]:
+    """Return the absolute essentials: the minimal view with only the very last step of the work.
+
+    The last error stays too, when there is one.
+    """
+    return whole_groups(
+        messages, {*_always(messages, kept), *_last(messages, 1), *_last_error(messages)}
+    )
+
+
+def _always(messages: Sequence[Message], kept: Collection[str]) -> set[str]:
+    requests = [m.message_id for m in messages if opens_turn(m)]
+    system = [m.message_id for m in messages if m.role == "system"]
+    return {*system, *requests[:1], *requests[-1:], *kept}
+
+
+def _last(messages: Sequence[Message], count: int) -> set[str]:
+    newest = sorted(groups(messages), key=max)[-count:]
+    return {messages[place].message_id for group in newest for place in group}
+
+
+def _last_error(messages: Sequence[Message]) -> set[str]:
+    for message in reversed(messages):
+        for part in message.parts:
+            if part.is_error and not is_tombstone(part.text):
+                return {message.message_id}
+    return set()
+
+
+def whole_groups(messages: Sequence[Message], wanted: set[str]) -> list[Message]:
+    """Return the wanted messages, each with its whole group."""
+    stay: set[str] = set()
+    for group in groups(messages):
+        ids = [messages[place].message_id for place in group]
+        if not wanted.isdisjoint(ids):
+            stay.update(ids)
+    return [message for message in messages if message.message_id in stay]
+
 
 THRIFT = "thrift"
 HANDOUT = "hand-out"
@@ -244,3 +317,74 @@ def wrong_format(known: Format, other: Format) -> MessageError:
 def digest(message: Message) -> bytes:
     """Return what tells two messages apart by their content."""
     return blake2b(message_bytes(message), digest_size=16).digest()
+
+
+# -- The hand-out: the view as provider messages, copied once and not for every request
+
+
+class Handout:
+    """Gives out copies of messages that their receiver may change.
+
+    What the receiver left as it was is given out again for the next request, since comparing it costs
+    a tenth of copying it. What was changed outside is copied anew, so each view is right.
+    """
+
+    def __init__(self) -> None:
+        self._datas: list[dict[str, Any]] = []
+        self._copies: list[dict[str, Any]] = []
+        self._reached: list[Any] = []
+        self._ends: list[int] = []
+        """How many of the reached things belong to the first messages."""
+
+    def render(self, view: View) -> list[dict[str, Any]]:
+        """Return the provider's messages, equal to what came in."""
+        same = view.seen_by(HANDOUT)
+        self._forget(same)
+        # A comparison waits for memory at each of its steps; copying a list does not, and brings near
+        # what will be compared: half of the time where the memory is slow.
+        self._reached.copy()
+        # The interpreter compares whole lists ten times faster than we compare their items.
+        if not _equal(self._copies, self._datas):
+            self._renew(view)
+        new = view.messages[same:]
+        self._datas += [message.data for message in new]
+        self._copies += render(new)
+        self._reach(same)
+        view.note_seen(HANDOUT)
+        return self._copies.copy()
+
+    def _forget(self, same: int) -> None:
+        del self._datas[same:], self._copies[same:], self._ends[same:]
+        del self._reached[self._ends[-1] if self._ends else 0 :]
+
+    def _reach(self, start: int) -> None:
+        """Note everything that a comparison of the messages from a place on will look at."""
+        pairs = zip(self._datas[start:], self._copies[start:], strict=True)
+        for data, copy in pairs:
+            self._reached += _within(data)
+            self._reached += _within(copy)
+            self._ends.append(len(self._reached))
+
+    def _renew(self, view: View) -> None:
+        """Copy those messages anew that were changed outside."""
+        for place, data in enumerate(self._datas):
+            if not _equal(self._copies[place], data):
+                self._copies[place] = render((view.messages[place],))[0]
+
+
+def _within(value: Any) -> list[Any]:
+    """Return a value and all that it holds."""
+    found = [value]
+    for each in found:
+        if type(each) is dict:
+            found += each.values()
+        elif type(each) is list:
+            found += each
+    return found
+
+
+def _equal(one: object, other: object) -> bool:
+    try:
+        return one == other
+    except Exception:  # noqa: BLE001 - a receiver may put in things that cannot be compared
+        return False

@@ -6,51 +6,44 @@ must not pay for the stores themselves.
 
 from __future__ import annotations
 
-import importlib
-import typing
+from ctxgc._lazy import lazy
 
-if typing.TYPE_CHECKING:
+# fmt: off
+TYPE_CHECKING = False
+if TYPE_CHECKING:
     from ctxgc.stores.base import (
-        COLLECTIONS,
-        Collection,
-        Drop,
-        Put,
-        SearchFilters,
-        SessionInfo,
-        Store,
-        StoreHit,
-        StoreReport,
-        Write,
+        COLLECTIONS, Collection, Drop, Put, SearchFilters, SessionInfo, Store, StoreHit,
+        StoreReport, Write,
     )
-    from ctxgc.stores.copy import copy_sessions
-    from ctxgc.stores.urls import DEFAULT_URL, open_store
-
-__all__ = [
-    "COLLECTIONS",
-    "DEFAULT_URL",
-    "Collection",
-    "Drop",
-    "Put",
-    "SearchFilters",
-    "SessionInfo",
-    "Store",
-    "StoreHit",
-    "StoreReport",
-    "Write",
-    "copy_sessions",
-    "open_store",
-]
-
-_HOME_OF = {
-    "DEFAULT_URL": "ctxgc.stores.urls",
-    "copy_sessions": "ctxgc.stores.copy",
-    "open_store": "ctxgc.stores.urls",
-}
-
-
-def __getattr__(name: str) -> typing.Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'ctxgc.stores' has no attribute '{name}'")
-    value = getattr(importlib.import_module(_HOME_OF.get(name, "ctxgc.stores.base")), name)
-    globals()[name] = value
-    return value
+    from ctxgc.stores.concurrency import in_one_moment
+    from ctxgc.stores.copy import copy_session, copy_sessions, import_entries, migrate_sessions
+    from ctxgc.stores.exchange import (
+        ExportEntry, UNMASKABLE, chosen_sessions, entries_of, read_export, to_json, to_lines,
+        write_export,
+    )
+    from ctxgc.stores.files import (
+        FileLock, append_log, create_private, os_errors, remove, write_atomic,
+    )
+    from ctxgc.stores.inbox import SUFFIX, inbox_of, leave, take_in
+    from ctxgc.stores.open import DEFAULT_URL, open_store
+    from ctxgc.stores.search import words
+    from ctxgc.stores.tables import MemoryStore
+else:
+    __getattr__, __dir__ = lazy(
+        __name__,
+        {
+            "base":
+                "COLLECTIONS Collection Drop Put SearchFilters SessionInfo Store StoreHit "
+                "StoreReport Write",
+            "concurrency": "in_one_moment",
+            "copy": "copy_session copy_sessions import_entries migrate_sessions",
+            "exchange":
+                "ExportEntry UNMASKABLE chosen_sessions entries_of read_export to_json to_lines "
+                "write_export",
+            "files": "FileLock append_log create_private os_errors remove write_atomic",
+            "inbox": "SUFFIX inbox_of leave take_in",
+            "open": "DEFAULT_URL open_store",
+            "search": "words",
+            "tables": "MemoryStore",
+        },
+    )

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
-from ctxgc.errors import InputError, StoreError
+import msgspec
+
+from ctxgc.core import SEGMENT_FIELDS, segment_from_dict
+from ctxgc.errors import DuplicateSegmentError, InputError, SegmentError, StoreBusyError, StoreError
 from ctxgc.stores.base import COLLECTIONS, Drop, Put, Store
-from ctxgc.stores.exchange import documents
+from ctxgc.stores.documents import encode
+from ctxgc.stores.exchange import ExportEntry, chosen_sessions, documents, session_digest
 
 
 def copy_sessions(
@@ -47,3 +52,215 @@ def copy_session(source: Store, target: Store, session_id: str) -> int:
     puts = [Put(each.collection, each.key, each.doc) for each in documents(source, session_id)]
     target.commit(session_id, [*drops, *puts], expect=held)
     return len(puts)
+
+
+# -- Taking an export into a store: what is missing comes in, what is there stays as it is
+
+
+Progress = Callable[[int, int], object]
+"""Is told how many sessions are done, and of how many."""
+
+
+class Imported(msgspec.Struct, frozen=True, kw_only=True):
+    """What an import did, in documents.
+
+    `present` were there already, byte for byte. For `kept` the store has a document of its own, or a
+    session that goes on without it; that stays.
+    """
+
+    sessions: tuple[str, ...]
+    added: int = 0
+    present: int = 0
+    kept: int = 0
+
+
+class _Plan(msgspec.Struct):
+    session_id: str
+    revision: int
+    puts: list[Put]
+    present: int = 0
+    kept: int = 0
+
+
+def import_entries(
+    target: Store,
+    entries: Iterable[ExportEntry],
+    *,
+    into: str | None = None,
+    progress: Progress | None = None,
+) -> Imported:
+    """Take documents in, each session in one commit; the same ones twice change nothing.
+
+    A session that the store does not have comes in whole. To one that it has, only the segments that
+    it misses are added, as stashed ones: its view is not touched.
+
+    Args:
+        target: the store.
+        entries: the documents.
+        into: the name that their session gets here; there may be only one then.
+        progress: is told after each session.
+
+    Raises:
+        DuplicateSegmentError: the store has another text under the same id. Nothing was written.
+        SegmentError: an entry is no segment. Nothing was written.
+        StoreBusyError: a session was continued meanwhile; it can be imported again.
+    """
+    groups = _by_session(entries, into)
+    plans = [_plan(target, session_id, group) for session_id, group in groups.items()]
+    for done, plan in enumerate(plans, 1):
+        if plan.puts:
+            target.commit(plan.session_id, plan.puts, expect=plan.revision)
+        if progress is not None:
+            progress(done, len(plans))
+    return Imported(
+        sessions=tuple(groups),
+        added=sum(len(plan.puts) for plan in plans),
+        present=sum(plan.present for plan in plans),
+        kept=sum(plan.kept for plan in plans),
+    )
+
+
+def _by_session(entries: Iterable[ExportEntry], into: str | None) -> dict[str, list[ExportEntry]]:
+    groups: dict[str, list[ExportEntry]] = {}
+    for entry in entries:
+        groups.setdefault(entry.session_id, []).append(_checked(entry))
+    if into is None:
+        return groups
+    if len(groups) != 1:
+        raise InputError(
+            f"{len(groups)} sessions cannot all be {into!r}",
+            hint="choose one of them",
+            field="into",
+        )
+    return {into: next(iter(groups.values()))}
+
+
+def _checked(entry: ExportEntry) -> ExportEntry:
+    """Return an entry as a session can use it; S0's files need not name their segments."""
+    if entry.collection != "segments":
+        return entry
+    try:
+        segment_from_dict({k: v for k, v in entry.doc.items() if k in SEGMENT_FIELDS})
+    except SegmentError as error:
+        raise SegmentError(
+            f"{entry.key!r} of session {entry.session_id!r} is no segment: {error.message}",
+            hint=error.hint,
+            **error.details,
+        ) from None
+    if "segment_id" in entry.doc:
+        return entry
+    return msgspec.structs.replace(entry, doc={**entry.doc, "segment_id": entry.key})
+
+
+def _plan(target: Store, session_id: str, entries: list[ExportEntry]) -> _Plan:
+    plan = _Plan(session_id, target.revision(session_id), [])
+    held = {(name, key): doc for name in COLLECTIONS for key, doc in target.load(session_id, name)}
+    others: list[str] = []
+    for entry in entries:
+        here = held.get((entry.collection, entry.key))
+        if here is not None:
+            _compare(plan, entry, here, others)
+        elif not plan.revision:
+            plan.puts.append(Put(entry.collection, entry.key, entry.doc))
+        elif entry.collection == "segments":
+            plan.puts.append(Put("segments", entry.key, {**entry.doc, "tier": "stashed"}))
+        else:
+            plan.kept += 1
+    if others:
+        raise _conflict(session_id, others)
+    return plan
+
+
+def _compare(plan: _Plan, entry: ExportEntry, here: dict[str, Any], others: list[str]) -> None:
+    if encode(here) == encode(entry.doc):
+        plan.present += 1
+    elif entry.collection == "segments" and here.get("text") != entry.doc.get("text"):
+        others.append(entry.key)
+    else:
+        plan.kept += 1
+
+
+def _conflict(session_id: str, keys: list[str]) -> DuplicateSegmentError:
+    more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
+    return DuplicateSegmentError(
+        f"session {session_id!r} holds another text under {keys[0]!r}{more}",
+        hint="import it under another session's name, or into another store",
+        session_id=session_id,
+        keys=keys,
+    )
+
+
+# -- Migrating sessions from one store to another: whole, verified, and resumed where it broke off
+
+
+class Migrated(msgspec.Struct, frozen=True, kw_only=True):
+    """What a migration did: the documents of each copied session, and the sessions found there.
+
+    `digests` are those of all of them, the same in both stores.
+    """
+
+    copied: dict[str, int]
+    present: tuple[str, ...]
+    digests: dict[str, str]
+
+
+def migrate_sessions(
+    source: Store,
+    target: Store,
+    session_ids: Iterable[str] | None = None,
+    *,
+    replace: bool = False,
+    progress: Progress | None = None,
+) -> Migrated:
+    """Copy sessions with all their documents, byte for byte; then compare both stores.
+
+    The source is not changed. Each session is one commit, so a migration that broke off is gone on
+    with by calling it again: what is in the target already is not copied twice.
+
+    Args:
+        source: where the sessions are.
+        target: where they shall be.
+        session_ids: which of them; all, if there are none.
+        replace: whether a session that differs in the target is replaced.
+        progress: is told after each session.
+
+    Raises:
+        InputError: the source has no such session.
+        StoreError: the target has another session of that name. Nothing was copied.
+        StoreBusyError: a session was written to while it was copied.
+    """
+    wanted = chosen_sessions(source, session_ids)
+    present = tuple(name for name in wanted if _is_there(source, target, name, replace=replace))
+    copied: dict[str, int] = {}
+    for done, session_id in enumerate(wanted, 1):
+        if session_id not in present:
+            copied[session_id] = copy_session(source, target, session_id)
+        if progress is not None:
+            progress(done, len(wanted))
+    digests = {session_id: _verified(source, target, session_id) for session_id in wanted}
+    return Migrated(copied=copied, present=present, digests=digests)
+
+
+def _is_there(source: Store, target: Store, session_id: str, *, replace: bool) -> bool:
+    if not target.revision(session_id):
+        return False
+    if session_digest(source, session_id) == session_digest(target, session_id):
+        return True
+    if replace:
+        return False
+    raise StoreError(
+        f"the target has another session {session_id!r}",
+        hint="replace it on purpose, or migrate the others by name",
+        session_id=session_id,
+    )
+
+
+def _verified(source: Store, target: Store, session_id: str) -> str:
+    digest = session_digest(source, session_id)
+    if digest != session_digest(target, session_id):
+        raise StoreBusyError(
+            f"session {session_id!r} was written to while it was copied",
+            hint="end what works on it and migrate again, replacing the copy",
+            session_id=session_id,
+        )
+    return digest

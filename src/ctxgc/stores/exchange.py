@@ -7,6 +7,9 @@ before anything of it is used. The other form is the file of a json store, with 
 
 from __future__ import annotations
 
+import base64
+import binascii
+import json
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -19,15 +22,68 @@ from typing import Any
 
 import msgspec
 
+from ctxgc.core import mask_secrets
 from ctxgc.errors import InputError, StoreDamagedError, StoreError, StoreVersionError
 from ctxgc.stores.base import COLLECTIONS, Collection, Put, Store
+from ctxgc.stores.concurrency import in_one_moment
 from ctxgc.stores.documents import decode, encode, prepare
 from ctxgc.stores.files import append_durable, create_private, remove, replace
-from ctxgc.stores.json_file import render
-from ctxgc.stores.json_salvage import parse
-from ctxgc.stores.masking import masked_document
-from ctxgc.stores.moment import in_one_moment
+from ctxgc.stores.json_file import parse, render
 from ctxgc.stores.tables import Tables
+
+# -- Documents without likely keys, for files that leave the machine
+
+
+OWN_BOOKS: tuple[Collection, ...] = ("state",)
+"""They hold no conversation, and a session cannot go on without each value of them."""
+
+
+def masked_document(collection: Collection, doc: dict[str, Any]) -> dict[str, Any]:
+    """Return a document in which each likely key is replaced by the name of its rule."""
+    return doc if collection in OWN_BOOKS else _object(doc)
+
+
+def _object(doc: dict[str, Any]) -> dict[str, Any]:
+    is_message = "format" in doc and isinstance(doc.get("source"), str)
+    return {
+        key: _packed(value) if is_message and key == "source" else _value(value, str(key))
+        for key, value in doc.items()
+    }
+
+
+def _value(value: Any, name: str = "") -> Any:
+    if isinstance(value, str):
+        return _text(value, name)
+    if isinstance(value, dict):
+        return _object(value)
+    if isinstance(value, list):
+        return [_value(item, name) for item in value]
+    return value
+
+
+def _text(text: str, name: str) -> str:
+    if text.lstrip()[:1] in ("{", "["):
+        try:
+            inside = json.loads(text)
+        except (ValueError, RecursionError):
+            return mask_secrets(text)
+        masked = _value(inside)
+        return text if masked == inside else json.dumps(masked)
+    # A rule may need the name that a value is given: {"api_key": "..."}.
+    prefix = f"{name}: "
+    masked = mask_secrets(prefix + text)
+    return masked.removeprefix(prefix) if masked.startswith(prefix) else mask_secrets(text)
+
+
+def _packed(source: str) -> str:
+    """Mask a message that is kept as the bytes in which it came."""
+    try:
+        text = base64.b64decode(source).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return source
+    masked = _text(text, "")
+    return source if masked == text else base64.b64encode(masked.encode()).decode()
+
 
 EXPORT_VERSION = 1
 UNMASKABLE: tuple[Collection, ...] = ("checkpoints",)
@@ -37,7 +93,7 @@ _HEAD = '{"ctxgc_export":'
 _CHUNK = 1 << 22
 
 
-class Entry(msgspec.Struct, frozen=True):
+class ExportEntry(msgspec.Struct, frozen=True):
     """One document with its place: the session, the collection, the key."""
 
     session_id: str
@@ -49,7 +105,7 @@ class Entry(msgspec.Struct, frozen=True):
 class Export(msgspec.Struct, frozen=True):
     """What an export holds; `masked` tells whether likely keys were taken out of it."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[ExportEntry, ...]
     masked: bool = False
 
 
@@ -74,7 +130,7 @@ def chosen_sessions(store: Store, session_ids: Iterable[str] | None = None) -> l
 
 def entries_of(
     store: Store, session_ids: Iterable[str] | None = None, *, mask: bool = True
-) -> Iterator[Entry]:
+) -> Iterator[ExportEntry]:
     """Yield all documents of sessions; with `mask` without likely keys, and without checkpoints."""
     names = [name for name in COLLECTIONS if not (mask and name in UNMASKABLE)]
     for session_id in chosen_sessions(store, session_ids):
@@ -85,7 +141,7 @@ def entries_of(
 
 def documents(
     store: Store, session_id: str, collections: Sequence[Collection] = COLLECTIONS
-) -> list[Entry]:
+) -> list[ExportEntry]:
     """Return the documents of a session as they are at one moment.
 
     Raises:
@@ -95,7 +151,7 @@ def documents(
         store,
         session_id,
         lambda: [
-            Entry(session_id, name, key, doc)
+            ExportEntry(session_id, name, key, doc)
             for name in collections
             for key, doc in store.load(session_id, name)
         ],
@@ -110,7 +166,7 @@ def session_digest(store: Store, session_id: str) -> str:
     return digest.hexdigest()
 
 
-def to_lines(entries: Iterable[Entry], *, masked: bool) -> Iterator[bytes]:
+def to_lines(entries: Iterable[ExportEntry], *, masked: bool) -> Iterator[bytes]:
     """Yield the lines of an export, the head and the trailer included."""
     head = encode({"ctxgc_export": EXPORT_VERSION, "masked": masked}).encode() + b"\n"
     digest = blake2b(head, digest_size=32)
@@ -124,7 +180,7 @@ def to_lines(entries: Iterable[Entry], *, masked: bool) -> Iterator[bytes]:
     yield _trailer(count, digest.hexdigest())
 
 
-def to_json(entries: Iterable[Entry], now: datetime) -> bytes:
+def to_json(entries: Iterable[ExportEntry], now: datetime) -> bytes:
     """Return an export as the file of a json store, which S0's readers understand too."""
     tables = Tables()
     for session_id, group in groupby(entries, key=lambda entry: entry.session_id):
@@ -173,7 +229,7 @@ def read_export(path: Path, data: bytes, now: datetime) -> Export:
         raise _damaged(path, contents.report.message)
     tables = contents.tables
     entries = tuple(
-        Entry(session_id, name, key, doc)
+        ExportEntry(session_id, name, key, doc)
         for session_id in tables.sessions
         for name in COLLECTIONS
         for key, doc in tables.load(session_id, name)
@@ -213,9 +269,9 @@ def _check_version(path: Path, version: object) -> None:
         )
 
 
-def _entry(path: Path, line: bytes) -> Entry:
+def _entry(path: Path, line: bytes) -> ExportEntry:
     try:
-        return msgspec.convert(decode(line), Entry)
+        return msgspec.convert(decode(line), ExportEntry)
     except msgspec.ValidationError as error:
         raise _damaged(path, f"a line is no document: {error}") from None
 
@@ -228,7 +284,7 @@ def _damaged(path: Path, why: str) -> StoreDamagedError:
     )
 
 
-def _line(entry: Entry) -> bytes:
+def _line(entry: ExportEntry) -> bytes:
     return encode(msgspec.structs.asdict(entry)).encode() + b"\n"
 
 

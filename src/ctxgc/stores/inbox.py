@@ -85,7 +85,7 @@ def _take(store: Store, path: Path) -> bool:
 
 def _put(store: Store, session_id: str, document: dict[str, Any]) -> None:
     """Write a segment once: another process may take it in at this moment, and others use it by then."""
-    from ctxgc.stores.base import Put  # noqa: PLC0415 (what leaves something does not need it)
+    from ctxgc.stores.base import Put  # noqa: PLC0415
 
     put = Put("segments", document["segment_id"], document)
     while True:

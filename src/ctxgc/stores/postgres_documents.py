@@ -5,15 +5,37 @@ Everything runs inside a transaction of the caller, a batch in a handful of stat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ctxgc.errors import StoreError
-from ctxgc.stores.batches import Name, collapse
+from ctxgc.stores.base import Collection
 from ctxgc.stores.documents import Prepared, escape, unescape
-from ctxgc.stores.scoring import Candidate
-from ctxgc.stores.search import CANDIDATES, COMMON, Entry, Query, entry
+from ctxgc.stores.search import CANDIDATES, COMMON, Candidate, Query, SearchEntry, entry
 from ctxgc.stores.tables import conflict, now
+
+# -- A batch without its detours: which documents to drop first, and which to put then
+
+
+Name = tuple[Collection, str]
+
+
+def collapse(writes: Iterable[Prepared]) -> tuple[list[Name], list[Prepared]]:
+    """Return the names to drop and then the documents to put, each name once, to the same effect.
+
+    A document that is dropped and put again is in both: it goes to the end of its collection.
+    """
+    drops: dict[Name, None] = {}
+    puts: dict[Name, Prepared] = {}
+    for write in writes:
+        name = (write.collection, write.key)
+        if write.text is None:
+            drops[name] = None
+            puts.pop(name, None)
+        else:
+            puts[name] = write
+    return list(drops), list(puts.values())
+
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -125,12 +147,12 @@ def _write_entries(
         )
 
 
-def _entries(db: Connection[Any], numbers: list[int]) -> dict[int, Entry]:
+def _entries(db: Connection[Any], numbers: list[int]) -> dict[int, SearchEntry]:
     """Return the old entries, without their words: where they count, they stay as they are."""
     rows = db.execute(
         "SELECT seq, length, digest FROM ctxgc.entries WHERE seq = ANY (%s)", (numbers,)
     )
-    return {seq: Entry("", length, frozenset(), None, digest) for seq, length, digest in rows}
+    return {seq: SearchEntry("", length, frozenset(), None, digest) for seq, length, digest in rows}
 
 
 def session_mark(sid: int) -> str:

@@ -8,7 +8,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from ctxgc.errors import StoreError
+import psycopg
+from psycopg import errors
+from psycopg_pool import PoolTimeout
+
+from ctxgc.errors import StoreBusyError, StoreError, StoreVersionError
 from ctxgc.stores.base import (
     COLLECTIONS,
     Collection,
@@ -18,11 +22,103 @@ from ctxgc.stores.base import (
     StoreReport,
     Write,
 )
+from ctxgc.stores.concurrency import tell_of_forks
 from ctxgc.stores.documents import check_collection, check_name, decode, escape, prepare, unescape
-from ctxgc.stores.forking import tell_of_forks
+from ctxgc.stores.postgres_documents import PostgresSource, write
 from ctxgc.stores.search import find
 from ctxgc.stores.search import query as ask
 from ctxgc.stores.tables import conflict
+
+# -- What Postgres and psycopg complain about, as errors of ours that say what to do
+
+
+_BUSY = (errors.LockNotAvailable, errors.SerializationFailure, errors.DeadlockDetected)
+_HINTS: tuple[tuple[type[Exception], str], ...] = (
+    (errors.DiskFull, "the server's disk is full: free some space and call again"),
+    (errors.ReadOnlySqlTransaction, "the server is read-only: name the primary server"),
+    (errors.InsufficientPrivilege, "grant this user the right to make and use the schema ctxgc"),
+    (errors.InvalidCatalogName, "make the database first"),
+    (errors.InvalidPassword, "correct user and password"),
+    (errors.TooManyConnections, "raise max_connections, or use fewer processes"),
+    (PoolTimeout, "the server does not answer, or all connections are in use: call again"),
+    (
+        psycopg.OperationalError,
+        "the server cannot be reached: call again; `revision` tells whether a commit arrived",
+    ),
+)
+
+
+@contextmanager
+def postgres_errors(url: str) -> Iterator[None]:
+    """Turn an error of Postgres into a StoreError; `url` names no password."""
+    try:
+        yield
+    except (psycopg.Error, PoolTimeout) as error:
+        raise translated(url, error) from None
+
+
+def translated(url: str, error: Exception) -> StoreError:
+    """Return our error for one of theirs."""
+    state = getattr(error, "sqlstate", None)
+    if isinstance(error, _BUSY):
+        hint = "another process holds the same rows: call again"
+        return StoreBusyError(f"{url}: {error}", hint=hint, url=url, sqlstate=state)
+    hint = next((text for kind, text in _HINTS if isinstance(error, kind)), "")
+    return StoreError(f"{url}: {str(error).strip()}", hint=hint, url=url, sqlstate=state)
+
+
+# -- The tables of a Postgres store, and the steps that lead from every older version to this one
+
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+_LOCK = 0x43544743  # "CTGC"
+
+V1_SESSIONS_DOCUMENTS_AND_SEARCH = """
+    CREATE TABLE ctxgc.sessions (
+        sid bigserial PRIMARY KEY, session_id text NOT NULL UNIQUE, revision bigint NOT NULL,
+        created_at timestamptz NOT NULL, updated_at timestamptz NOT NULL,
+        segments bigint NOT NULL DEFAULT 0, words bigint NOT NULL DEFAULT 0);
+    CREATE TABLE ctxgc.documents (
+        seq bigserial PRIMARY KEY,
+        sid bigint NOT NULL REFERENCES ctxgc.sessions ON DELETE CASCADE,
+        collection text NOT NULL, key text NOT NULL, doc text NOT NULL,
+        UNIQUE (sid, collection, key));
+    CREATE TABLE ctxgc.entries (
+        seq bigint PRIMARY KEY REFERENCES ctxgc.documents ON DELETE CASCADE,
+        sid bigint NOT NULL, key text NOT NULL, length bigint NOT NULL, created bigint,
+        digest bytea NOT NULL, marks text[] NOT NULL, terms text[] NOT NULL, words text NOT NULL);
+    CREATE INDEX entries_by_term ON ctxgc.entries USING gin (terms, marks)
+"""
+
+# Append only: the place in this list is the version of the tables.
+MIGRATIONS: tuple[str, ...] = (V1_SESSIONS_DOCUMENTS_AND_SEARCH,)
+
+
+def migrate(db: Connection[Any]) -> None:
+    """Bring the tables to the newest version, in one transaction, one process at a time.
+
+    Raises:
+        StoreVersionError: a newer ctxgc wrote them.
+    """
+    with db.transaction():
+        db.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        db.execute("CREATE SCHEMA IF NOT EXISTS ctxgc")
+        db.execute("CREATE TABLE IF NOT EXISTS ctxgc.version (number integer NOT NULL)")
+        row = db.execute("SELECT max(number) FROM ctxgc.version").fetchone()
+        version = (row[0] if row else None) or 0
+        if version > len(MIGRATIONS):
+            raise StoreVersionError(
+                f"the database has version {version}, this ctxgc reads {len(MIGRATIONS)}",
+                hint="use a newer ctxgc; the database was left as it is",
+                found=version,
+                known=len(MIGRATIONS),
+            )
+        for number, step in enumerate(MIGRATIONS[version:], version + 1):
+            db.execute(step.encode())
+            db.execute("INSERT INTO ctxgc.version VALUES (%s)", (number,))
+
 
 try:
     import psycopg
@@ -32,9 +128,6 @@ except ImportError as missing:
         "a Postgres store needs the package psycopg", hint="pip install 'ctxgc[postgres]'"
     ) from missing
 
-from ctxgc.stores.postgres_documents import PostgresSource, write
-from ctxgc.stores.postgres_errors import postgres_errors
-from ctxgc.stores.postgres_schema import migrate
 
 if TYPE_CHECKING:
     from psycopg import Connection

@@ -12,18 +12,132 @@ costs less than asking for all words at once, and tells as much.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from heapq import nsmallest
-from typing import Any, Protocol, TypeGuard
+from math import log
+from typing import Any, NamedTuple, Protocol, TypeGuard
 
 import msgspec
 
 from ctxgc.errors import InputError
 from ctxgc.stores.base import SearchFilters
-from ctxgc.stores.scoring import Candidate, Scale, Scored, best
-from ctxgc.stores.words import spaced, words
+
+# -- BM25: what a segment is worth for the words of a question
+
+
+K1 = 1.2
+B = 0.75
+
+Scored = tuple[float, str, str]
+
+
+class Candidate(NamedTuple):
+    """A segment to be scored."""
+
+    session_id: str
+    key: str
+    length: int
+    words: str
+
+
+class Bm25Scale(NamedTuple):
+    """What BM25 needs besides a segment: words between blanks with their weights, and the lengths."""
+
+    weights: list[tuple[str, float]]
+    flat: float
+    slope: float
+
+    @classmethod
+    def of(cls, known: Sequence[tuple[int, str]], size: tuple[int, int]) -> Bm25Scale:
+        """Return the scale for words with their counts, rarest first."""
+        segments, total = size
+        average = max(total, 1) / max(segments, 1)
+        weights = [
+            (f" {word} ", (K1 + 1) * log(1 + (segments - count + 0.5) / (count + 0.5)))
+            for count, word in known
+        ]
+        return cls(weights, K1 * (1 - B), K1 * B / average)
+
+    def score(self, candidate: Candidate) -> Scored:
+        """Return the score, negative so that the best is the least, and whose it is."""
+        session_id, key, length, text = candidate
+        score, norm = 0.0, self.flat + self.slope * length
+        for word, weight in self.weights:
+            times = text.count(word)
+            if times:
+                score -= weight * times / (times + norm)
+        return score, session_id, key
+
+
+def best(scored: Iterable[Scored], limit: int) -> list[Scored]:
+    """Return the best with their true scores; equals stand in the order of session id and key."""
+    return [(-score, session_id, key) for score, session_id, key in nsmallest(limit, scored)]
+
+
+# -- The words of a text, as search sees them
+
+
+LONGEST_WORD = 64
+MOST_KNOWN = 1 << 16
+
+_RUN = re.compile(r"\w+")
+_RUNS_ONLY = "".join(char if _RUN.match(char) else " " for char in map(chr, range(128)))
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_BLANKLESS = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text in order, repeated as often as they stand there."""
+    return spaced(text).split()
+
+
+def spaced(text: str) -> str:
+    """Return the words of a text in order as one text, each with a blank on both sides."""
+    if text.isascii():
+        runs = text.translate(_RUNS_ONLY).split()
+    else:
+        runs = _RUN.findall(unicodedata.normalize("NFKC", text))
+    found = "".join(map(_known.__getitem__, runs))
+    if len(_known) > MOST_KNOWN:
+        _known.clear()
+    return found
+
+
+class _Known(dict[str, str]):
+    """The words of the runs that were met; looked up without a call in Python."""
+
+    def __missing__(self, run: str) -> str:
+        found = self[run] = "".join(f" {word} " for word in _words(run[:256]))
+        return found
+
+
+_known = _Known()
+
+
+def _words(run: str) -> list[str]:
+    pieces = [piece for piece in run.split("_") if piece]
+    found = [word for piece in pieces for word in _humps(piece)]
+    if len(pieces) > 1:
+        found.append("".join(pieces).casefold())
+    return [word[:LONGEST_WORD] for word in found]
+
+
+def _humps(piece: str) -> list[str]:
+    humps = _HUMP.split(piece)
+    if len(humps) == 1:
+        return _pairs(piece.casefold())
+    return [word for hump in humps for word in _pairs(hump.casefold())] + [piece.casefold()]
+
+
+def _pairs(part: str) -> list[str]:
+    if part.isascii() or not _BLANKLESS.search(part):
+        return [part]
+    return list(part) + [part[i : i + 2] for i in range(len(part) - 1)]
+
 
 CANDIDATES = 1_000
 COMMON = 10_000
@@ -35,7 +149,7 @@ _SEARCHED = ("text", "name", "file_path", "topic_id")
 _MARKED = ("file_path", "task_id", "type", "tier")
 
 
-class Entry(msgspec.Struct, frozen=True, gc=False):
+class SearchEntry(msgspec.Struct, frozen=True, gc=False):
     """What search knows of a segment: its words, how many, its marks, and when it was made.
 
     In `words` each word has a blank on both sides, so that counting one is counting substrings.
@@ -73,7 +187,7 @@ class Source(Protocol):
         ...
 
 
-def entry(doc: Mapping[str, Any], old: Entry | None = None) -> Entry:
+def entry(doc: Mapping[str, Any], old: SearchEntry | None = None) -> SearchEntry:
     """Return what search has to know of a segment document.
 
     The words of an old entry are taken over if the document still says the same.
@@ -88,7 +202,7 @@ def entry(doc: Mapping[str, Any], old: Entry | None = None) -> Entry:
         length = padded.count(" ") // 2
     marks = [mark(field, _shown(doc.get(field))) for field in _MARKED]
     marks += [mark("tag", tag) for tag in tags]
-    return Entry(padded, length, frozenset(marks), _created(doc.get("created_at")), digest)
+    return SearchEntry(padded, length, frozenset(marks), _created(doc.get("created_at")), digest)
 
 
 def query(text: str, filters: SearchFilters | None = None) -> Query:
@@ -124,7 +238,7 @@ def find(source: Source, asked: Query, limit: int) -> list[Scored]:
     known = sorted((count, word) for word, count in counts.items() if count)
     if not known:
         return []
-    scale = Scale.of(known, source.size())
+    scale = Bm25Scale.of(known, source.size())
     complete = len(known) == len(counts)
     if known[0][0] > FEW:
         found = source.newest(asked) if complete else []
@@ -136,7 +250,7 @@ def find(source: Source, asked: Query, limit: int) -> list[Scored]:
     return _any(source, asked, scale, limit, near)
 
 
-def matches(asked: Query, candidate: Entry) -> bool:
+def matches(asked: Query, candidate: SearchEntry) -> bool:
     """Tell whether a segment passes the filters; its words are not looked at."""
     if not all(not candidate.marks.isdisjoint(group) for group in asked.marks):
         return False
@@ -158,7 +272,7 @@ def mark(kind: str, value: str | None) -> str:
 
 
 def _any(
-    source: Source, asked: Query, scale: Scale, limit: int, near: list[Candidate] | None = None
+    source: Source, asked: Query, scale: Bm25Scale, limit: int, near: list[Candidate] | None = None
 ) -> list[Scored]:
     """Return the best segments with one of the words: those with the rarest first, `near` if known.
 

@@ -8,22 +8,23 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ctxgc.stores.base import (
-    Collection,
-    SearchFilters,
-    SessionInfo,
-    StoreHit,
-    StoreReport,
-    Write,
-)
+from ctxgc.stores.base import Collection, SearchFilters, SessionInfo, StoreHit, StoreReport, Write
+from ctxgc.stores.concurrency import OneThreadAtATime
 from ctxgc.stores.documents import check_collection, check_name, decode, prepare, unescape
-from ctxgc.stores.forking import OneThreadAtATime
 from ctxgc.stores.search import find
 from ctxgc.stores.search import query as ask
-from ctxgc.stores.sqlite_documents import get, info, revision, sid_of, write
-from ctxgc.stores.sqlite_errors import sqlite_errors, transaction
+from ctxgc.stores.sqlite_documents import (
+    SqliteSource,
+    forget_segment,
+    get,
+    info,
+    revision,
+    sid_of,
+    sqlite_errors,
+    transaction,
+    write,
+)
 from ctxgc.stores.sqlite_file import SqliteFile
-from ctxgc.stores.sqlite_segments import SqliteSource, forget_segment
 from ctxgc.stores.tables import conflict
 
 BUSY_TIMEOUT = 30.0

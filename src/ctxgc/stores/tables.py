@@ -5,15 +5,169 @@ Documents are kept as text, so that nobody can change them from outside.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
+from heapq import nlargest
+from operator import itemgetter
 from typing import Any
 
+import msgspec
+
 from ctxgc.errors import InputError, StoreBusyError
-from ctxgc.stores.base import COLLECTIONS, Collection, SearchFilters, SessionInfo, StoreHit
-from ctxgc.stores.documents import Prepared, check_collection, check_name, decode, encode
-from ctxgc.stores.index import Indexes, SessionIndex
-from ctxgc.stores.search import find, query
+from ctxgc.stores.base import (
+    COLLECTIONS,
+    Collection,
+    SearchFilters,
+    SessionInfo,
+    StoreHit,
+    StoreReport,
+    Write,
+)
+from ctxgc.stores.concurrency import OneThreadAtATime
+from ctxgc.stores.documents import Prepared, check_collection, check_name, decode, encode, prepare
+from ctxgc.stores.search import (
+    CANDIDATES,
+    COMMON,
+    Candidate,
+    Query,
+    SearchEntry,
+    entry,
+    find,
+    matches,
+    query,
+)
+
+# -- The search index of one session in memory, for the stores that hold their documents there
+
+
+class Slot(msgspec.Struct, gc=False):
+    """A segment in the index."""
+
+    key: str
+    order: int
+    entry: SearchEntry
+
+
+class SessionIndex:
+    """Finds the segments of one session by their words."""
+
+    def __init__(self, session_id: str) -> None:
+        self.session_id = session_id
+        self.length = 0
+        self._slots: dict[int, Slot] = {}
+        self._by_key: dict[str, int] = {}
+        self._lists: defaultdict[str, list[int]] | None = None
+        self._next = 0
+        self._was_asked = False
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def put(self, key: str, order: int, doc: dict[str, Any]) -> None:
+        """Index a segment, new or changed; `order` says how new it is."""
+        slot = self._by_key.get(key)
+        old = None if slot is None else self._slots[slot].entry
+        new = entry(doc, old)
+        if slot is not None and old is not None and new.digest == old.digest:
+            self._slots[slot] = Slot(key, order, new)
+        else:
+            self.drop(key)
+            self._add(Slot(key, order, new))
+
+    def drop(self, key: str) -> None:
+        """Forget a segment."""
+        slot = self._by_key.pop(key, None)
+        if slot is None:
+            return
+        self.length -= self._slots.pop(slot).entry.length
+        if self._next > 1_000 and self._next > 2 * len(self._slots):
+            self._compact()
+
+    def count(self, word: str) -> int:
+        """Return how many segments have a word."""
+        numbers = self._having(word)
+        if self._next == len(self._slots):
+            return len(numbers)
+        return sum(number in self._slots for number in numbers)
+
+    def is_worth_lists(self) -> bool:
+        """Tell whether it was asked before and has no lists yet."""
+        return self._was_asked and self._lists is None
+
+    def make_lists(self) -> None:
+        """Make the lists of all words; from then on they are kept up."""
+        self._lists = defaultdict(list)
+        for number, slot in self._slots.items():
+            self._list(number, slot)
+
+    def having(self, asked: Query) -> list[tuple[int, Slot, str]]:
+        """Return the segments with all words that pass the filters: order, slot, session id."""
+        lists = sorted(map(self._having, asked.words), key=len)
+        common = set(lists[0]).intersection(*lists[1:]) if len(lists) > 1 else lists[0]
+        found = (self._slots[number] for number in common if number in self._slots)
+        return [(slot.order, slot, self.session_id) for slot in found if matches(asked, slot.entry)]
+
+    def _having(self, word: str) -> list[int]:
+        """Return the slots with a word, those given up perhaps included."""
+        if self._lists is not None:
+            return self._lists.get(word, [])
+        self._was_asked = True
+        spaced = f" {word} "
+        return [number for number, slot in self._slots.items() if spaced in slot.entry.words]
+
+    def _compact(self) -> None:
+        live, had_lists = list(self._slots.values()), self._lists is not None
+        self.length = self._next = 0
+        self._slots, self._by_key, self._lists = {}, {}, None
+        for slot in live:
+            self._add(slot)
+        if had_lists:
+            self.make_lists()
+
+    def _add(self, slot: Slot) -> None:
+        number, self._next = self._next, self._next + 1
+        self._by_key[slot.key] = number
+        self._slots[number] = slot
+        self.length += slot.entry.length
+        self._list(number, slot)
+
+    def _list(self, number: int, slot: Slot) -> None:
+        lists = self._lists
+        if lists is not None:
+            for word in set(slot.entry.words.split()):
+                lists[word].append(number)
+
+
+class SessionIndexes:
+    """The indexes of the sessions that a search goes over, as one source.
+
+    One of them gets its lists with each search, so that no search pays for all.
+    """
+
+    def __init__(self, indexes: list[SessionIndex]) -> None:
+        self._indexes = indexes
+        worth = next((index for index in indexes if index.is_worth_lists()), None)
+        if worth is not None:
+            worth.make_lists()
+
+    def size(self) -> tuple[int, int]:
+        """Return how many segments there are, and how many words they have together."""
+        return sum(map(len, self._indexes)), sum(index.length for index in self._indexes)
+
+    def count(self, word: str) -> int:
+        """Return how many segments have a word, at most `COMMON`."""
+        return min(sum(index.count(word) for index in self._indexes), COMMON)
+
+    def newest(self, asked: Query) -> list[Candidate]:
+        """Return the newest candidates that have all words and pass the filters."""
+        found = [hit for index in self._indexes for hit in index.having(asked)]
+        return [
+            Candidate(session_id, slot.key, slot.entry.length, slot.entry.words)
+            for _, slot, session_id in nlargest(CANDIDATES, found, key=itemgetter(0))
+        ]
 
 
 class SessionTable:
@@ -135,7 +289,7 @@ class Tables:
         """Return the best segments of one session or of all."""
         asked = query(text, filters)
         tables = [self.sessions[name] for name in self._searched(session_id)]
-        found = find(Indexes([table.index() for table in tables]), asked, limit)
+        found = find(SessionIndexes([table.index() for table in tables]), asked, limit)
         return [
             StoreHit(session_id=name, key=key, score=score, doc=decode(self._segment(name, key)))
             for score, name, key in found
@@ -169,3 +323,80 @@ def conflict(session_id: str, expected: int, found: int) -> StoreBusyError:
 def now() -> datetime:
     """Return the present time."""
     return datetime.now(UTC)
+
+
+# -- What the stores with their documents in memory have in common: how they answer questions
+
+
+class TableStore(OneThreadAtATime, ABC):
+    """Answers from tables that `_current` brings up to date and holds still."""
+
+    def revision(self, session_id: str) -> int:
+        """Return how many commits a session has had; 0 if it is not known."""
+        with self._current() as tables:
+            return tables.revision(session_id)
+
+    def load(self, session_id: str, collection: Collection) -> list[tuple[str, dict[str, Any]]]:
+        """Return all documents of a collection with their keys, in the order of first insertion."""
+        with self._current() as tables:
+            return tables.load(session_id, collection)
+
+    def get(self, session_id: str, collection: Collection, key: str) -> dict[str, Any] | None:
+        """Return one document, or None."""
+        with self._current() as tables:
+            return tables.get(session_id, collection, key)
+
+    def sessions(self) -> list[SessionInfo]:
+        """Return all sessions in the order of their ids."""
+        with self._current() as tables:
+            return tables.infos()
+
+    def search(
+        self,
+        query: str,
+        *,
+        session_id: str | None = None,
+        filters: SearchFilters | None = None,
+        limit: int = 10,
+    ) -> list[StoreHit]:
+        """Return the segments that match best, best first, in one session or in all."""
+        with self._current() as tables:
+            return tables.search(query, session_id, filters, limit)
+
+    @abstractmethod
+    def _current(self) -> AbstractContextManager[Tables]:
+        """Give the tables as they are now, to one thread at a time."""
+
+
+# -- The store that forgets: for tests, one-shot collections and agents that need no second life
+
+
+class MemoryStore(TableStore):
+    """Keeps sessions for as long as this object lives."""
+
+    url = "memory:"
+    reports: tuple[StoreReport, ...] = ()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tables = Tables()
+
+    def commit(self, session_id: str, writes: Sequence[Write], *, expect: int | None = None) -> int:
+        """Write a batch, all or nothing, and return the session's new revision."""
+        prepared = prepare(session_id, writes)
+        with self._lock:
+            found = self._tables.check(session_id, expect)
+            return self._tables.apply(session_id, prepared, now()) if prepared else found
+
+    def drop_session(self, session_id: str) -> None:
+        """Delete a session with all its documents."""
+        with self._lock:
+            self._tables.sessions.pop(session_id, None)
+
+    def close(self) -> None:
+        """Do nothing: there are no files."""
+
+    @contextmanager
+    def _current(self) -> Iterator[Tables]:
+        with self._lock:
+            yield self._tables

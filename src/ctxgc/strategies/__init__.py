@@ -1,5 +1,58 @@
-"""Collection strategies, each a `GCPlugin` that is found through its entry point.
+"""Collection strategies, each a `GCPlugin` that is found by its name.
 
 `none` keeps all; `truncate` drops the oldest turns; `summarize` and `hybrid` compress them;
 `budget` goes by policy; `mark_sweep`, the default, goes by reachability and loses nothing.
 """
+
+from __future__ import annotations
+
+from ctxgc._lazy import lazy
+
+# fmt: off
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ctxgc.strategies.base import (
+        Constraints, GCPlugin, GCRemovalItem, GCResult, GCTriggerReason, run_collect,
+    )
+    from ctxgc.strategies.builtin import BuiltinStrategy, serving
+    from ctxgc.strategies.collection import Workbench
+    from ctxgc.strategies.host import Host, opens_turn, root_knobs
+    from ctxgc.strategies.mark_sweep.digest import (
+        DigestEntry, handle_of, handles_in, without, write_digest,
+    )
+    from ctxgc.strategies.mark_sweep.presets import (
+        Coefficients, PRESETS, Preset, Shares, coefficients, custom, preset,
+    )
+    from ctxgc.strategies.mark_sweep.price import PriceRequest, Thrift
+    from ctxgc.strategies.mark_sweep.rounds import Billing, Edit
+    from ctxgc.strategies.mark_sweep.scene import (
+        WindowConstants, WindowFile, window_constants, window_file,
+    )
+    from ctxgc.strategies.mark_sweep.strategy import MarkSweepStrategy
+    from ctxgc.strategies.none import NoneStrategy
+    from ctxgc.strategies.plugins import (
+        PluginFailure, discover_gc_plugins, gc_from_inline, gc_from_spec, load_gc_from_file,
+        load_gc_plugin,
+    )
+    from ctxgc.strategies.segments import Exchange, Segmenter, utc_now
+else:
+    __getattr__, __dir__ = lazy(
+        __name__,
+        {
+            "base": "Constraints GCPlugin GCRemovalItem GCResult GCTriggerReason run_collect",
+            "builtin": "BuiltinStrategy serving",
+            "collection": "Workbench",
+            "host": "Host opens_turn root_knobs",
+            "mark_sweep.digest": "DigestEntry handle_of handles_in without write_digest",
+            "mark_sweep.presets": "Coefficients PRESETS Preset Shares coefficients custom preset",
+            "mark_sweep.price": "PriceRequest Thrift",
+            "mark_sweep.rounds": "Billing Edit",
+            "mark_sweep.scene": "WindowConstants WindowFile window_constants window_file",
+            "mark_sweep.strategy": "MarkSweepStrategy",
+            "none": "NoneStrategy",
+            "plugins":
+                "PluginFailure discover_gc_plugins gc_from_inline gc_from_spec "
+                "load_gc_from_file load_gc_plugin",
+            "segments": "Exchange Segmenter utc_now",
+        },
+    )

@@ -11,7 +11,7 @@ import msgspec
 
 from ctxgc.budget import InstructionBudget, InstructionSource
 from ctxgc.config import GCConfig
-from ctxgc.core.message import Message
+from ctxgc.core import Message
 from ctxgc.errors import InputError
 
 

@@ -12,8 +12,8 @@ from typing import ClassVar, NamedTuple
 from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource, SourceEntry
 from ctxgc.strategies.base import Constraints, GCRemovalItem
 from ctxgc.strategies.builtin import BuiltinStrategy
+from ctxgc.strategies.collection import Workbench
 from ctxgc.strategies.truncate import drop_turns
-from ctxgc.strategies.workbench import Workbench
 
 _STRICTNESS = (
     GCPolicy.EPHEMERAL, GCPolicy.CONDITIONAL, GCPolicy.PARTIAL, GCPolicy.PRESERVABLE, GCPolicy.LOCKED,
@@ -140,8 +140,3 @@ def _rank(bench: Workbench, standing: _Standing) -> _Rank:
     group = standing.group
     size = sum([bench.draft.size(message_id) for message_id in bench.ids(group)])
     return (standing.born, -size, f"{group[0]:09d}")
-
-
-def create_plugin() -> BudgetStrategy:
-    """Return the plugin."""
-    return BudgetStrategy()

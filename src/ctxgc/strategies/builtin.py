@@ -12,11 +12,11 @@ from msgspec import Meta
 
 from ctxgc.budget import InstructionBudget
 from ctxgc.config import GCConfig, check_template, choices, render_notice, unknown_key
-from ctxgc.core.message import Message
+from ctxgc.core import Message
 from ctxgc.errors import ConfigError
 from ctxgc.strategies.base import Constraints, GCPlugin, GCResult, GCTriggerReason
+from ctxgc.strategies.collection import OLD_NOTICE, Workbench
 from ctxgc.strategies.host import Bindable, Host, LooseHost
-from ctxgc.strategies.workbench import OLD_NOTICE, Workbench
 from ctxgc.wire import text_message
 
 DEFAULT_NOTICE = (

@@ -6,15 +6,15 @@ from typing import Any, ClassVar
 
 from ctxgc.strategies.base import Constraints
 from ctxgc.strategies.builtin import BuiltinStrategy
-from ctxgc.strategies.summarizing import (
+from ctxgc.strategies.collection import Workbench
+from ctxgc.strategies.host import TurnSpan
+from ctxgc.strategies.summarize import (
     Summaries,
     replace_by_summary,
     shorten_summaries,
     withdraw_summaries,
 )
 from ctxgc.strategies.truncate import drop_turns
-from ctxgc.strategies.turns import Turn
-from ctxgc.strategies.workbench import Workbench
 from ctxgc.summarizers import resolve_summarizer
 
 
@@ -49,14 +49,9 @@ class HybridStrategy(BuiltinStrategy):
         if bench.excess > 0 and bench.under_pressure:
             withdraw_summaries(bench)
 
-    def _generations(self, bench: Workbench) -> tuple[list[Turn], list[Turn]]:
+    def _generations(self, bench: Workbench) -> tuple[list[TurnSpan], list[TurnSpan]]:
         own = self._options.summarize_middle_turns
         wanted = bench.config.summarize_middle_turns if own is None else own
         old = bench.turns[: max(0, len(bench.turns) - bench.preserve)]
         split = max(0, len(old) - (wanted or 0))
         return old[:split], old[split:]
-
-
-def create_plugin() -> HybridStrategy:
-    """Return the plugin."""
-    return HybridStrategy()

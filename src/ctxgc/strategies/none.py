@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from ctxgc.config import GCConfig
 from ctxgc.strategies.base import Constraints, GCTriggerReason
 from ctxgc.strategies.builtin import BuiltinStrategy
-from ctxgc.strategies.workbench import Workbench
+from ctxgc.strategies.collection import Workbench
 
 
 class NoneStrategy(BuiltinStrategy):
@@ -29,8 +29,3 @@ class NoneStrategy(BuiltinStrategy):
 
     def shrink(self, bench: Workbench) -> None:
         """Do nothing."""
-
-
-def create_plugin() -> NoneStrategy:
-    """Return the plugin."""
-    return NoneStrategy()

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from ctxgc.strategies.base import Constraints
 from ctxgc.strategies.builtin import BuiltinStrategy
-from ctxgc.strategies.turns import Turn
-from ctxgc.strategies.workbench import Workbench
+from ctxgc.strategies.collection import Workbench
+from ctxgc.strategies.host import TurnSpan
 
 
 class TruncateStrategy(BuiltinStrategy):
@@ -21,7 +21,7 @@ class TruncateStrategy(BuiltinStrategy):
         drop_turns(bench, bench.turns, "truncated")
 
 
-def drop_turns(bench: Workbench, turns: list[Turn], reason: str) -> None:
+def drop_turns(bench: Workbench, turns: list[TurnSpan], reason: str) -> None:
     """Remove turns, oldest first, until size and number are within their limits."""
     gone = 0
     for turn in turns:
@@ -31,8 +31,3 @@ def drop_turns(bench: Workbench, turns: list[Turn], reason: str) -> None:
             continue
         gone += bench.can_leave(turn)
         bench.draft.remove_all(bench.free_ids(turn.places()), reason)
-
-
-def create_plugin() -> TruncateStrategy:
-    """Return the plugin."""
-    return TruncateStrategy()

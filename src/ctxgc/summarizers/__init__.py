@@ -1,20 +1,25 @@
 """Summarizers: any callable, one without a model, two over the official SDKs, and a safe way to run them."""
 
-from ctxgc.summarizers.anthropic import AnthropicSummarizer
-from ctxgc.summarizers.base import Summarizer, TextCounter
-from ctxgc.summarizers.extractive import ExtractiveSummarizer
-from ctxgc.summarizers.openai import OpenAISummarizer
-from ctxgc.summarizers.resolve import resolve_summarizer
-from ctxgc.summarizers.run import SummaryOutcome, SummaryRunner, run_summarizer
+from __future__ import annotations
 
-__all__ = [
-    "AnthropicSummarizer",
-    "ExtractiveSummarizer",
-    "OpenAISummarizer",
-    "Summarizer",
-    "SummaryOutcome",
-    "SummaryRunner",
-    "TextCounter",
-    "resolve_summarizer",
-    "run_summarizer",
-]
+from ctxgc._lazy import lazy
+
+# fmt: off
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ctxgc.summarizers.base import INSTRUCTIONS, Summarizer, TextCounter, fenced
+    from ctxgc.summarizers.extractive import ExtractiveSummarizer
+    from ctxgc.summarizers.models import AnthropicSummarizer, OpenAISummarizer
+    from ctxgc.summarizers.resolve import (
+        SummaryOutcome, SummaryRunner, resolve_summarizer, run_summarizer,
+    )
+else:
+    __getattr__, __dir__ = lazy(
+        __name__,
+        {
+            "base": "INSTRUCTIONS Summarizer TextCounter fenced",
+            "extractive": "ExtractiveSummarizer",
+            "models": "AnthropicSummarizer OpenAISummarizer",
+            "resolve": "SummaryOutcome SummaryRunner resolve_summarizer run_summarizer",
+        },
+    )

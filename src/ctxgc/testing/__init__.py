@@ -12,28 +12,36 @@ over-long requests with the provider's own errors. `make_session` writes realist
 Nothing here shares code with the planner. Only a server that starts needs the extra `ctxgc[serve]`.
 """
 
-from ctxgc.testing.agent import AgentSession, Fact, make_session
-from ctxgc.testing.breach import Breach
-from ctxgc.testing.check import check_history
-from ctxgc.testing.item_book import ItemBook
-from ctxgc.testing.model import RecordedRequest, Refusal, ScriptedModel, ToolCall, Turn
-from ctxgc.testing.serve.settings import Settings
-from ctxgc.testing.server import StrictServer
-from ctxgc.testing.signatures import SignatureBook
+from __future__ import annotations
 
-__all__ = [
-    "AgentSession",
-    "Breach",
-    "Fact",
-    "ItemBook",
-    "RecordedRequest",
-    "Refusal",
-    "ScriptedModel",
-    "Settings",
-    "SignatureBook",
-    "StrictServer",
-    "ToolCall",
-    "Turn",
-    "check_history",
-    "make_session",
-]
+from ctxgc._lazy import lazy
+
+# fmt: off
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ctxgc.testing.agent.project import AgentCall, AgentStep, Fact
+    from ctxgc.testing.agent.render import ChatRendering
+    from ctxgc.testing.agent.session import AgentSession, Script, make_session
+    from ctxgc.testing.breach import Breach
+    from ctxgc.testing.check import check_history
+    from ctxgc.testing.checker_responses import ItemBook
+    from ctxgc.testing.model import RecordedRequest, Refusal, ScriptedModel, ToolCall, Turn
+    from ctxgc.testing.serve.settings import Settings
+    from ctxgc.testing.server import StrictServer
+    from ctxgc.testing.signatures import SignatureBook
+else:
+    __getattr__, __dir__ = lazy(
+        __name__,
+        {
+            "agent.project": "AgentCall AgentStep Fact",
+            "agent.render": "ChatRendering",
+            "agent.session": "AgentSession Script make_session",
+            "breach": "Breach",
+            "check": "check_history",
+            "checker_responses": "ItemBook",
+            "model": "RecordedRequest Refusal ScriptedModel ToolCall Turn",
+            "serve.settings": "Settings",
+            "server": "StrictServer",
+            "signatures": "SignatureBook",
+        },
+    )

@@ -10,12 +10,10 @@ from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from ctxgc.errors import CtxgcError
-from ctxgc.testing.counting import default_count
-from ctxgc.testing.model import RecordedRequest, Refusal, Scripted, ScriptedModel
+from ctxgc.testing.model import RecordedRequest, Refusal, Scripted, ScriptedModel, default_count
+from ctxgc.testing.serve.cache import Count
 from ctxgc.testing.serve.desk import Desk
-from ctxgc.testing.serve.faults import Fault, FaultQueue
-from ctxgc.testing.serve.prompt import Count
-from ctxgc.testing.serve.settings import make_settings
+from ctxgc.testing.serve.settings import Fault, FaultQueue, make_settings
 
 if TYPE_CHECKING:
     from ctxgc.testing.serve.app import App

@@ -15,9 +15,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ctxgc.testing.anthropic_turns import THINKING, Block, blocks_of, turns_of
 from ctxgc.testing.breach import Body, Breach, Json, history_of
-from ctxgc.testing.thinking_anthropic import THINKING
-from ctxgc.testing.turns import Block, blocks_of, turns_of
 
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
 _SIZE = 16

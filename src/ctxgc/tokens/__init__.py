@@ -4,24 +4,33 @@
 package and are loaded by the first count.
 """
 
-from ctxgc.tokens.cache import CountingCache
-from ctxgc.tokens.calibration import Calibration
-from ctxgc.tokens.chars import CharCounter
-from ctxgc.tokens.counter import TokenCounter
-from ctxgc.tokens.estimated import EstimatedCounter, UpperBoundCounter
-from ctxgc.tokens.exact import ExactCounter
-from ctxgc.tokens.media import image_tokens, media_tokens
-from ctxgc.tokens.models import counter_for
+from __future__ import annotations
 
-__all__ = [
-    "Calibration",
-    "CharCounter",
-    "CountingCache",
-    "EstimatedCounter",
-    "ExactCounter",
-    "TokenCounter",
-    "UpperBoundCounter",
-    "counter_for",
-    "image_tokens",
-    "media_tokens",
-]
+from ctxgc._lazy import lazy
+
+# fmt: off
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ctxgc.tokens.counter import Calibration, CountingCache, QUORUM, TokenCounter
+    from ctxgc.tokens.estimated import CharCounter, EstimatedCounter, UpperBoundCounter
+    from ctxgc.tokens.exact import ExactCounter
+    from ctxgc.tokens.media import image_tokens, media_tokens
+    from ctxgc.tokens.messages import (
+        CALL_OVERHEAD, RESULT_OVERHEAD, Reported, counted_before, message_tokens, part_tokens,
+        scale_of,
+    )
+    from ctxgc.tokens.models import counter_for
+else:
+    __getattr__, __dir__ = lazy(
+        __name__,
+        {
+            "counter": "Calibration CountingCache QUORUM TokenCounter",
+            "estimated": "CharCounter EstimatedCounter UpperBoundCounter",
+            "exact": "ExactCounter",
+            "media": "image_tokens media_tokens",
+            "messages":
+                "CALL_OVERHEAD RESULT_OVERHEAD Reported counted_before message_tokens "
+                "part_tokens scale_of",
+            "models": "counter_for",
+        },
+    )

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Iterable
 from typing import Protocol, runtime_checkable
 
 from ctxgc.errors import InputError
@@ -35,3 +40,155 @@ def require_text(text: object) -> str:
             field="text",
         )
     return text
+
+
+# -- Remember counts, so that the same text is counted once
+
+
+MAX_TEXTS = 65_536
+_SHORT_CHARS = 64
+_STRIPES = 16
+
+
+class CountingCache:
+    """A counter that asks another one only for texts it has not seen; safe to share between threads.
+
+    It keeps a digest and a number for each of the last `max_texts` texts, never a long text itself, so its
+    size does not depend on theirs (about 15 MB when full). Threads that ask for the same text at the same
+    time cause one count.
+    """
+
+    def __init__(self, counter: TokenCounter, *, max_texts: int = MAX_TEXTS) -> None:
+        if max_texts < 1:
+            raise InputError(
+                f"max_texts must be at least 1, not {max_texts}",
+                hint="it bounds the memory",
+                field="max_texts",
+            )
+        self._counter = counter
+        self._max_texts = max_texts
+        self._counts: OrderedDict[str | bytes, int] = OrderedDict()
+        self._lock = threading.Lock()
+        self._stripes = tuple(threading.Lock() for _ in range(_STRIPES))
+
+    @property
+    def name(self) -> str:
+        """The name of the counter that is asked."""
+        return self._counter.name
+
+    @property
+    def exact(self) -> bool:
+        """Whether the counter that is asked is exact."""
+        return self._counter.exact
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    def __repr__(self) -> str:
+        return f"CountingCache({self._counter!r}, {len(self)} texts)"
+
+    def count(self, text: str) -> int:
+        """Return the number of tokens in `text`."""
+        key = _key(require_text(text))
+        known = self._recall(key)
+        if known is not None:
+            return known
+        with self._stripes[hash(key) % _STRIPES]:
+            known = self._recall(key)
+            return self._remember(key, self._counter.count(text)) if known is None else known
+
+    def calibrate(self, counted_tokens: int, reported_tokens: int) -> bool:
+        """Teach the counter that is asked, if it can learn; tell whether counts changed by that."""
+        learn = getattr(self._counter, "calibrate", None)
+        if learn is None or not learn(counted_tokens, reported_tokens):
+            return False
+        with self._lock:
+            self._counts.clear()
+        return True
+
+    def _recall(self, key: str | bytes) -> int | None:
+        with self._lock:
+            known = self._counts.get(key)
+            if known is not None:
+                self._counts.move_to_end(key)
+            return known
+
+    def _remember(self, key: str | bytes, tokens: int) -> int:
+        with self._lock:
+            self._counts[key] = tokens
+            if len(self._counts) > self._max_texts:
+                self._counts.popitem(last=False)
+        return tokens
+
+
+def _key(text: str) -> str | bytes:
+    if len(text) <= _SHORT_CHARS:
+        return text
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+# -- Learn from the usage that a provider reports how far an estimate is off
+
+
+WINDOW = 32
+QUORUM = 3
+LEAST_TOKENS = 256
+LOWEST, HIGHEST = 0.25, 4.0
+
+
+class Calibration:
+    """A scale that is 1 at first and follows the samples; safe to share between threads.
+
+    `ratios` are those of an earlier calibration, to go on from.
+    """
+
+    def __init__(self, ratios: Iterable[float] = ()) -> None:
+        self._lock = threading.Lock()
+        self._ratios: deque[float] = deque(map(_checked, ratios), maxlen=WINDOW)
+        self._scale = _scale(self._ratios)
+
+    @property
+    def scale(self) -> float:
+        """What to multiply an estimate by."""
+        return self._scale
+
+    @property
+    def ratios(self) -> tuple[float, ...]:
+        """The accepted ratios, oldest first: enough to make this calibration again."""
+        with self._lock:
+            return tuple(self._ratios)
+
+    def learn(self, estimated: float, reported: int) -> bool:
+        """Take in one sample of unscaled tokens; return whether it was accepted."""
+        _require_count("estimated", estimated)
+        _require_count("reported", reported)
+        if min(estimated, reported) < LEAST_TOKENS or not LOWEST <= reported / estimated <= HIGHEST:
+            return False
+        with self._lock:
+            self._ratios.append(reported / estimated)
+            self._scale = _scale(self._ratios)
+        return True
+
+
+def _scale(ratios: deque[float]) -> float:
+    highest = max(ratios, default=1.0)
+    return highest if len(ratios) >= QUORUM else max(1.0, highest)
+
+
+def _checked(ratio: float) -> float:
+    if not LOWEST <= ratio <= HIGHEST:
+        raise InputError(
+            f"ratios: {ratio} is not between {LOWEST} and {HIGHEST}",
+            hint="pass what `Calibration.ratios` gave",
+            field="ratios",
+        )
+    return float(ratio)
+
+
+def _require_count(field: str, value: float) -> None:
+    if type(value) not in {int, float} or not 0 <= value < math.inf:
+        raise InputError(
+            f"{field} must be a number of tokens, not {value!r}",
+            hint="pass what the counter and the provider said about the same request",
+            field=field,
+        )

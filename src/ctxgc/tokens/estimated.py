@@ -3,15 +3,199 @@
 from __future__ import annotations
 
 import math
+import re
+from typing import Literal, NamedTuple
 
 from ctxgc.errors import InputError
-from ctxgc.tokens.cache import CountingCache
-from ctxgc.tokens.calibration import Calibration
-from ctxgc.tokens.classes import classify, features
-from ctxgc.tokens.counter import TokenCounter, require_text
-from ctxgc.tokens.exact import ExactCounter
-from ctxgc.tokens.pieces import mended, pieces
-from ctxgc.tokens.profiles import PROFILES, Profile
+from ctxgc.tokens.counter import Calibration, CountingCache, TokenCounter, require_text
+from ctxgc.tokens.exact import ExactCounter, mended, pieces
+
+# -- What kind of text is this, and how much of it is what tokenizers disagree about?
+
+
+TextClass = Literal["prose", "code", "log", "json", "cjk"]
+CLASSES: tuple[TextClass, ...] = ("prose", "code", "log", "json", "cjk")
+
+SAMPLE_CHARS = 8192
+"""`classify` looks at no more than this, so that its work does not grow with the text."""
+
+_CJK = re.compile(
+    "[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff00-\uffef]|[\U0001b000-\U0001b16f\U00020000-\U0003ffff]"
+)
+_LOG_LINE = re.compile(
+    r"^.{0,40}(?:\d\d:\d\d:\d\d|\d{4}-\d\d-\d\d|\b(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|TRACE)\b)",
+    re.MULTILINE,
+)
+_JSON_KEY = re.compile(r'"\s*:')
+_RUN = re.compile(r"(.)\1{7,}", re.DOTALL)
+_CODE_MARKS = str.maketrans("", "", "(){}[];=<>_\\/*#&|+$@")
+_DIGITS = b"0123456789"
+_CAPITALS = bytes(range(ord("A"), ord("Z") + 1))
+_BREAKS = b"\t\n\r"
+_CONTROLS = bytes(set(range(32)) - set(_BREAKS)) + b"\x7f"
+
+
+class Features(NamedTuple):
+    """How many characters of a text are of a sort that tokenizers split differently."""
+
+    digits: int = 0
+    capitals: int = 0
+    breaks: int = 0
+    controls: int = 0
+    runs: int = 0
+    cjk: int = 0
+    script: int = 0
+
+
+def features(text: str) -> Features:
+    """Return the counts; `runs` are runs of eight or more, `script` is neither ASCII nor CJK."""
+    plain = text.encode("ascii", "ignore")
+    cjk = 0 if len(plain) == len(text) else len(_CJK.findall(text))
+    return Features(
+        digits=_count(plain, _DIGITS),
+        capitals=_count(plain, _CAPITALS),
+        breaks=_count(plain, _BREAKS),
+        controls=_count(plain, _CONTROLS),
+        runs=sum(len(match[0]) for match in _RUN.finditer(text)),
+        cjk=cjk,
+        script=len(text) - len(plain) - cjk,
+    )
+
+
+def classify(text: str) -> TextClass:
+    """Return the kind of text that the start of `text` looks like; prose when nothing else is plain."""
+    sample = text[:SAMPLE_CHARS].strip()
+    if not sample.isascii() and len(_CJK.findall(sample)) * 5 > len(sample):
+        return "cjk"
+    if sample[:1] in {"{", "["} and len(_JSON_KEY.findall(sample)) * 100 > len(sample):
+        return "json"
+    if len(_LOG_LINE.findall(sample)) * 3 > sample.count("\n") + 1:
+        return "log"
+    marks = len(sample) - len(sample.translate(_CODE_MARKS))
+    return "code" if marks * 20 > len(sample) else "prose"
+
+
+def _count(plain: bytes, wanted: bytes) -> int:
+    return len(plain) - len(plain.translate(None, delete=wanted))
+
+
+# -- Counting without any vocabulary: an upper bound from sorts of characters alone
+
+
+_WORD = re.compile(r"[A-Za-z]+")
+_LONG_WORD = re.compile(r"[A-Za-z]{17,}")
+
+
+class CharCounter:
+    """Bounds a count in OpenAI's encodings from above; for a vocabulary that cannot be loaded.
+
+    On 10,976 pieces of agent runs it was over by 83% on the whole and under by more than 2% on none. Made-up
+    words (`xqzkprvb`) can cost more than it says.
+    """
+
+    name = "characters"
+    exact = False
+
+    def count(self, text: str) -> int:
+        """Return a number of tokens that the true one seldom exceeds; never more than the UTF-8 bytes."""
+        if not require_text(text):
+            return 0
+        text = mended(text)
+        return min(math.ceil(_weigh(text)), len(text.encode()))
+
+
+def _weigh(text: str) -> float:
+    sorts = features(text)
+    words = _WORD.findall(text)
+    letters = sum(map(len, words))
+    blanks = text.count(" ")
+    ascii_chars = len(text) - sorts.cjk - sorts.script
+    symbols = ascii_chars - letters - blanks - sorts.digits - sorts.breaks - sorts.controls
+    return (
+        2
+        + 1.3 * len(words)
+        + 0.1 * letters
+        + 0.9 * sum(map(len, _LONG_WORD.findall(text)))
+        + 0.8 * sorts.capitals
+        + 0.1 * blanks
+        + 1.25 * sorts.cjk
+        + 2.4 * sorts.script
+        + symbols
+        + sorts.digits
+        + sorts.breaks
+        + sorts.controls
+    )
+
+
+# -- How far each family of tokenizers can exceed o200k: numbers, no rules
+
+
+class TokenProfile(NamedTuple):
+    """Tokens per o200k token, by class of text, and tokens on top per character of a sort."""
+
+    name: str
+    prose: float
+    code: float
+    log: float
+    json: float
+    cjk: float
+    digit: float = 0.0
+    capital: float = 0.0
+    break_: float = 0.0
+    control: float = 0.0
+    run: float = 0.0
+    cjk_char: float = 0.0
+    script: float = 0.0
+
+    def tokens(self, base: int, kind: TextClass, sorts: Features) -> float:
+        """Return the bound for a text of `base` o200k tokens."""
+        factor: float = getattr(self, kind)
+        extra = (
+            self.digit * sorts.digits
+            + self.capital * sorts.capitals
+            + self.break_ * sorts.breaks
+            + self.control * sorts.controls
+            + self.run * sorts.runs
+            + self.cjk_char * sorts.cjk
+            + self.script * sorts.script
+        )
+        return factor * base + extra
+
+
+PROFILES = {
+    profile.name: profile
+    for profile in (
+        TokenProfile(
+            "unknown", 1.75, 1.75, 1.6, 1.6, 1.6,
+            digit=0.5, capital=0.05, break_=0.75, control=0.25, run=0.4, cjk_char=1.8, script=2.2,
+        ),
+        TokenProfile(
+            "claude", 1.72, 1.71, 1.56, 1.56, 1.57,
+            digit=0.1, break_=0.05, cjk_char=0.3, script=1.7,
+        ),
+        TokenProfile(
+            "claude-3", 1.4, 1.55, 1.4, 1.4, 1.45,
+            digit=0.2, capital=0.05, break_=0.05, run=0.05, cjk_char=0.7, script=1.7,
+        ),
+        TokenProfile(
+            "llama", 1.14, 1.12, 1.05, 1.05, 1.05,
+            break_=0.1, control=0.5, run=0.06, cjk_char=0.06, script=0.95,
+        ),
+        TokenProfile(
+            "qwen", 1.16, 1.08, 1.05, 1.05, 1.08,
+            digit=0.67, break_=0.1, control=0.5, run=0.06, script=0.85,
+        ),
+        TokenProfile(
+            "deepseek", 1.28, 1.42, 1.12, 1.22, 1.2,
+            capital=0.08, break_=0.1, control=0.5, run=0.15, script=1.05,
+        ),
+        TokenProfile(
+            "mistral", 1.6, 1.66, 1.25, 1.5, 2.1,
+            digit=0.6, capital=0.11, break_=0.7, control=0.25, run=0.4, cjk_char=0.2, script=1.85,
+        ),
+    )
+}  # fmt: skip
+
 
 _EDGE = 2
 """Tokens that a tokenizer may add at the edges of a text, however short it is."""
@@ -77,7 +261,7 @@ class EstimatedCounter:
         return math.ceil(self._bound.count(text) * self.scale)
 
     def calibrate(self, counted_tokens: int, reported_tokens: int) -> bool:
-        """Learn from one request; return whether the sample was accepted (see `ctxgc.tokens.calibration`).
+        """Learn from one request; return whether the sample was accepted (see `ctxgc.tokens.counter`).
 
         `counted_tokens` is what this counter says, at its present scale, about the texts for which the
         provider reported `reported_tokens`, cached input included.
@@ -85,7 +269,7 @@ class EstimatedCounter:
         return self.calibration.learn(counted_tokens / self.scale, reported_tokens)
 
 
-def _profile(name: str) -> Profile:
+def _profile(name: str) -> TokenProfile:
     try:
         return PROFILES[name]
     except (KeyError, TypeError):

@@ -2,8 +2,74 @@
 
 from __future__ import annotations
 
-from ctxgc.core.message import Message, Part
-from ctxgc.tokens.counter import TokenCounter
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+from ctxgc.core import Message, Part
+from ctxgc.tokens.counter import HIGHEST, LOWEST, TokenCounter
+
+# -- How a provider counts, learned from how its windows grew
+
+
+_LEAST_GROWTH = 2_000
+
+
+class Reported(NamedTuple):
+    """One request: what we count of its messages, and what its provider reported for all of it.
+
+    `beside` is what is known to have stood beside the messages, where the report was written anew
+    because messages were cut. What was reported before it is of messages that are not there any more.
+    """
+
+    counted: int
+    prompt: int
+    beside: int | None = None
+    window: int = 1
+
+
+def counted_before(sizes: Iterable[tuple[int, int]], lines: Iterable[int]) -> list[int]:
+    """Return how many tokens stand in front of each line, given lines with their tokens."""
+    ordered = sorted(sizes)
+    known = [line for line, _ in ordered]
+    totals = [0, *accumulate(size for _, size in ordered)]
+    return [totals[bisect_left(known, line)] for line in lines]
+
+
+def scale_of(requests: Sequence[Reported]) -> float | None:
+    """Return how many tokens a provider counts for one of ours; None when that cannot be told."""
+    begin = max((n for n, each in enumerate(requests) if each.beside is not None), default=0)
+    known = requests[begin:]
+    steps = (
+        (now.counted - before.counted, now.prompt - before.prompt)
+        for before, now in pairwise(known)
+        if before.window == now.window
+    )
+    scale = scale_by_growth(steps)
+    if scale is None and known and known[0].beside is not None:
+        first = known[0]
+        return scale_by_growth([(first.counted, first.prompt - known[0].beside)])
+    return scale
+
+
+def scale_by_growth(steps: Iterable[tuple[int, int]]) -> float | None:
+    """Return how many tokens a provider counts for one of ours; None when that cannot be told.
+
+    A step is by how much a window grew from one request to the next: as we count it, and as the
+    provider reports it. What stands beside the messages cancels out. A step that no tokenizer explains
+    is left out: something was sent that we do not see.
+    """
+    sound = [
+        (counted, reported)
+        for counted, reported in steps
+        if counted > 0 and LOWEST <= reported / counted <= HIGHEST
+    ]
+    grown = sum(counted for counted, _ in sound)
+    if grown < _LEAST_GROWTH:
+        return None
+    return sum(reported for _, reported in sound) / grown
+
 
 MESSAGE_OVERHEAD = 4
 CALL_OVERHEAD = 6

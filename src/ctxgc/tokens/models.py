@@ -6,12 +6,9 @@ import re
 from functools import cache
 
 from ctxgc.errors import InputError
-from ctxgc.tokens.cache import CountingCache
-from ctxgc.tokens.chars import CharCounter
-from ctxgc.tokens.counter import TokenCounter
-from ctxgc.tokens.estimated import EstimatedCounter, UpperBoundCounter
-from ctxgc.tokens.exact import ExactCounter
-from ctxgc.tokens.vocabulary import VOCABULARIES, usable
+from ctxgc.tokens.counter import CountingCache, TokenCounter
+from ctxgc.tokens.estimated import CharCounter, EstimatedCounter, UpperBoundCounter
+from ctxgc.tokens.exact import VOCABULARIES, ExactCounter, usable
 
 MODELS: tuple[tuple[str, str], ...] = (
     (r"gpt-?oss", "o200k_base"),

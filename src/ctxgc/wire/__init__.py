@@ -3,42 +3,43 @@
 What is not edited leaves byte-identical (P16).
 """
 
-from ctxgc.wire.answers import refuse_answers
-from ctxgc.wire.binding import binds_thinking, strip_bound_thinking
-from ctxgc.wire.detect import detect_format
-from ctxgc.wire.draft import Fix
-from ctxgc.wire.edit import drop_parts, replace_arguments, replace_text, text_message
-from ctxgc.wire.messages import (
-    RawMessage,
-    message_bytes,
-    parse,
-    parse_history,
-    render,
-    render_json,
-)
-from ctxgc.wire.overflow import Overflow, parse_overflow
-from ctxgc.wire.repairs import RepairResult, repair
-from ctxgc.wire.validation import validate
+from __future__ import annotations
 
-__all__ = [
-    "Fix",
-    "Overflow",
-    "RawMessage",
-    "RepairResult",
-    "binds_thinking",
-    "detect_format",
-    "drop_parts",
-    "message_bytes",
-    "parse",
-    "parse_history",
-    "parse_overflow",
-    "refuse_answers",
-    "render",
-    "render_json",
-    "repair",
-    "replace_arguments",
-    "replace_text",
-    "strip_bound_thinking",
-    "text_message",
-    "validate",
-]
+from ctxgc._lazy import lazy
+
+# fmt: off
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ctxgc.wire.detect import detect_format
+    from ctxgc.wire.edit import (
+        binds_thinking, drop_parts, replace_arguments, replace_text, strip_bound_thinking,
+        text_message,
+    )
+    from ctxgc.wire.json_text import dump, encode
+    from ctxgc.wire.messages import (
+        RawMessage, build, message_bytes, parse, parse_history, refuse_answers, render, render_json,
+    )
+    from ctxgc.wire.overflow import Overflow, parse_overflow
+    from ctxgc.wire.repairs import Fix, RepairResult, repair
+    from ctxgc.wire.texts import Texts
+    from ctxgc.wire.tools import ToolUse, strings_of, understand
+    from ctxgc.wire.validation import validate
+else:
+    __getattr__, __dir__ = lazy(
+        __name__,
+        {
+            "detect": "detect_format",
+            "edit":
+                "binds_thinking drop_parts replace_arguments replace_text strip_bound_thinking "
+                "text_message",
+            "json_text": "dump encode",
+            "messages":
+                "RawMessage build message_bytes parse parse_history refuse_answers render "
+                "render_json",
+            "overflow": "Overflow parse_overflow",
+            "repairs": "Fix RepairResult repair",
+            "texts": "Texts",
+            "tools": "ToolUse strings_of understand",
+            "validation": "validate",
+        },
+    )

@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from ctxgc.core.message import Part, Role
+from ctxgc.core import Part, Role
 from ctxgc.errors import MessageError
-from ctxgc.wire.fields import Json, blocks_field, text_field, unknown_role
+from ctxgc.wire.formats import (
+    Json,
+    blocks_field,
+    is_text_document,
+    media_part,
+    merge_text,
+    payload_of,
+    result_text,
+    shown,
+    text_field,
+    unknown_role,
+)
 from ctxgc.wire.json_text import dump
-from ctxgc.wire.media import media_part
-from ctxgc.wire.results import is_text_document, merge_text, payload_of, result_text, shown
 
 ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 _HOME = {

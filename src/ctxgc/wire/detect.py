@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ctxgc.core.message import FORMATS, Format
+from ctxgc.core import FORMATS, Format
 from ctxgc.errors import MessageError
 
 _BLOCKS: dict[str, Format] = {

@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from ctxgc.core.message import Part, PartKind, Role
-from ctxgc.wire.fields import Json, blocks_field, object_field, text_field, unknown_role, wrong
+from ctxgc.core import Part, PartKind, Role
+from ctxgc.wire.formats import (
+    Json,
+    blocks_field,
+    media_part,
+    merge_text,
+    object_field,
+    result_text,
+    text_field,
+    unknown_role,
+    wrong,
+)
 from ctxgc.wire.json_text import dump
-from ctxgc.wire.media import media_part
-from ctxgc.wire.results import merge_text, result_text
 
 ROLES: dict[str, Role] = {
     "system": "system",

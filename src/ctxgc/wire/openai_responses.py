@@ -10,12 +10,22 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from ctxgc.core.message import Part, Role
+from ctxgc.core import Part, Role
 from ctxgc.errors import MessageError
-from ctxgc.wire.fields import Json, blocks_field, text_field, unknown_role, wrong
+from ctxgc.wire.formats import (
+    Json,
+    blocks_field,
+    describe,
+    media_part,
+    merge_text,
+    payload_of,
+    result_text,
+    shown,
+    text_field,
+    unknown_role,
+    wrong,
+)
 from ctxgc.wire.json_text import dump
-from ctxgc.wire.media import describe, media_part
-from ctxgc.wire.results import merge_text, payload_of, result_text, shown
 
 ROLES: dict[str, Role] = {
     "system": "system",

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ctxgc.core.message import Message, Part
-from ctxgc.core.text import Names, Text
-from ctxgc.core.tombstone import is_tombstone, kept_of
+from ctxgc.core import Message, Names, Part, Text, is_tombstone, kept_of
 from ctxgc.wire.tools import strings_of
 
 _LONG = 200

@@ -13,7 +13,7 @@ from typing import Any, TypeGuard
 
 import msgspec
 
-from ctxgc.core.segment import Access
+from ctxgc.core import Access
 
 _PATH_KEYS = ("file_path", "path", "filename", "file", "notebook_path", "target_file", "filepath")
 _COMMAND_KEYS = ("command", "cmd", "script", "shell_command")

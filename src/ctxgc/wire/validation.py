@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ctxgc.core.message import FORMATS, Format, Message
+from ctxgc.core import FORMATS, Format, Message
 from ctxgc.errors import MessageError
 from ctxgc.invariants import Violation, check
 from ctxgc.wire.messages import RawMessage, parse

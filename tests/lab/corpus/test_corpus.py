@@ -13,12 +13,11 @@ import pytest
 
 from ctxgc import validate
 from ctxgc.lab.corpus import FILE, demo_runs
-from ctxgc.lab.corpus.project import Project
-from ctxgc.lab.corpus.recording import PLANS, corpus_text, packed
-from ctxgc.lab.corpus.words import Chance
+from ctxgc.lab.corpus.project import Chance, CorpusProject
+from ctxgc.lab.corpus.stories import PLANS, corpus_text, packed
+from ctxgc.lab.facts import total_weight
 from ctxgc.lab.needs import Needs
 from ctxgc.lab.runs import Run
-from ctxgc.lab.weights import total_weight
 
 MOST_BYTES = 1_500_000
 
@@ -82,7 +81,7 @@ def test_what_the_agent_uses_again_is_often_far_back(runs: list[Run]) -> None:
 
 
 def test_the_project_is_real_python_with_faults_that_change_it() -> None:
-    project = Project(Chance("any"), 5)
+    project = CorpusProject(Chance("any"), 5)
     for path, text in project.files.items():
         if path.endswith(".py"):
             ast.parse(text)

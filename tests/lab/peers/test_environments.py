@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from ctxgc.errors import PeerError
-from ctxgc.lab.peers import environments
+from ctxgc.lab import PACKAGES, install_all, is_ready
+from ctxgc.lab.peers import catalog
 from ctxgc.lab.peers.__main__ import main
-from ctxgc.lab.peers.catalog import PACKAGES, Package
-from ctxgc.lab.peers.environments import home, install, install_all, interpreter, is_ready
-from ctxgc.stores.files import FileLock
+from ctxgc.lab.peers.catalog import Package, home, install, interpreter
+from ctxgc.stores import FileLock
 
 
 class Installer:
@@ -35,8 +35,8 @@ class Installer:
 def installer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Installer:
     made = Installer()
     monkeypatch.setenv("CTXGC_LAB_PEERS", str(tmp_path))
-    monkeypatch.setattr(environments.venv, "create", made.create)
-    monkeypatch.setattr(environments.subprocess, "run", made.run)
+    monkeypatch.setattr(catalog.venv, "create", made.create)
+    monkeypatch.setattr(catalog.subprocess, "run", made.run)
     return made
 
 

@@ -10,23 +10,21 @@ import pytest
 
 from ctxgc.economics import price_sheet
 from ctxgc.errors import PeerError
+from ctxgc.lab import PACKAGES, PEERS, POLICIES, is_ready, parse_regime, policy
 from ctxgc.lab.peers import policy as peers
-from ctxgc.lab.peers.catalog import PACKAGES, PEERS, Package, Peer
-from ctxgc.lab.peers.environments import is_ready
+from ctxgc.lab.peers.catalog import Package, Peer
 from ctxgc.lab.peers.policy import PeerPolicy, Pool
-from ctxgc.lab.policies import POLICIES, policy
-from ctxgc.lab.regimes import parse_regime
 from ctxgc.lab.replay import replay
 from tests.lab.long_runs import dialogue, task_of, views
 from tests.lab.making import run_of, user
 
 SHEET = price_sheet("anthropic-5m")
-SERVING = peers.WORKERS / "serving.py"
+SHARED = peers.WORKERS / "shared.py"
 
 FAKE = f"""
 import sys, os
-sys.path.insert(0, {str(SERVING.parent)!r})
-from serving import serve
+sys.path.insert(0, {str(SHARED.parent)!r})
+from shared import serve
 
 def begin(settings):
     print("a library that talks", flush=True)

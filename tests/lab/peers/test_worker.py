@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ctxgc.errors import PeerError
-from ctxgc.lab.peers.worker import Worker
+from ctxgc.lab.peers.policy import Worker
 
 ECHO = "import sys\nfor line in sys.stdin: print(line, end='', flush=True)\n"
 

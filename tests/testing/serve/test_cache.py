@@ -7,15 +7,20 @@ from itertools import accumulate
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.testing.serve.cache import ANTHROPIC_LOOKBACK, OPENAI_STEP, CacheUse, PrefixCache
-from ctxgc.testing.serve.prompt import Unit
+from ctxgc.testing.serve.cache import (
+    ANTHROPIC_LOOKBACK,
+    OPENAI_STEP,
+    CacheUnit,
+    CacheUse,
+    PrefixCache,
+)
 
-A, B, C = (Unit(name, 1_000) for name in (b"a", b"b", b"c"))
-HOUR = Unit(b"h", 1_000, "1h")
+A, B, C = (CacheUnit(name, 1_000) for name in (b"a", b"b", b"c"))
+HOUR = CacheUnit(b"h", 1_000, "1h")
 
 
-def marked(unit: Unit) -> Unit:
-    return Unit(unit.content, unit.tokens, "5m")
+def marked(unit: CacheUnit) -> CacheUnit:
+    return CacheUnit(unit.content, unit.tokens, "5m")
 
 
 def test_openai_reads_the_longest_known_prefix_in_steps() -> None:
@@ -69,7 +74,7 @@ def test_anthropic_loses_all_behind_the_first_changed_byte() -> None:
     cache = PrefixCache(10)
     system = marked(A)
     cache.anthropic("m", [system, B, marked(C)])
-    edited = cache.anthropic("m", [system, Unit(b"x", 10), marked(C)])
+    edited = cache.anthropic("m", [system, CacheUnit(b"x", 10), marked(C)])
     assert edited == CacheUse(2_010, 1_000, {"5m": 1_010})
 
 
@@ -77,7 +82,7 @@ def test_anthropic_looks_back_no_further_than_twenty_blocks() -> None:
     def read(blocks: int) -> int:
         cache = PrefixCache(10)
         cache.anthropic("m", [marked(A)])
-        more = [Unit(str(n).encode(), 1) for n in range(blocks)]
+        more = [CacheUnit(str(n).encode(), 1) for n in range(blocks)]
         return cache.anthropic("m", [A, *more[:-1], marked(more[-1])]).read
 
     assert read(ANTHROPIC_LOOKBACK - 1) == 1_000
@@ -98,7 +103,10 @@ def test_a_breakpoint_before_enough_tokens_writes_nothing() -> None:
 REQUESTS = st.lists(
     st.lists(
         st.builds(
-            Unit, st.sampled_from([b"a", b"b", b"c"]), st.just(700), st.sampled_from([None, "5m"])
+            CacheUnit,
+            st.sampled_from([b"a", b"b", b"c"]),
+            st.just(700),
+            st.sampled_from([None, "5m"]),
         ),
         min_size=1,
         max_size=8,
@@ -109,7 +117,7 @@ REQUESTS = st.lists(
 
 @given(REQUESTS)
 def test_openai_agrees_with_a_comparison_of_all_earlier_requests(
-    requests: list[list[Unit]],
+    requests: list[list[CacheUnit]],
 ) -> None:
     cache = PrefixCache(1024)
     for now, request in enumerate(requests):
@@ -120,7 +128,7 @@ def test_openai_agrees_with_a_comparison_of_all_earlier_requests(
 
 
 @given(REQUESTS)
-def test_anthropic_never_counts_a_token_twice(requests: list[list[Unit]]) -> None:
+def test_anthropic_never_counts_a_token_twice(requests: list[list[CacheUnit]]) -> None:
     cache = PrefixCache(1024)
     for request in requests:
         use = cache.anthropic("m", request)
@@ -133,7 +141,7 @@ def test_anthropic_never_counts_a_token_twice(requests: list[list[Unit]]) -> Non
         assert use.fresh >= 0
 
 
-def _common(one: list[Unit], two: list[Unit]) -> int:
+def _common(one: list[CacheUnit], two: list[CacheUnit]) -> int:
     pairs = zip(one, two, strict=False)
     return next(
         (n for n, (a, b) in enumerate(pairs) if a.content != b.content), min(len(one), len(two))

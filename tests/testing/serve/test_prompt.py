@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ctxgc.testing.serve.prompt import MEDIA_TOKENS, UNIT_OVERHEAD, units_of
+from ctxgc.testing.serve.cache import MEDIA_TOKENS, UNIT_OVERHEAD, units_of
 from tests.testing.builders import text, user
 
 TOOL: dict[str, Any] = {"name": "read", "input_schema": {}}

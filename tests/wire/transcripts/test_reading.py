@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.wire.transcripts import Entry, read_lines
+from ctxgc.wire.transcripts import TranscriptEntry, read_lines
 
 CLAUDE: dict[str, Any] = {
     "sessionId": "s1",
@@ -29,7 +29,7 @@ def test_a_line_of_claude_code_is_an_entry_with_its_uuid_and_time() -> None:
     data = _lines(CLAUDE)
     read = read_lines(data)
     assert read.entries == [
-        Entry(
+        TranscriptEntry(
             message_id="u1",
             data={"role": "user", "content": "fix it"},
             format="anthropic",

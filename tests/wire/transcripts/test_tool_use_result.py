@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ctxgc.wire.transcripts.tool_use_result import edited_result
+from ctxgc.wire.transcripts.claude_code import edited_result
 
 LONG = "\n".join(f"line {n} of the output" for n in range(40))
 NUMBERED = "\n".join(f"{n:>6}\t{row}" for n, row in enumerate(LONG.split("\n"), 1))

@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 
 import ctxgc
 from ctxgc.errors import TranscriptError
-from ctxgc.wire.transcripts import Compaction, Damage, Entry, Usage, lines, open_transcript
+from ctxgc.wire.transcripts import (
+    Compaction,
+    Damage,
+    TranscriptEntry,
+    Usage,
+    lines,
+    open_transcript,
+)
 from tests import transcripts_made as made
 from tools.requirement_scan import ROOT
 
@@ -124,7 +131,7 @@ def test_turns_that_were_rolled_back_are_gone(tmp_path: Path) -> None:
 def test_a_subagents_talk_is_marked_and_stays_out_of_the_view(tmp_path: Path) -> None:
     path = made.write_lines(tmp_path / "a", made.claude_code(STEPS, subagent=True))
     transcript = open_transcript(path)
-    side = [i for i in transcript.items() if isinstance(i, Entry) and i.is_side]
+    side = [i for i in transcript.items() if isinstance(i, TranscriptEntry) and i.is_side]
     assert side[0].data["content"] == "Look for prices."
     assert "Look for prices." not in json.dumps([m.data for m in transcript.view()])
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from ctxgc.errors import TranscriptError
 from ctxgc.invariants import groups
-from ctxgc.wire.transcripts.revision import Addition, Revision
-from ctxgc.wire.transcripts.writing import open_writable, read_whole, writable
-from tests.pruning.made import SESSION, all_files, chat, dumped
+from ctxgc.wire.transcripts import Addition, Revision, open_writable, writable
+from ctxgc.wire.transcripts.files import read_whole
+from tests.agents.made import SESSION, all_files, chat, dumped
 
 FILES = all_files()
 names = pytest.mark.parametrize("name", sorted(FILES))

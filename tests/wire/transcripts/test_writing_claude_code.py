@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ctxgc.wire.transcripts.revision import Addition, Revision
-from ctxgc.wire.transcripts.writing_claude_code import ClaudeCodeFile
-from tests.pruning.made import OTHER, SESSION, ClaudeCode, claude_code, dumped
-from tests.pruning.reports import claude_usage
+from ctxgc.wire.transcripts import Addition, Revision
+from ctxgc.wire.transcripts.claude_code import ClaudeCodeFile
+from tests.agents.made import OTHER, SESSION, ClaudeCode, claude_code, dumped
+from tests.agents.reports import claude_usage
 
 Json = dict[str, Any]
 

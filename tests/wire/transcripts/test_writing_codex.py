@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from ctxgc.wire.transcripts.revision import Addition, Revision
-from ctxgc.wire.transcripts.writing_codex import CodexFile
-from tests.pruning.made import OTHER, codex, dumped
-from tests.pruning.reports import codex_usage, reported_codex
+from ctxgc.wire.transcripts import Addition, Revision
+from ctxgc.wire.transcripts.codex import CodexFile
+from tests.agents.made import OTHER, codex, dumped
+from tests.agents.reports import codex_usage, reported_codex
 
 
 def test_the_window_begins_with_the_history_of_the_last_compaction() -> None:

@@ -2,22 +2,234 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import NamedTuple, TypeVar
 
-from ctxgc.lab.corpus.functions import Function, make_function
-from ctxgc.lab.corpus.words import NOUNS, PACKAGES, PEOPLE, PLACES, Chance
+# -- The words that the corpus is written in, and the chance that picks them
 
 
-class Module(NamedTuple):
+T = TypeVar("T")
+
+VERBS = (
+    "merge", "resolve", "expand", "settle", "collect", "reserve", "dispatch", "normalise", "rank",
+    "allocate", "validate", "reconcile", "schedule", "fold", "route", "trim", "publish", "archive",
+)  # fmt: skip
+NOUNS = (
+    "shipment", "invoice", "parcel", "voucher", "carrier", "ledger", "quota", "tariff", "batch",
+    "window", "depot", "rebate", "manifest", "pallet", "surcharge", "courier", "waybill", "refund",
+)  # fmt: skip
+QUALITIES = (
+    "pending", "overdue", "partial", "nightly", "regional", "priority", "stale", "inbound", "bonded",
+    "returned", "split", "expired", "insured", "manual", "weekly", "shared",
+)  # fmt: skip
+PEOPLE = ("Mira", "Tomasz", "Ines", "Kofi", "Hanne", "Rafael", "Yuki", "Oksana")
+PLACES = ("Rotterdam", "Gdynia", "Valencia", "Tampere", "Bristol", "Trieste", "Malmo", "Porto")
+PACKAGES = ("freightline", "stockroom", "tollgate", "parceldesk", "harbourmaster", "crossdock")
+
+
+class Chance(Random):
+    """Random choices that are the same in every process and version."""
+
+    def hexes(self, count: int) -> str:
+        """Return so many hexadecimal digits."""
+        return "".join(self.choice("0123456789abcdef") for _ in range(count))
+
+    def happens(self, share: float) -> bool:
+        """Tell whether something that happens this often happens now."""
+        return self.random() < share
+
+    def some(self, values: Sequence[T], count: int) -> list[T]:
+        """Return so many different values, in their own order."""
+        chosen = sorted(self.sample(range(len(values)), min(count, len(values))))
+        return [values[place] for place in chosen]
+
+    def symbol(self) -> str:
+        """Return a name as functions have them."""
+        return f"{self.choice(VERBS)}_{self.choice(QUALITIES)}_{self.choice(NOUNS)}"
+
+    def constant(self) -> str:
+        """Return a name as constants have them."""
+        return f"{self.choice(QUALITIES)}_{self.choice(NOUNS)}_limit".upper()
+
+    def ticket(self) -> str:
+        """Return the number of a ticket."""
+        return f"FRT-{self.randrange(1200, 9800)}"
+
+
+# -- Functions of the made-up project: real Python, each with one fault that it may have
+
+
+class CorpusFunction(NamedTuple):
+    """A function: its text when right, and the lines that a fault puts in place of right ones."""
+
+    name: str
+    text: str
+    right: str
+    wrong: str
+    trial: str
+    expected: str
+    got: str
+
+    @property
+    def faulty_text(self) -> str:
+        """The text with the fault."""
+        return self.text.replace(self.right, self.wrong)
+
+
+def make_function(chance: Chance, name: str, constant: str) -> CorpusFunction:
+    """Return a function of some kind, under this name."""
+    return chance.choice(KINDS)(chance, name, constant)
+
+
+def _total(chance: Chance, name: str, constant: str) -> CorpusFunction:
+    noun, flag = chance.choice(NOUNS), chance.choice(QUALITIES)
+    right = f'        if entry["{flag}"] and entry["{noun}_weight"] < {constant}:\n'
+    wrong = f'        if entry["{flag}"] and entry["{noun}_weight"] <= {constant}:\n'
+    text = (
+        f"def {name}(entries: list[dict[str, int]], floor: int = 0) -> int:\n"
+        f'    """Return the {noun} weight of all {flag} entries above the floor."""\n'
+        f"    {noun}_total = floor\n"
+        f"    for entry in entries:\n"
+        f'        if "{flag}" not in entry:\n'
+        f'            raise KeyError("entry has no {flag} flag")\n'
+        f"{right}"
+        f'            {noun}_total += entry["{noun}_weight"]\n'
+        f"    return max({noun}_total, floor)\n"
+    )
+    amount = chance.randrange(1000, 9000)
+    return CorpusFunction(
+        name, text, right, wrong, f"{name}({noun}_entries())", str(amount), str(amount + 250)
+    )
+
+
+def _lookup(chance: Chance, name: str, constant: str) -> CorpusFunction:
+    noun, other = chance.choice(NOUNS), chance.choice(QUALITIES)
+    right = f'    {noun}_key = f"{{region}}:{{code.strip().upper()}}"\n'
+    wrong = f'    {noun}_key = f"{{region}}:{{code.upper()}}"\n'
+    text = (
+        f"def {name}(table: dict[str, int], region: str, code: str) -> int:\n"
+        f'    """Return the {other} {noun} of a region, else the {other} default."""\n'
+        f"{right}"
+        f"    if {noun}_key in table:\n"
+        f"        return table[{noun}_key]\n"
+        f'    {other}_default = table.get(f"{{region}}:*")\n'
+        f"    if {other}_default is None:\n"
+        f'        raise LookupError(f"no {noun} for {{{noun}_key}}")\n'
+        f"    return min({other}_default, {constant})\n"
+    )
+    region, value = (
+        chance.choice(("NL-ZH", "PL-PM", "ES-VC", "FI-ES")),
+        chance.randrange(1000, 9000),
+    )
+    return CorpusFunction(
+        name, text, right, wrong, f'{name}(TABLE, "{region}", " k{value % 97} ")', str(value),
+        f"LookupError: no {noun} for {region}: K{value % 97} ",
+    )  # fmt: skip
+
+
+def _windows(chance: Chance, name: str, constant: str) -> CorpusFunction:
+    noun, flag = chance.choice(NOUNS), chance.choice(QUALITIES)
+    right = f"        {flag}_end = min(start + step, finish)\n"
+    wrong = f"        {flag}_end = start + step\n"
+    text = (
+        f"def {name}(start: int, finish: int, step: int = {constant}) -> list[tuple[int, int]]:\n"
+        f'    """Cut the time from start to finish into {flag} {noun} windows."""\n'
+        f"    {noun}_windows: list[tuple[int, int]] = []\n"
+        f"    if step <= 0:\n"
+        f'        raise ValueError("the step of a {noun} window is positive")\n'
+        f"    while start < finish:\n"
+        f"{right}"
+        f"        {noun}_windows.append((start, {flag}_end))\n"
+        f"        start = {flag}_end\n"
+        f"    return {noun}_windows\n"
+    )
+    first = chance.randrange(1000, 4000)
+    ends = first + 700, first + 900
+    return CorpusFunction(
+        name, text, right, wrong, f"{name}({first}, {ends[1]}, 700)[-1]", f"({ends[0]}, {ends[1]})",
+        f"({ends[0]}, {ends[0] + 700})",
+    )  # fmt: skip
+
+
+def _parse(chance: Chance, name: str, constant: str) -> CorpusFunction:
+    noun, flag = chance.choice(NOUNS), chance.choice(QUALITIES)
+    right = f'    head, _, {flag}_part = line.partition("|")\n'
+    wrong = f'    head, {flag}_part = line.split("|")\n'
+    text = (
+        f"def {name}(line: str, strict: bool = True) -> dict[str, str]:\n"
+        f'    """Read one {noun} record: a number, a bar, and the {flag} part."""\n'
+        f"{right}"
+        f"    {noun}_number = head.strip()\n"
+        f"    if strict and len({noun}_number) > {constant}:\n"
+        f'        raise ValueError(f"{noun} number too long: {{{noun}_number[:20]}}")\n'
+        f"    return {{\n"
+        f'        "{noun}_number": {noun}_number,\n'
+        f'        "{flag}_part": {flag}_part.strip(),\n'
+        f"    }}\n"
+    )
+    number = f"{noun[:2].upper()}-{chance.randrange(10_000, 99_999)}"
+    return CorpusFunction(
+        name, text, right, wrong, f'{name}("{number}")["{noun}_number"]', repr(number),
+        "ValueError: not enough values to unpack (expected 2, got 1)",
+    )  # fmt: skip
+
+
+def _retry(chance: Chance, name: str, constant: str) -> CorpusFunction:
+    noun, flag = chance.choice(NOUNS), chance.choice(QUALITIES)
+    right = f"            {flag}_delay = min({flag}_delay * 2, {constant})\n"
+    wrong = f"            {flag}_delay = {flag}_delay * 2\n"
+    text = (
+        f"def {name}(send: Callable[[str], bool], {noun}_id: str, tries: int = 5) -> int:\n"
+        f'    """Send a {flag} {noun} until it is taken; return the delay of the last try."""\n'
+        f"    {flag}_delay = 125\n"
+        f"    for attempt in range(tries):\n"
+        f"        if send({noun}_id):\n"
+        f"            return {flag}_delay\n"
+        f"        if attempt + 1 < tries:\n"
+        f"{right}"
+        f'            log.warning("{noun} %s refused, waiting %d ms", {noun}_id, {flag}_delay)\n'
+        f'    raise TimeoutError(f"{noun} {{{noun}_id}} was refused {{tries}} times")\n'
+    )
+    return CorpusFunction(
+        name, text, right, wrong, f'{name}(refuse(4), "{noun}-17")', constant, "2000",
+    )  # fmt: skip
+
+
+def _group(chance: Chance, name: str, constant: str) -> CorpusFunction:
+    noun, flag = chance.choice(NOUNS), chance.choice(QUALITIES)
+    right = f"        {flag}_groups.setdefault({noun}.depot, []).append({noun})\n"
+    wrong = f"        {flag}_groups[{noun}.depot] = [{noun}]\n"
+    text = (
+        f"def {name}({noun}s: Iterable[Record], most: int = {constant}) -> dict[str, list[Record]]:\n"
+        f'    """Sort the {flag} {noun}s by depot, at most so many in each."""\n'
+        f"    {flag}_groups: dict[str, list[Record]] = {{}}\n"
+        f"    for {noun} in sorted({noun}s, key=lambda record: record.number):\n"
+        f"        if {noun}.state == State.{flag.upper()} and not {noun}.depot:\n"
+        f'            raise ValueError(f"{{{noun}.number}} has no depot")\n'
+        f"{right}"
+        f"    return {{depot: found[:most] for depot, found in {flag}_groups.items()}}\n"
+    )
+    return CorpusFunction(
+        name, text, right, wrong, f'len({name}({noun}_records())["RTM-{chance.randrange(1000, 9999)}"])',
+        "7", "1",
+    )  # fmt: skip
+
+
+Kind = Callable[[Chance, str, str], CorpusFunction]
+KINDS: tuple[Kind, ...] = (_total, _lookup, _windows, _parse, _retry, _group)
+
+
+class CorpusModule(NamedTuple):
     """A module: where it and its tests are, its functions, and the name of its constant."""
 
     path: str
     tests: str
     constant: str
-    functions: list[Function]
+    functions: list[CorpusFunction]
 
 
-class Project:
+class CorpusProject:
     """A folder in the mind: files by path, changed by whoever works on them."""
 
     def __init__(self, chance: Chance, modules: int) -> None:
@@ -30,20 +242,20 @@ class Project:
         self.files[f"{self.root}/README.md"] = self._readme()
         self.files[f"{self.root}/settings.toml"] = self._settings()
 
-    def functions(self) -> list[tuple[Module, Function]]:
+    def functions(self) -> list[tuple[CorpusModule, CorpusFunction]]:
         """Return all functions, each with its module."""
         return [(module, function) for module in self.modules for function in module.functions]
 
-    def break_function(self, module: Module, function: Function) -> None:
+    def break_function(self, module: CorpusModule, function: CorpusFunction) -> None:
         """Put the fault of a function into its file."""
         text = self.files[module.path]
         self.files[module.path] = text.replace(function.text, function.faulty_text)
 
-    def is_broken(self, module: Module, function: Function) -> bool:
+    def is_broken(self, module: CorpusModule, function: CorpusFunction) -> bool:
         """Tell whether the file has the fault now."""
         return function.faulty_text in self.files[module.path]
 
-    def failing(self, tests: str | None = None) -> list[tuple[Module, Function]]:
+    def failing(self, tests: str | None = None) -> list[tuple[CorpusModule, CorpusFunction]]:
         """Return the functions whose tests fail now, of one test file or of all."""
         return [
             (module, function)
@@ -55,23 +267,25 @@ class Project:
         """Return the number of the line where a part of a file begins."""
         return self.files[path][: self.files[path].index(part)].count("\n") + 1
 
-    def fault_line(self, module: Module, function: Function) -> int:
+    def fault_line(self, module: CorpusModule, function: CorpusFunction) -> int:
         """Return the number of the line that is wrong in a broken function."""
         before = function.faulty_text[: function.faulty_text.index(function.wrong)]
         return self.line_of(module.path, function.faulty_text) + before.count("\n")
 
-    def _module(self, noun: str) -> Module:
+    def _module(self, noun: str) -> CorpusModule:
         chance = self.chance
         path = f"{self.root}/src/{self.package}/{noun}s.py"
         tests = f"{self.root}/tests/test_{noun}s.py"
         constant = chance.constant()
         names = sorted({chance.symbol() for _ in range(chance.randrange(6, 12))})
-        module = Module(path, tests, constant, [make_function(chance, n, constant) for n in names])
+        module = CorpusModule(
+            path, tests, constant, [make_function(chance, n, constant) for n in names]
+        )
         self.files[path] = self._module_text(noun, module)
         self.files[tests] = self._test_text(noun, module)
         return module
 
-    def _module_text(self, noun: str, module: Module) -> str:
+    def _module_text(self, noun: str, module: CorpusModule) -> str:
         chance = self.chance
         head = (
             f'"""Everything about {noun}s: kept by {chance.choice(PEOPLE)}, '
@@ -84,7 +298,7 @@ class Project:
         )
         return head + "".join(f"\n\n{function.text}" for function in module.functions)
 
-    def _test_text(self, noun: str, module: Module) -> str:
+    def _test_text(self, noun: str, module: CorpusModule) -> str:
         names = ", ".join(function.name for function in module.functions)
         head = (
             f'"""Tests of {noun}s."""\n\nfrom {self.package}.{noun}s import {names}\n'
@@ -107,7 +321,7 @@ class Project:
         return "".join(f"{line}port = {self.chance.randrange(4000, 9000)}\n\n" for line in lines)
 
 
-def trial_text(function: Function) -> str:
+def trial_text(function: CorpusFunction) -> str:
     """Return the test of a function."""
     expected = function.expected
     return f"def test_{function.name}() -> None:\n    assert {function.trial} == {expected}\n"

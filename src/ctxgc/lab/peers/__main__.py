@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from ctxgc.lab.peers.catalog import PACKAGES
-from ctxgc.lab.peers.environments import install_all
+from ctxgc.lab.peers.catalog import PACKAGES, install_all
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -1,6 +1,8 @@
 """A scripted coding agent that writes realistic histories, the same for the same seed."""
 
-from ctxgc.testing.agent.session import AgentSession, make_session
-from ctxgc.testing.agent.steps import Call, Fact, Step
+from __future__ import annotations
 
-__all__ = ["AgentSession", "Call", "Fact", "Step", "make_session"]
+from ctxgc.testing.agent.project import AgentCall, AgentStep, Fact
+from ctxgc.testing.agent.session import AgentSession, make_session
+
+__all__ = ["AgentCall", "AgentSession", "AgentStep", "Fact", "make_session"]

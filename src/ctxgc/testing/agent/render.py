@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any, Protocol
 
-from ctxgc.testing.agent.steps import Call, Step
-from ctxgc.testing.agent.tools import SCHEMAS
+from ctxgc.testing.agent.project import SCHEMAS, AgentCall, AgentStep
 
 Message = dict[str, Any]
 
@@ -18,7 +17,7 @@ Message = dict[str, Any]
 class Renderer(Protocol):
     """Writes steps in one provider's format."""
 
-    def messages(self, step: Step) -> list[Message]:
+    def messages(self, step: AgentStep) -> list[Message]:
         """Return the messages of one step."""
         ...
 
@@ -35,20 +34,20 @@ class CallIds:
         self._reuse = reuse
         self._numbers = count(1)
 
-    def of(self, step: Step) -> list[tuple[str, Call]]:
+    def of(self, step: AgentStep) -> list[tuple[str, AgentCall]]:
         """Return the calls of a step with their ids."""
         numbers = count() if self._reuse else self._numbers
         return [(f"{self._start}{next(numbers):06d}", call) for call in step.calls]
 
 
-class OpenAIChat:
+class ChatRendering:
     """The format of chat completions."""
 
     def __init__(self, *, thinking: bool = False, reuse_ids: bool = False) -> None:
         self._ids = CallIds("call_", reuse=reuse_ids)
         self._thinking = thinking
 
-    def messages(self, step: Step) -> list[Message]:
+    def messages(self, step: AgentStep) -> list[Message]:
         """Return the message, and one tool message for each result."""
         if not step.calls:
             return [{"role": step.role, "content": step.text}]
@@ -75,7 +74,7 @@ class Anthropic:
         self._ids = CallIds("toolu_", reuse=reuse_ids)
         self._thinking = thinking
 
-    def messages(self, step: Step) -> list[Message]:
+    def messages(self, step: AgentStep) -> list[Message]:
         """Return the message, and one user message with all results."""
         if not step.calls:
             return [{"role": step.role, "content": step.text}]
@@ -99,7 +98,7 @@ class Anthropic:
             for schema in SCHEMAS
         ]
 
-    def _head(self, step: Step) -> Iterator[Message]:
+    def _head(self, step: AgentStep) -> Iterator[Message]:
         if self._thinking and step.thinking:
             digest = hashlib.sha256(step.thinking.encode()).digest()
             signature = base64.b64encode(digest).decode()
@@ -116,7 +115,7 @@ class Responses:
         self._numbers = count(1)
         self._thinking = thinking
 
-    def messages(self, step: Step) -> list[Message]:
+    def messages(self, step: AgentStep) -> list[Message]:
         """Return the items: reasoning, text, all calls, then all outputs."""
         calls = self._ids.of(step)
         items = list(self._head(step))
@@ -139,7 +138,7 @@ class Responses:
         """Return the tools as flat functions."""
         return [{"type": "function", "strict": False, **schema} for schema in SCHEMAS]
 
-    def _head(self, step: Step) -> Iterator[Message]:
+    def _head(self, step: AgentStep) -> Iterator[Message]:
         if self._thinking and step.thinking:
             summary = [{"type": "summary_text", "text": step.thinking}]
             yield {"type": "reasoning", "id": f"rs_{next(self._numbers):06d}", "summary": summary}
@@ -149,12 +148,12 @@ class Responses:
             yield {"type": "message", "role": step.role, "content": content}
 
 
-def _function(call_id: str, call: Call) -> Message:
+def _function(call_id: str, call: AgentCall) -> Message:
     function = {"name": call.name, "arguments": json.dumps(call.arguments)}
     return {"id": call_id, "type": "function", "function": function}
 
 
-def _result(call_id: str, call: Call) -> Message:
+def _result(call_id: str, call: AgentCall) -> Message:
     result: Message = {"type": "tool_result", "tool_use_id": call_id, "content": call.output}
     if call.failed:
         result["is_error"] = True

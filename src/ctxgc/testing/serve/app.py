@@ -15,9 +15,9 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from ctxgc.testing.breach import Format
-from ctxgc.testing.serve.desk import Answer, Desk
-from ctxgc.testing.serve.faults import Fault, FaultQueue
+from ctxgc.testing.serve.desk import Desk, ServerAnswer
 from ctxgc.testing.serve.reply import CREATED
+from ctxgc.testing.serve.settings import Fault, FaultQueue
 
 _POSTS: dict[str, Format] = {
     "/v1/chat/completions": "openai",
@@ -126,7 +126,7 @@ class _Parts(Response):
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-def _response(answer: Answer, fault: Fault | None) -> Response:
+def _response(answer: ServerAnswer, fault: Fault | None) -> Response:
     cut = fault.cut_after if fault is not None else None
     headers = dict(answer.headers)
     if answer.events:

@@ -9,23 +9,29 @@ from typing import Any
 
 from ctxgc.testing import checker_anthropic, checker_openai, checker_responses
 from ctxgc.testing.breach import Breach, Format, Json
-from ctxgc.testing.item_book import ItemBook
+from ctxgc.testing.checker_responses import ItemBook
 from ctxgc.testing.model import RecordedRequest, Refusal, ScriptedModel, Turn
 from ctxgc.testing.serve import speak_anthropic, speak_openai, speak_responses
-from ctxgc.testing.serve.admit import SECRET_HEADERS, check_key, check_request, read_body
-from ctxgc.testing.serve.cache import CacheUse, PrefixCache
-from ctxgc.testing.serve.faults import Fault
-from ctxgc.testing.serve.prompt import Count, Unit, units_of
-from ctxgc.testing.serve.refuse import RefusedError, error_body, from_fault, too_long
-from ctxgc.testing.serve.reply import Ids, Reply, reply_to
-from ctxgc.testing.serve.settings import Settings
+from ctxgc.testing.serve.admit import (
+    SECRET_HEADERS,
+    RefusedError,
+    check_key,
+    check_request,
+    error_body,
+    from_fault,
+    read_body,
+    too_long,
+)
+from ctxgc.testing.serve.cache import CacheUnit, CacheUse, Count, PrefixCache, units_of
+from ctxgc.testing.serve.reply import Ids, ServerReply, reply_to
+from ctxgc.testing.serve.settings import Fault, Settings
 from ctxgc.testing.signatures import SignatureBook, drops_blocks
 
 _CALL_STARTS: dict[Format, str] = {"openai": "call_", "responses": "call_", "anthropic": "toolu_"}
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ServerAnswer:
     """What goes back: a body, or the events of a stream when there are any."""
 
     status: int
@@ -52,7 +58,7 @@ class Desk:
 
     def handle(
         self, form: Format, path: str, raw: bytes, headers: Mapping[str, str], fault: Fault | None
-    ) -> Answer:
+    ) -> ServerAnswer:
         """Return the answer to one request, whatever it is."""
         seen = RecordedRequest(form, path, {}, raw, _public(headers))
         try:
@@ -67,7 +73,7 @@ class Desk:
         except RefusedError as refused:
             self.refusals.append(Refusal(seen, refused.breaches or (refused.breach,)))
             body = error_body(form, refused.breach)
-            return Answer(refused.breach.status, body, headers=refused.headers)
+            return ServerAnswer(refused.breach.status, body, headers=refused.headers)
 
     def _conversation(self, form: Format, body: dict[str, Any]) -> dict[str, Any]:
         """Return the body with everything in it that the provider adds from its memory."""
@@ -88,7 +94,7 @@ class Desk:
             return self._items.stored(item.get("id")) or item
         return item
 
-    def _serve(self, seen: RecordedRequest, body: dict[str, Any]) -> Answer:
+    def _serve(self, seen: RecordedRequest, body: dict[str, Any]) -> ServerAnswer:
         form = seen.format
         if self.settings.validate:
             self._check_history(form, body)
@@ -96,7 +102,7 @@ class Desk:
         tokens = sum(unit.tokens for unit in units)
         seen = RecordedRequest(form, seen.path, seen.body, seen.raw, seen.headers, tokens)
         if seen.path.endswith("/count_tokens"):
-            return Answer(200, {"input_tokens": tokens})
+            return ServerAnswer(200, {"input_tokens": tokens})
         self._check_length(form, body, tokens)
         turn = self._turn(seen)
         use = self._cache_use(form, body, units)
@@ -131,12 +137,12 @@ class Desk:
             breach = Breach("script", text, status=500)
             raise RefusedError(breach, headers={"x-should-retry": "false"}) from error
 
-    def _cache_use(self, form: Format, body: Json, units: list[Unit]) -> CacheUse:
+    def _cache_use(self, form: Format, body: Json, units: list[CacheUnit]) -> CacheUse:
         key = (form, body["model"], body.get("prompt_cache_key"))
         account = self.cache.anthropic if form == "anthropic" else self.cache.openai
         return account(key, units)
 
-    def _speak(self, form: Format, body: dict[str, Any], reply: Reply) -> Answer:
+    def _speak(self, form: Format, body: dict[str, Any], reply: ServerReply) -> ServerAnswer:
         events: Iterable[bytes]
         if form == "openai":
             answer = speak_openai.completion(reply, body, self._ids)
@@ -150,7 +156,7 @@ class Desk:
             dropped = self._signatures.dropped(body) if drops_blocks(body) else ()
             answer = speak_anthropic.message(reply, body, self._ids, self._signatures, dropped)
             events = speak_anthropic.stream(answer)
-        return Answer(200, answer, tuple(events) if body.get("stream") else ())
+        return ServerAnswer(200, answer, tuple(events) if body.get("stream") else ())
 
 
 def _public(headers: Mapping[str, str]) -> dict[str, str]:

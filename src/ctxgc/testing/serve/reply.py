@@ -10,8 +10,7 @@ from typing import Any
 
 from ctxgc.testing.breach import Json
 from ctxgc.testing.model import ToolCall, Turn
-from ctxgc.testing.serve.cache import CacheUse
-from ctxgc.testing.serve.prompt import Count
+from ctxgc.testing.serve.cache import CacheUse, Count
 
 PIECE = 24
 CREATED = 1_790_000_000
@@ -29,7 +28,7 @@ class Ids:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ServerReply:
     """A turn on its way out: with the ids of its calls, and the tokens read and made."""
 
     turn: Turn
@@ -39,13 +38,13 @@ class Reply:
     thinking_tokens: int
 
 
-def reply_to(turn: Turn, use: CacheUse, ids: Ids, start: str, count: Count) -> Reply:
+def reply_to(turn: Turn, use: CacheUse, ids: Ids, start: str, count: Count) -> ServerReply:
     """Return the reply for a turn; calls without an id get one that starts with `start`."""
     calls = tuple((call.id or ids.new(start), call) for call in turn.tool_calls)
     thinking = count(turn.thinking) if turn.thinking else 0
     spoken = [turn.text, *(call.name + call.arguments_text() for call in turn.tool_calls)]
     output = thinking + sum(count(text) for text in spoken if text)
-    return Reply(turn, calls, use, output, thinking)
+    return ServerReply(turn, calls, use, output, thinking)
 
 
 def pieces(text: str) -> Iterator[str]:

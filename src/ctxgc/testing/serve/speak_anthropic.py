@@ -6,14 +6,14 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ctxgc.testing.anthropic_turns import Block
 from ctxgc.testing.breach import Json
-from ctxgc.testing.serve.reply import Ids, Reply, pieces, typed
+from ctxgc.testing.serve.reply import Ids, ServerReply, pieces, typed
 from ctxgc.testing.signatures import SignatureBook
-from ctxgc.testing.turns import Block
 
 
 def message(
-    reply: Reply, request: Json, ids: Ids, book: SignatureBook, dropped: Sequence[Block] = ()
+    reply: ServerReply, request: Json, ids: Ids, book: SignatureBook, dropped: Sequence[Block] = ()
 ) -> dict[str, Any]:
     """Return the body of an answer that is not streamed; thinking is signed by the book."""
     content = _blocks(reply, request, book)
@@ -33,7 +33,7 @@ def message(
     return body
 
 
-def usage(reply: Reply) -> dict[str, Any]:
+def usage(reply: ServerReply) -> dict[str, Any]:
     """Return the usage block; `input_tokens` counts only what the cache had no part in."""
     return {
         "input_tokens": reply.use.fresh,
@@ -69,7 +69,7 @@ def stream(body: Json) -> Iterator[bytes]:
     yield typed({"type": "message_stop"})
 
 
-def _blocks(reply: Reply, request: Json, book: SignatureBook) -> list[dict[str, Any]]:
+def _blocks(reply: ServerReply, request: Json, book: SignatureBook) -> list[dict[str, Any]]:
     blocks: list[dict[str, Any]] = []
     thinking = reply.turn.thinking
     if thinking:

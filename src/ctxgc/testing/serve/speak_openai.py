@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from ctxgc.testing.breach import Json
-from ctxgc.testing.serve.reply import CREATED, Ids, Reply, event, pieces
+from ctxgc.testing.serve.reply import CREATED, Ids, ServerReply, event, pieces
 
 
-def completion(reply: Reply, request: Json, ids: Ids) -> dict[str, Any]:
+def completion(reply: ServerReply, request: Json, ids: Ids) -> dict[str, Any]:
     """Return the body of an answer that is not streamed."""
     return {
         "id": ids.new("chatcmpl-"),
@@ -29,7 +29,7 @@ def completion(reply: Reply, request: Json, ids: Ids) -> dict[str, Any]:
     }
 
 
-def usage(reply: Reply) -> dict[str, Any]:
+def usage(reply: ServerReply) -> dict[str, Any]:
     """Return the usage block, with what came from the prompt cache and went into it."""
     return {
         "prompt_tokens": reply.use.total,
@@ -63,7 +63,7 @@ def stream(body: Json, request: Json) -> Iterator[bytes]:
     yield event("[DONE]")
 
 
-def _message(reply: Reply) -> dict[str, Any]:
+def _message(reply: ServerReply) -> dict[str, Any]:
     message: dict[str, Any] = {
         "role": "assistant",
         "content": reply.turn.text or None,
@@ -81,7 +81,7 @@ def _message(reply: Reply) -> dict[str, Any]:
     return message
 
 
-def _finish(reply: Reply) -> str:
+def _finish(reply: ServerReply) -> str:
     return reply.turn.stop or ("tool_calls" if reply.calls else "stop")
 
 

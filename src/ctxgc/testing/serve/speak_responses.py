@@ -9,10 +9,10 @@ from itertools import count as numbers
 from typing import Any
 
 from ctxgc.testing.breach import Json
-from ctxgc.testing.serve.reply import CREATED, Ids, Reply, pieces, typed
+from ctxgc.testing.serve.reply import CREATED, Ids, ServerReply, pieces, typed
 
 
-def response(reply: Reply, request: Json, ids: Ids) -> dict[str, Any]:
+def response(reply: ServerReply, request: Json, ids: Ids) -> dict[str, Any]:
     """Return the body of an answer that is not streamed."""
     echoed = ("instructions", "metadata", "previous_response_id", "temperature", "top_p")
     return {
@@ -33,7 +33,7 @@ def response(reply: Reply, request: Json, ids: Ids) -> dict[str, Any]:
     }
 
 
-def usage(reply: Reply) -> dict[str, Any]:
+def usage(reply: ServerReply) -> dict[str, Any]:
     """Return the usage block, with what came from the prompt cache and went into it."""
     return {
         "input_tokens": reply.use.total,
@@ -60,7 +60,7 @@ def stream(body: Json) -> Iterator[bytes]:
     yield from (typed({**data, "sequence_number": next(order)}) for data in events)
 
 
-def _items(reply: Reply, request: Json, ids: Ids) -> Iterator[dict[str, Any]]:
+def _items(reply: ServerReply, request: Json, ids: Ids) -> Iterator[dict[str, Any]]:
     if reply.turn.thinking:
         yield _reasoning(reply.turn.thinking, request, ids.new("rs_"))
     if reply.turn.text or not reply.calls:

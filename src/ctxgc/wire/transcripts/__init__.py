@@ -1,35 +1,35 @@
 """Transcripts: the files in which agents keep their conversations, read as a stream or line by line."""
 
-from ctxgc.wire.transcripts.entry import (
-    Compaction,
-    Damage,
-    Entry,
-    Item,
-    Link,
-    Reading,
-    Rollback,
-    Usage,
-)
-from ctxgc.wire.transcripts.facts import Facts
-from ctxgc.wire.transcripts.reading import read_lines
-from ctxgc.wire.transcripts.recorded import Recorded
-from ctxgc.wire.transcripts.sniffing import Shape, TranscriptKind
-from ctxgc.wire.transcripts.transcript import Transcript, open_transcript
+from __future__ import annotations
 
-__all__ = [
-    "Compaction",
-    "Damage",
-    "Entry",
-    "Facts",
-    "Item",
-    "Link",
-    "Reading",
-    "Recorded",
-    "Rollback",
-    "Shape",
-    "Transcript",
-    "TranscriptKind",
-    "Usage",
-    "open_transcript",
-    "read_lines",
-]
+from ctxgc._lazy import lazy
+
+# fmt: off
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ctxgc.wire.transcripts.entry import (
+        Compaction, Damage, Facts, Item, Rollback, SilentLine, TranscriptEntry, TranscriptPiece,
+        Usage, newest,
+    )
+    from ctxgc.wire.transcripts.files import (
+        HEAD, Shape, Transcript, TranscriptKind, open_transcript, open_writable, read_lines, sniff,
+        writable,
+    )
+    from ctxgc.wire.transcripts.lines import decode
+    from ctxgc.wire.transcripts.revision import Addition, Revision, Writable
+    from ctxgc.wire.transcripts.window import Recorded, RecordedWindow, merged, opens_turn, recorded
+else:
+    __getattr__, __dir__ = lazy(
+        __name__,
+        {
+            "entry":
+                "Compaction Damage Facts Item Rollback SilentLine TranscriptEntry "
+                "TranscriptPiece Usage newest",
+            "files":
+                "HEAD Shape Transcript TranscriptKind open_transcript open_writable read_lines "
+                "sniff writable",
+            "lines": "decode",
+            "revision": "Addition Revision Writable",
+            "window": "Recorded RecordedWindow merged opens_turn recorded",
+        },
+    )

@@ -6,12 +6,29 @@ Every line is an entry here: an appended file can be read on from where the last
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
+from uuid import NAMESPACE_URL, uuid5
 
-from ctxgc.wire.json_text import dump
-from ctxgc.wire.transcripts.entry import Compaction, Entry, Item, Link, Usage, moment
-from ctxgc.wire.transcripts.facts import Facts, beside_of, tokens_of
+from ctxgc.core import Format
+from ctxgc.wire import dump
+from ctxgc.wire.transcripts.entry import (
+    Compaction,
+    Facts,
+    Item,
+    SilentLine,
+    TranscriptEntry,
+    Usage,
+    beside_of,
+    less,
+    moment,
+    newest,
+    tokens_of,
+    with_beside,
+)
+from ctxgc.wire.transcripts.revision import Addition, Revision, split_lines
+from ctxgc.wire.transcripts.window import RecordedWindow
 
 _SPOKEN = ("user", "assistant")
 _INVENTED = "<synthetic>"
@@ -25,7 +42,7 @@ def is_claude_code(line: Mapping[str, Any]) -> bool:
     return line.get("type") in ("summary", "file-history-snapshot", "queue-operation")
 
 
-def entry_of(line: Mapping[str, Any]) -> Entry | None:
+def entry_of(line: Mapping[str, Any]) -> TranscriptEntry | None:
     """Return what a line says to the model of the main conversation; None if that is nothing."""
     found = _spoken(line, 0) if line.get("type") in _SPOKEN else None
     return None if found is None or found.is_side else found
@@ -55,7 +72,7 @@ def items(line: Mapping[str, Any], number: int, facts: Facts) -> Iterator[Item]:
         yield usage
 
 
-def _spoken(line: Mapping[str, Any], number: int) -> Entry | None:
+def _spoken(line: Mapping[str, Any], number: int) -> TranscriptEntry | None:
     message, uuid = line.get("message"), line.get("uuid")
     if not isinstance(message, Mapping) or not isinstance(uuid, str) or not uuid:
         return None
@@ -65,7 +82,7 @@ def _spoken(line: Mapping[str, Any], number: int) -> Entry | None:
     is_summary = line.get("isCompactSummary") is True
     if line.get("isVisibleInTranscriptOnly") is True and not is_summary:
         return None
-    return Entry(
+    return TranscriptEntry(
         message_id=uuid,
         data={"role": role, "content": message["content"]},
         format="anthropic",
@@ -80,7 +97,7 @@ def _spoken(line: Mapping[str, Any], number: int) -> Entry | None:
     )
 
 
-def _attachment(line: Mapping[str, Any], number: int, facts: Facts) -> Entry | None:
+def _attachment(line: Mapping[str, Any], number: int, facts: Facts) -> TranscriptEntry | None:
     """Return what an attachment puts into the conversation; most say something, some only record."""
     said, uuid = line.get("attachment"), line.get("uuid")
     if isinstance(said, Mapping) and said.get("type") == "prompt_snapshot":
@@ -91,7 +108,7 @@ def _attachment(line: Mapping[str, Any], number: int, facts: Facts) -> Entry | N
     text = "\n".join(filter(None, texts))
     if not text or not isinstance(uuid, str):
         return None
-    return Entry(
+    return TranscriptEntry(
         message_id=uuid,
         data={"role": _role(line), "content": [{"type": "text", "text": text}]},
         format="anthropic",
@@ -158,10 +175,10 @@ def _compaction(line: Mapping[str, Any], number: int) -> Compaction:
     )
 
 
-def _link(line: Mapping[str, Any], number: int) -> Iterator[Link]:
+def _link(line: Mapping[str, Any], number: int) -> Iterator[SilentLine]:
     uuid = _text(line.get("uuid"))
     if uuid is not None and "parentUuid" in line:
-        yield Link(
+        yield SilentLine(
             message_id=uuid,
             parent_id=_text(line.get("parentUuid")),
             line=number,
@@ -190,3 +207,235 @@ def _usage(line: Mapping[str, Any], number: int) -> Usage | None:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
+
+
+# -- What Claude Code keeps beside a tool result for its own screen, made to say what the result s
+
+
+_SHORT = 200
+"""Texts up to this length say what was done, not what came out; they stay."""
+_NUMBERED = "→"
+
+
+def edited_result(kept: Any, before: str, after: str) -> Any:
+    """Return the value of `toolUseResult` once the result's text is another.
+
+    Args:
+        kept: the value as it is: a text, or an object whose fields depend on the tool.
+        before: the text of the result as it was.
+        after: the text that stands there now.
+
+    The first field that holds what the result said gets the new text; what repeats it elsewhere is
+    taken out. Everything else stays, such as paths, counts and the patch of an edit.
+    """
+    if isinstance(kept, str):
+        return after
+    return _Editing(before, after).edit(kept)
+
+
+class _Editing:
+    """One walk over a value."""
+
+    def __init__(self, before: str, after: str) -> None:
+        self._before = before
+        self._bare = _without_numbers(before)
+        self._after = after
+        self._placed = False
+
+    def edit(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            edited = {key: self.edit(each) for key, each in value.items()}
+            if "numLines" in value and edited != value:
+                edited["numLines"] = self._after.count("\n") + 1
+            return edited
+        if isinstance(value, list):
+            return [self.edit(each) for each in value]
+        return self._replace(value) if isinstance(value, str) and self._is_said(value) else value
+
+    def _is_said(self, text: str) -> bool:
+        if len(text) <= _SHORT:
+            return False
+        said = text.strip()
+        return said in self._before or said in self._bare or said.startswith(self._before[:_SHORT])
+
+    def _replace(self, _: str) -> str:
+        if self._placed:
+            return ""
+        self._placed = True
+        return self._after
+
+
+def _without_numbers(text: str) -> str:
+    """The text of a Read without the line numbers in front of its lines."""
+    lines = text.split("\n")
+    return "\n".join(
+        rest if sep and number.strip().isdigit() else line
+        for line in lines
+        for number, sep, rest in [line.partition(_NUMBERED if _NUMBERED in line else "\t")]
+    )
+
+
+# -- Claude Code's session files, written again so that `claude --resume` goes on with less
+
+
+_POINTERS = ("parentUuid", "logicalParentUuid", "leafUuid", "sourceToolAssistantUUID")
+_PROMPT = ("cache_read_input_tokens", "cache_creation_input_tokens", "input_tokens")
+_ENVELOPE = ("isSidechain", "userType", "entrypoint", "cwd", "sessionId", "version", "gitBranch")
+
+
+class ClaudeCodeFile:
+    """A session file of Claude Code in memory."""
+
+    kind = "claude_code"
+    format: Format = "anthropic"
+
+    def __init__(self, data: bytes) -> None:
+        self._lines = split_lines(data)
+        self._known = {
+            uuid: line.data
+            for line in self._lines
+            if line.data is not None and isinstance(uuid := line.data.get("uuid"), str)
+        }
+        self.facts = Facts()
+        window = RecordedWindow()
+        for line in self._lines:
+            for item in items(line.data, line.number, self.facts) if line.data else ():
+                window.take(item)
+        # What the program attaches to the spoken lines of the branch by itself is not edited.
+        found = window.entries(chained=True)
+        self.entries = [e for e in found if self._known[e.message_id].get("type") != "attachment"]
+        shown = {entry.line for entry in self.entries}
+        self.usages = newest(usage for usage in window.usages if usage.line in shown)
+
+    @property
+    def session_id(self) -> str | None:
+        """The session id of the newest line that has one."""
+        found = (line.data.get("sessionId") for line in reversed(self._lines) if line.data)
+        return next((name for name in found if isinstance(name, str)), None)
+
+    def write(self, revision: Revision, new_id: str | None = None) -> bytes:
+        """Return the file with the revision in it, under another session id if one is given."""
+        return b"".join(_renamed(raw, self._old_ids(), new_id) for raw in self._written(revision))
+
+    def _written(self, revision: Revision) -> Iterator[bytes]:
+        last = self._last_answer(revision)
+        for line in self._lines:
+            uuid = None if line.data is None else line.data.get("uuid")
+            if uuid in revision.gone:
+                continue
+            if line.data is None:
+                yield line.raw
+                continue
+            data = self._linked(line.data, revision)
+            for addition in revision.before(uuid) if uuid else ():
+                new = self._new_line(addition, data)
+                yield dump(new).encode() + b"\n"
+                data = {**data, "parentUuid": new["uuid"]}
+            if isinstance(uuid, str) and uuid in revision.edited:
+                data = _edited(data, revision.edited[uuid])
+            if uuid in last and revision.reported is not None:
+                data = _lowered(data, revision.reported, revision.beside)
+            yield line.raw if data is line.data else line.with_data(data)
+        yield from self._at_the_end(revision)
+
+    def _last_answer(self, revision: Revision) -> set[str]:
+        """The lines of the newest answer that stays and has a usage."""
+        known = {usage.reply_id or usage.line for usage in self.usages}
+        stay = [
+            (entry.reply_id or entry.line, entry.message_id)
+            for entry in self.entries
+            if (entry.reply_id or entry.line) in known and entry.message_id not in revision.gone
+        ]
+        return {message_id for answer, message_id in stay if answer == stay[-1][0]}
+
+    def _at_the_end(self, revision: Revision) -> Iterator[bytes]:
+        for addition in revision.before(None):
+            last = self._known[self.entries[-1].message_id]
+            here = {**last, "parentUuid": self._alive(last["uuid"], revision)}
+            yield dump(self._new_line(addition, here)).encode() + b"\n"
+
+    def _linked(self, data: dict[str, Any], revision: Revision) -> dict[str, Any]:
+        """The line with its pointers on lines that are still there; itself where they all are."""
+        moved = {
+            name: self._alive(data[name], revision)
+            for name in _POINTERS
+            if data.get(name) in revision.gone
+        }
+        return {**data, **moved} if moved else data
+
+    def _alive(self, uuid: Any, revision: Revision) -> str | None:
+        seen = set()
+        while uuid in revision.gone and uuid not in seen:
+            seen.add(uuid)
+            uuid = self._known[uuid].get("parentUuid")
+        return uuid if isinstance(uuid, str) else None
+
+    def _new_line(self, addition: Addition, near: dict[str, Any]) -> dict[str, Any]:
+        """A line of ours in the envelope of its neighbour, under an id that follows from both."""
+        role = addition.data["role"]
+        name = uuid5(NAMESPACE_URL, f"ctxgc:{near.get('uuid')}:{dump(addition.data)}")
+        return {
+            "parentUuid": near.get("parentUuid"),
+            **{key: near[key] for key in _ENVELOPE if key in near},
+            "type": role,
+            "message": addition.data,
+            **({"isMeta": True} if role == "user" else {}),
+            "uuid": str(name),
+            "timestamp": near.get("timestamp"),
+        }
+
+    def _old_ids(self) -> set[str]:
+        ids = (line.data.get("sessionId") for line in self._lines if line.data is not None)
+        return {name for name in ids if isinstance(name, str)}
+
+
+def _blocks(message: dict[str, Any]) -> list[dict[str, Any]]:
+    content = message.get("content")
+    blocks = content if isinstance(content, list) else []
+    return [block for block in blocks if isinstance(block, dict)]
+
+
+def _edited(data: dict[str, Any], said: dict[str, Any]) -> dict[str, Any]:
+    changed = {**data, "message": {**data["message"], "content": said["content"]}}
+    if "toolUseResult" in data:
+        changed["toolUseResult"] = edited_result(
+            data["toolUseResult"], _result_text(data["message"]), _result_text(said)
+        )
+    return changed
+
+
+def _lowered(data: dict[str, Any], most: int, beside: int) -> dict[str, Any]:
+    """The line with a usage of so many prompt tokens at most; the same object where it has no more."""
+    message = data["message"]
+    usage = message.get("usage")
+    if not isinstance(usage, dict):
+        return data
+    over = sum(tokens_of(usage, key) for key in _PROMPT) - most
+    if over <= 0:
+        return data
+    shorter = less(usage, _PROMPT, over)
+    lives = usage.get("cache_creation")
+    if isinstance(lives, dict):
+        written = tokens_of(usage, _PROMPT[1]) - tokens_of(shorter, _PROMPT[1])
+        shorter["cache_creation"] = less(lives, tuple(lives), written)
+    return with_beside({**data, "message": {**message, "usage": shorter}}, beside)
+
+
+def _result_text(message: dict[str, Any]) -> str:
+    """What the results in a message say."""
+    texts = []
+    for block in _blocks(message):
+        content = block.get("content") if block.get("type") == "tool_result" else None
+        inner: list[Any] = content if isinstance(content, list) else [{"text": content}]
+        said = [part.get("text") for part in inner if isinstance(part, dict)]
+        texts += [text for text in said if isinstance(text, str)]
+    return "\n".join(texts)
+
+
+def _renamed(raw: bytes, old: set[str], new: str | None) -> bytes:
+    """The line under another session id. In a text the quotes would be escaped, so only keys match."""
+    if new is None or b'"sessionId"' not in raw or not old:
+        return raw
+    names = b"|".join(re.escape(name.encode()) for name in sorted(old))
+    pattern = rb'("sessionId"\s*:\s*")(?:' + names + rb')"'
+    return re.sub(pattern, lambda found: found[1] + new.encode() + b'"', raw)

@@ -13,9 +13,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from ctxgc.wire.transcripts.decoding import decode
 from ctxgc.wire.transcripts.entry import Damage
-from ctxgc.wire.transcripts.lines import BROKEN
+from ctxgc.wire.transcripts.lines import BROKEN, decode
 
 LISTS: tuple[Literal["messages", "input"], ...] = ("messages", "input")
 _CHUNK = 1 << 20

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from ctxgc.core.message import Format
-from ctxgc.wire.json_text import dump
-from ctxgc.wire.transcripts.entry import Entry, Usage
-from ctxgc.wire.transcripts.facts import Facts
+from ctxgc.core import Format
+from ctxgc.wire import dump
+from ctxgc.wire.transcripts.entry import Facts, TranscriptEntry, Usage
 
 
 class Addition(msgspec.Struct, frozen=True):
@@ -61,7 +60,7 @@ class Writable(Protocol):
         ...
 
     @property
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[TranscriptEntry]:
         """The messages of the window."""
         ...
 
@@ -85,7 +84,7 @@ class Writable(Protocol):
         ...
 
 
-class Line(NamedTuple):
+class FileLine(NamedTuple):
     """One line of a file: its number from 1, its bytes with the newline, and what it says."""
 
     number: int
@@ -98,11 +97,11 @@ class Line(NamedTuple):
         return dump(data).encode() + (ending if self.raw.endswith(b"\n") else b"")
 
 
-def split_lines(data: bytes) -> list[Line]:
+def split_lines(data: bytes) -> list[FileLine]:
     """Return the lines of a file; one that is no JSON object has no data."""
     *whole, last = data.split(b"\n")
     raws = [*(piece + b"\n" for piece in whole), *([last] if last else ())]
-    return [Line(number, raw, _object(raw)) for number, raw in enumerate(raws, 1)]
+    return [FileLine(number, raw, _object(raw)) for number, raw in enumerate(raws, 1)]
 
 
 def _object(raw: bytes) -> dict[str, Any] | None:

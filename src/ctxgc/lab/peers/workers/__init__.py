@@ -2,3 +2,5 @@
 
 They import nothing of ctxgc, and only what stands beside them, as scripts do.
 """
+
+from __future__ import annotations

@@ -6,7 +6,7 @@ import asyncio
 from importlib import import_module
 from typing import Any
 
-from serving import serve  # type: ignore[import-not-found]  # beside us
+from shared import serve  # type: ignore[import-not-found]  # beside us
 
 Json = dict[str, Any]
 

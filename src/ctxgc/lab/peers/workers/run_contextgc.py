@@ -6,7 +6,7 @@ from copy import deepcopy
 from importlib import import_module
 from typing import Any
 
-from serving import numbered, serve  # type: ignore[import-not-found]  # beside us
+from shared import numbered, serve  # type: ignore[import-not-found]  # beside us
 
 Json = dict[str, Any]
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from anthropic_messages import from_blocks, to_blocks  # type: ignore[import-not-found]  # beside us
-from serving import serve  # type: ignore[import-not-found]  # beside us
+from shared import from_blocks, serve, to_blocks  # type: ignore[import-not-found]  # beside us
 
 Json = dict[str, Any]
 Line = tuple[int, Json, int]
 
 
-class Session:
+class CozempicSession:
     """The lines of one session, and what of them was never recorded."""
 
     def __init__(self, window: int) -> None:
@@ -51,7 +50,7 @@ class Session:
 
 def begin(settings: Json) -> Any:
     """Return how a history is edited."""
-    session = Session(settings["context_window"])
+    session = CozempicSession(settings["context_window"])
 
     def edit(history: list[Json]) -> list[Any]:
         session.add(history)

@@ -8,8 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from anthropic_messages import from_blocks, to_blocks  # type: ignore[import-not-found]  # beside us
-from serving import numbered, serve  # type: ignore[import-not-found]  # beside us
+from shared import from_blocks, numbered, serve, to_blocks  # type: ignore[import-not-found]  # beside us
 
 Json = dict[str, Any]
 

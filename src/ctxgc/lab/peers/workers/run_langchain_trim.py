@@ -5,8 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from langchain_messages import to_langchain, to_view  # type: ignore[import-not-found]  # beside us
-from serving import serve  # type: ignore[import-not-found]  # beside us
+from shared import serve, to_langchain, to_view  # type: ignore[import-not-found]  # beside us
 
 Json = dict[str, Any]
 

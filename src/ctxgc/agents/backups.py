@@ -1,0 +1,256 @@
+"""Backups: a transcript changed in place, and the way back to its exact bytes.
+
+They lie beside the transcript in `.ctxgc/undo`: the original, and a receipt that says what became of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from ctxgc.errors import InputError, StoreError, TranscriptBusyError
+from ctxgc.stores import create_private, os_errors, remove, write_atomic
+
+# -- Stillness: whether anybody is writing a file, as far as a machine can tell
+
+
+QUIET_SECONDS = 5.0
+"""An agent that is at work writes more often than this."""
+_PAUSE = 0.2
+_WRITES = os.O_WRONLY | os.O_RDWR
+
+
+class Look(NamedTuple):
+    """What a file looked like: size, time of the last change, and which file it is."""
+
+    size: int
+    changed: int
+    inode: int
+
+
+def look(path: Path) -> Look:
+    """Return what a file looks like now."""
+    found = path.stat()
+    return Look(found.st_size, found.st_mtime_ns, found.st_ino)
+
+
+def check_still(path: Path, *, quiet_seconds: float = QUIET_SECONDS) -> Look:
+    """Make sure that nobody is writing a file, and return what it looks like.
+
+    Raises:
+        TranscriptBusyError: it changed a moment ago or changes now, or a process holds it open to write.
+    """
+    first = look(path)
+    age = time.time() - first.changed / 1e9
+    if 0 <= age < quiet_seconds:
+        raise _busy(path, f"it was written {age:.0f} s ago")
+    writer = next(writers(path), None)
+    if writer is not None:
+        raise _busy(path, f"process {writer} has it open")
+    time.sleep(_PAUSE)
+    check_unchanged(path, first)
+    return first
+
+
+def check_unchanged(path: Path, before: Look) -> None:
+    """Make sure that a file is what it was.
+
+    Raises:
+        TranscriptBusyError: it is not.
+    """
+    if look(path) != before:
+        raise _busy(path, "it is changing now")
+
+
+def writers(path: Path) -> Iterator[int]:
+    """Yield the processes that have a file open to write, where the system shows them."""
+    wanted = path.resolve()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it ended, or is not ours to look at
+            if any(_writes(link, wanted) for link in (process / "fd").iterdir()):
+                yield int(process.name)
+
+
+def _writes(link: Path, wanted: Path) -> bool:
+    try:
+        return link.resolve() == wanted and bool(_flags(link) & _WRITES)
+    except OSError:  # it was closed meanwhile
+        return False
+
+
+def _flags(link: Path) -> int:
+    info = link.parent.parent / "fdinfo" / link.name
+    lines = info.read_text(encoding="ascii").splitlines()
+    return next((int(x.split()[1], 8) for x in lines if x.startswith("flags:")), 0)
+
+
+def _busy(path: Path, why: str) -> TranscriptBusyError:
+    return TranscriptBusyError(
+        f"{path.name} is being written: {why}",
+        hint="end the agent first, or write a copy with -o",
+        path=str(path),
+    )
+
+
+# -- Backups: a transcript changed in place, and the way back to its exact bytes
+
+
+FOLDER = Path(".ctxgc") / "undo"
+
+
+class Backup(msgspec.Struct, frozen=True, kw_only=True):
+    """What a transcript was before it was changed in place.
+
+    `before` and `after` are digests of the whole file; `size_after` tells what was added since.
+    """
+
+    name: str
+    number: int
+    made_at: datetime
+    before: str
+    after: str
+    size_after: int
+    folder: str = ""
+
+    @property
+    def target(self) -> Path:
+        """The transcript that it belongs to."""
+        return Path(self.folder) / self.name
+
+    @property
+    def original(self) -> Path:
+        """The file that holds the bytes of before."""
+        return Path(self.folder) / FOLDER / f"{self.name}.{self.number}"
+
+    @property
+    def receipt(self) -> Path:
+        """The file that describes it."""
+        return self.original.with_name(f"{self.original.name}.json")
+
+
+def write_in_place(path: Path, old: bytes, new: bytes, seen: Look) -> Backup:
+    """Replace a transcript, its original kept beside it first; one that changed since is refused.
+
+    Args:
+        path: the transcript.
+        old: its bytes as they were read.
+        new: its bytes from now on.
+        seen: what the file looked like before it was read.
+
+    Raises:
+        TranscriptBusyError: somebody is writing it; nothing was changed.
+        StoreError: it could not be written; the transcript is what it was.
+    """
+    backup = Backup(
+        name=path.name,
+        number=_kept(path, old),
+        made_at=datetime.now(UTC),
+        before=_digest(old),
+        after=_digest(new),
+        size_after=len(new),
+        folder=str(path.parent),
+    )
+    try:
+        write_atomic(backup.receipt, msgspec.json.encode(backup))
+        check_unchanged(path, seen)
+        with os_errors(path, "read"):
+            mode = path.stat().st_mode & 0o777
+            write_atomic(path, new)
+            path.chmod(mode)
+    except BaseException:
+        _give_up(backup)
+        raise
+    return backup
+
+
+def put_back(backup: Backup) -> int:
+    """Make a transcript what it was, and return how many bytes that were added since stay behind it.
+
+    Raises:
+        InputError: it was changed otherwise since; nothing was changed.
+        TranscriptBusyError: somebody is writing it.
+        StoreError: the original is missing or damaged, or cannot be written.
+    """
+    path = backup.target
+    with os_errors(path, "read"):
+        seen = check_still(path, quiet_seconds=0.0)
+        now = path.read_bytes()
+    with os_errors(backup.original, "read"):
+        original = backup.original.read_bytes()
+    if _digest(original) != backup.before:
+        raise InputError(
+            f"the backup {backup.original} is not what was kept",
+            hint="nothing was changed",
+            field="session",
+        )
+    if _digest(now[: backup.size_after]) != backup.after:
+        raise InputError(
+            f"{path.name} is not the file that was pruned: it was changed otherwise since",
+            hint=f"its original is {backup.original}",
+            field="session",
+        )
+    added = now[backup.size_after :]
+    if added and path.suffix not in (".jsonl", ".ndjson"):
+        raise InputError(
+            f"{path.name} grew since, and what came cannot be put behind the original",
+            hint=f"its original is {backup.original}",
+            field="session",
+        )
+    check_unchanged(path, seen)
+    mode = path.stat().st_mode & 0o777
+    write_atomic(path, original + added)
+    path.chmod(mode)
+    remove(backup.receipt)
+    remove(backup.original)
+    return len(added)
+
+
+def backups_of(path: Path) -> list[Backup]:
+    """Return the backups of a transcript, oldest first."""
+    return [known for known in _in_folder(path.parent) if known.name == path.name]
+
+
+def newest_backup(folders: Iterable[Path]) -> Backup | None:
+    """Return the newest backup that lies beside any transcript in these folders; None without one."""
+    found = [known for folder in folders for known in _in_folder(folder)]
+    return max(found, key=lambda known: known.made_at, default=None)
+
+
+def _kept(path: Path, old: bytes) -> int:
+    """Keep the bytes of a transcript under the first number that no other process takes; return it."""
+    number = max((known.number for known in backups_of(path)), default=0) + 1
+    while not create_private(path.parent / FOLDER / f"{path.name}.{number}", old):
+        number += 1
+    return number
+
+
+def _give_up(backup: Backup) -> None:
+    """Remove a backup of what was not changed: an undo would find it before the true one."""
+    with suppress(OSError, StoreError):
+        if _digest(backup.target.read_bytes()) != backup.after:
+            remove(backup.receipt)
+            remove(backup.original)
+
+
+def _in_folder(folder: Path) -> list[Backup]:
+    found = []
+    for receipt in (folder / FOLDER).glob("*.json"):
+        try:
+            data = json.loads(receipt.read_bytes())
+            found.append(msgspec.convert({**data, "folder": str(folder)}, Backup))
+        except (OSError, ValueError, msgspec.ValidationError):
+            continue
+    return sorted(found, key=lambda known: known.number)
+
+
+def _digest(data: bytes) -> str:
+    return blake2b(data, digest_size=16).hexdigest()

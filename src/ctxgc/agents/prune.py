@@ -1,0 +1,407 @@
+"""Pruning: the transcript of a coding agent, collected and written again so that the agent can go on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ctxgc.config import GCConfig, find_gc_file, read_gc_file
+from ctxgc.core import (
+    Action,
+    ContextSegment,
+    PruningCandidate,
+    PruningPlan,
+    SegmentType,
+    age_text,
+    describe,
+)
+from ctxgc.errors import InputError, PlanError
+from ctxgc.invariants import check
+from ctxgc.session import RECALL_CALL, Session
+from ctxgc.stores import Store
+from ctxgc.tokens import (
+    QUORUM,
+    Calibration,
+    EstimatedCounter,
+    Reported,
+    TokenCounter,
+    counted_before,
+    counter_for,
+    message_tokens,
+    scale_of,
+)
+from ctxgc.wire import dump, validate
+from ctxgc.wire.transcripts import Addition, Revision, TranscriptEntry, Writable, writable
+
+# -- How the provider counts the window of a transcript, learned from what it reported for its req
+
+
+class Measure(msgspec.Struct, frozen=True, kw_only=True):
+    """What counts the window as its provider does.
+
+    `beside` is what a request holds beside the messages of the file, such as the system prompt;
+    `prompt` what the newest request took, None if nothing is reported.
+    """
+
+    counter: TokenCounter
+    beside: int = 0
+    prompt: int | None = None
+
+    def without(self, tokens: int) -> int | None:
+        """Return what the newest request would have taken without so many tokens of messages."""
+        return None if self.prompt is None else max(self.beside, self.prompt - tokens)
+
+
+def measure(file: Writable) -> Measure:
+    """Return how the window of a transcript is counted: by its reports, without any in o200k."""
+    if not file.usages:
+        return Measure(counter=counter_for(None))
+    counter = counter_for(file.facts.model)
+    sizes = [(entry.line, _size(entry, counter)) for entry in file.entries]
+    counted = counted_before(sizes, [usage.line for usage in file.usages])
+    told = [Reported(n, u.prompt, u.beside) for n, u in zip(counted, file.usages, strict=True)]
+    scale = scale_of(told)
+    if scale is None or not isinstance(counter, EstimatedCounter):
+        scale = 1.0
+    else:
+        counter.calibration = Calibration([scale] * QUORUM)
+    return Measure(
+        counter=counter,
+        beside=max(0, told[-1].prompt - round(told[-1].counted * scale)),
+        prompt=told[-1].prompt,
+    )
+
+
+def _size(entry: TranscriptEntry, counter: TokenCounter) -> int:
+    message = entry.message()
+    return counter.count(dump(entry.data)) if message is None else message_tokens(message, counter)
+
+
+# -- Where pruning lands: tokens, a share of the window, or a share of what is there
+
+
+PRESETS: Mapping[str, int] = {"gentle": 75, "balanced": 50, "tight": 25}
+"""Names for shares of what is there, in percent."""
+
+_NUMBER = re.compile(r"(\d[\d_,]*(?:\.\d+)?)\s*(k|m|%)?", re.IGNORECASE)
+_UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
+
+
+class PruneTarget(msgspec.Struct, frozen=True, kw_only=True):
+    """A wish: exactly one of the three is set."""
+
+    tokens: int | None = None
+    percent_of_window: float | None = None
+    percent_of_present: float | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> PruneTarget:
+        """Return the target that a text means: `80k`, `120000`, or `50%` of the window.
+
+        Raises:
+            InputError: it means none.
+        """
+        match = _NUMBER.fullmatch(text.strip())
+        if match is None:
+            raise _no_target(text)
+        number, unit = float(re.sub("[_,]", "", match[1])), (match[2] or "").lower()
+        if unit != "%":
+            return cls(tokens=int(number * _UNITS[unit]))
+        if not 0 < number <= 100:
+            raise _no_target(text)
+        return cls(percent_of_window=number)
+
+    @classmethod
+    def preset(cls, name: str) -> PruneTarget:
+        """Return the target of a preset.
+
+        Raises:
+            InputError: there is none of this name.
+        """
+        if name not in PRESETS:
+            raise InputError(
+                f"there is no preset {name!r}", hint=f"use {', '.join(PRESETS)}", field="preset"
+            )
+        return cls(percent_of_present=PRESETS[name])
+
+    def resolve(self, present: int, context_limit: int, beside: int = 0) -> int:
+        """Return the tokens to land at; `beside` are those of a request that no pruning reaches."""
+        if self.tokens is not None:
+            return self.tokens
+        if self.percent_of_window is not None:
+            return int(context_limit * self.percent_of_window / 100)
+        return beside + int(present * (self.percent_of_present or 100) / 100)
+
+
+def _no_target(text: str) -> InputError:
+    return InputError(
+        f"the target cannot be {text!r}",
+        hint="give tokens (80k, 120000) or a share of the window (50%)",
+        field="target",
+    )
+
+
+# -- Proposals: what a collection makes of the window of a transcript, with every change explained
+
+
+_WHY = {
+    "stashed": "nothing refers to it",
+    "unreachable": "nothing refers to it",
+    "evacuated": "cold: still reachable, but worth least",
+    "low_score": "cold: still reachable, but worth least",
+}
+
+
+class ProposalRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One segment that leaves: what it is, why, how, and what recalls it."""
+
+    segment_id: str
+    handle: str
+    what: str
+    why: str
+    type: SegmentType
+    tokens: int
+    action: Action
+
+
+class Proposal(msgspec.Struct, frozen=True, kw_only=True):
+    """What pruning does to a transcript.
+
+    `left_alone` counts messages of the window that break a rule of their provider by themselves, such
+    as a call without its result: they stay as they are. `shortfall` is what is missing to the target.
+    Tokens are those of whole requests as the provider counts them, where the transcript has its reports;
+    `beside` is what of them is no message of the file.
+    """
+
+    kind: str
+    session_id: str
+    messages: int
+    left_alone: int
+    tokens_before: int
+    tokens_after: int
+    beside: int
+    target: int
+    shortfall: int
+    strategy: str
+    rows: list[ProposalRow]
+    revision: Revision
+    requests_to_pay_back: float | None = None
+
+
+class _ProposalClock:
+    """Stands at the time of the message that comes in."""
+
+    def __init__(self, start: datetime) -> None:
+        self.now = start
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+def store_name(file: Writable, path: Path) -> str:
+    """Return the name under which the session of a transcript is kept in stores."""
+    if file.session_id is not None:
+        return f"{file.kind.replace('_', '-')}-{file.session_id}"
+    digest = blake2b(str(path.absolute()).encode("utf-8", "surrogateescape"), digest_size=4)
+    return f"file-{path.name.partition('.')[0]}-{digest.hexdigest()}"
+
+
+def propose(
+    file: Writable,
+    store: Store,
+    session_id: str,
+    *,
+    target: PruneTarget,
+    context_limit: int,
+    plugin: str | None = None,
+    config: GCConfig | None = None,
+    recall_call: str = RECALL_CALL,
+) -> Proposal:
+    """Collect the window of a transcript; what leaves it is durable in the store on return.
+
+    A session that the store knows is taken back to what its agent wrote, and goes on from there: the
+    handles of an earlier pruning stay good. `recall_call` is what tombstones tell the model to call.
+
+    Raises:
+        CtxgcError: the session could not be collected; the transcript is not touched by this.
+    """
+    entries, measured = sound(file.entries), measure(file)
+    clock = _ProposalClock(_first_time(entries))
+    session = Session(
+        context_limit, store=store, session_id=session_id, plugin=plugin, clock=clock,
+        config=_by_hand(config), counter=measured.counter, recall_call=recall_call,
+    )  # fmt: skip
+    _take_in(session, entries, clock)
+    beside = measured.beside
+    wanted = target.resolve(session.usage().total_tokens, context_limit, beside)
+    plan = session.plan(max(0, wanted - beside))
+    result = session.collect(max(0, wanted - beside))
+    session.flush()
+    if result.error is not None:
+        raise PlanError(f"nothing was pruned: {result.error}", hint="choose another --strategy")
+    handle_of = _handles(store, session_id)
+    return Proposal(
+        kind=file.kind,
+        session_id=session_id,
+        messages=len(file.entries),
+        left_alone=len(file.entries) - len(entries),
+        tokens_before=result.tokens_before + beside,
+        tokens_after=result.tokens_after + beside,
+        beside=beside,
+        target=wanted,
+        shortfall=max(0, result.tokens_after + beside - wanted) if result.shortfall else 0,
+        strategy=result.plugin_name,
+        rows=_rows(plan, {s.segment_id: s for s in session.segments()}, handle_of),
+        revision=msgspec.structs.replace(
+            revise(session, entries),
+            reported=measured.without(result.tokens_before - result.tokens_after),
+            beside=beside,
+        ),
+        requests_to_pay_back=result.details.get("requests_to_pay_back"),
+    )
+
+
+def sound(entries: Sequence[TranscriptEntry]) -> list[TranscriptEntry]:
+    """Return the entries that make up a valid history; one that breaks a rule is left out."""
+    parsed = [(entry, entry.message()) for entry in entries]
+    kept = [(entry, message) for entry, message in parsed if message is not None]
+    while broken := {v.index for v in check([m for _, m in kept], complete=False)}:
+        kept = [pair for place, pair in enumerate(kept) if place not in broken]
+    return [entry for entry, _ in kept]
+
+
+def revise(session: Session, entries: Sequence[TranscriptEntry]) -> Revision:
+    """Return how the view of a session differs from the entries that came in, in this order."""
+    entry_of = dict(zip(session.arrivals(), entries, strict=True))
+    shown = {message.message_id: message.data for message in session.history}
+    edited = {
+        entry.message_id: shown[name]
+        for name, entry in entry_of.items()
+        if name in shown and shown[name] != entry.data
+    }
+    gone = frozenset(e.message_id for name, e in entry_of.items() if name not in shown)
+    added, following = [], None
+    for message in reversed(session.history):
+        if message.message_id in entry_of:
+            following = entry_of[message.message_id].message_id
+        else:
+            added.append(Addition(following, message.data))
+    return Revision(gone=gone, edited=edited, added=tuple(reversed(added)))
+
+
+def _take_in(session: Session, entries: Sequence[TranscriptEntry], clock: _ProposalClock) -> None:
+    """Let the session know what its agent wrote, each message at its time."""
+    form = entries[0].format if entries else None
+    if not session.arrivals():
+        for entry in entries:
+            clock.now = max(clock.now, entry.written_at or clock.now)
+            session.append(entry.data, form)
+        return
+    clock.now = max([clock.now, *(e.written_at for e in entries if e.written_at is not None)])
+    try:
+        while True:
+            session.undo()
+    except PlanError:  # nothing is left to undo
+        session.sync([entry.data for entry in entries], form)
+
+
+def configured() -> GCConfig:
+    """Return the configuration in force here: the environment over the file over the defaults."""
+    path = find_gc_file()
+    return GCConfig() if path is None else read_gc_file(path).config()
+
+
+def _by_hand(config: GCConfig | None) -> GCConfig:
+    """Only what is asked for is collected."""
+    return (config or configured()).replace(auto_trigger=False, auto_recall=False)
+
+
+def _first_time(entries: Sequence[TranscriptEntry]) -> datetime:
+    times = [entry.written_at for entry in entries if entry.written_at is not None]
+    return min(times, default=datetime(2000, 1, 1, tzinfo=UTC))
+
+
+def _handles(store: Store, session_id: str) -> Callable[[str], str]:
+    docs: dict[str, dict[str, Any]] = dict(store.load(session_id, "segments"))
+    return lambda segment_id: str(docs.get(segment_id, {}).get("handle", segment_id))
+
+
+def _rows(
+    plan: PruningPlan, known: dict[str, ContextSegment], handle_of: Callable[[str], str]
+) -> list[ProposalRow]:
+    rows = []
+    for candidate in plan.candidates:
+        segment = known[candidate.segment_id]
+        row = ProposalRow(
+            segment_id=candidate.segment_id,
+            handle=handle_of(candidate.segment_id),
+            what=describe(segment),
+            why=_why(segment, candidate),
+            type=segment.type,
+            tokens=candidate.tokens,
+            action=candidate.action,
+        )
+        rows.append(row)
+    return sorted(rows, key=lambda row: -row.tokens)
+
+
+def _why(segment: ContextSegment, candidate: PruningCandidate) -> str:
+    reason = candidate.reason.partition(";")[0]
+    if segment.superseded_by is not None:
+        said = f"superseded ({segment.superseded_how})"
+    else:
+        said = _WHY.get(reason, reason.replace("_", " "))
+    return f"{said}, {age_text(candidate.age)} old" if candidate.age >= 1 else said
+
+
+# -- Writing a proposal: the new file, judged before anybody sees it
+
+
+def written(file: Writable, proposal: Proposal, new_id: str | None = None) -> bytes:
+    """Return the transcript with a proposal in it.
+
+    It is read again as its agent would read it: the window must hold what the proposal says and break
+    no rule that it kept before.
+
+    Raises:
+        PlanError: it would not; nothing was written.
+    """
+    data = file.write(proposal.revision, new_id)
+    again = writable(data, name="the pruned transcript")
+    wanted = _window_after(file, proposal.revision)
+    found = [entry.data for entry in again.entries]
+    if found != wanted:
+        place = next(
+            (n for n, pair in enumerate(zip(found, wanted, strict=False)) if pair[0] != pair[1]), -1
+        )
+        raise _refused(f"message {place} of {len(wanted)} is not what was planned")
+    told, most = (again.usages[-1:], proposal.revision.reported)
+    if told and most is not None and told[0].prompt > most:
+        raise _refused(f"its newest request is said to take {told[0].prompt} tokens, not {most}")
+    before = {v.text for v in validate([e.data for e in file.entries], file.format, complete=False)}
+    broken = [v for v in validate(found, file.format, complete=False) if v.text not in before]
+    if broken:
+        raise _refused(f"{broken[0].text} ({broken[0].promise})")
+    return data
+
+
+def _window_after(file: Writable, revision: Revision) -> list[dict[str, object]]:
+    messages: list[dict[str, object]] = []
+    for entry in file.entries:
+        messages += [addition.data for addition in revision.before(entry.message_id)]
+        if entry.message_id not in revision.gone:
+            messages.append(revision.edited.get(entry.message_id, entry.data))
+    return [*messages, *(addition.data for addition in revision.before(None))]
+
+
+def _refused(why: str) -> PlanError:
+    return PlanError(
+        f"the pruned transcript would be wrong: {why}",
+        hint="nothing was written; choose another --strategy or --target",
+    )

@@ -1,0 +1,341 @@
+"""`ctxgc stash export`, `import` and `migrate`: carrying sessions from one place to another."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from ctxgc.cli.output import output_options, paint, write_json, write_table
+from ctxgc.cli.stash_store import (
+    count,
+    opened,
+    preview,
+    session_option,
+    store_option,
+    tell_progress,
+)
+from ctxgc.config import GCConfig, find_gc_file, read_gc_file
+from ctxgc.core import ContextSegment
+from ctxgc.errors import InputError, StoreError
+from ctxgc.session import Session
+from ctxgc.stores import (
+    UNMASKABLE,
+    ExportEntry,
+    MemoryStore,
+    Store,
+    chosen_sessions,
+    copy_session,
+    entries_of,
+    import_entries,
+    migrate_sessions,
+    os_errors,
+    read_export,
+    to_json,
+    to_lines,
+    write_export,
+)
+
+# -- `ctxgc stash gc`: the stash is collected too, after a rehearsal
+
+
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zA-Z]*)")
+_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_BYTES = {"": 1, "b": 1, "kb": 1_000, "mb": 1_000_000, "gb": 1_000_000_000}
+_NO_WINDOW = 1_000_000
+"""For sessions that never had a window, such as those of S0's files; nothing depends on it here."""
+
+
+class Quantity(click.ParamType[float]):
+    """A number with a unit, in the smallest one."""
+
+    def __init__(self, name: str, units: dict[str, int]) -> None:
+        self.name = name
+        self._units = units
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return what a text such as `30d` amounts to."""
+        match = _AMOUNT.fullmatch(str(value).strip())
+        if match is None or match[2].lower() not in self._units:
+            units = ", ".join(filter(None, self._units))
+            self.fail(f"{value!r} is not a number with one of: {units}", param, ctx)
+        return float(match[1]) * self._units[match[2].lower()]
+
+
+@click.command(short_help="Collect the stash by age and size; a dry run by default.")
+@store_option
+@session_option
+@click.option(
+    "--older-than", type=Quantity("age", _SECONDS), help="What was last used before: 30d, 12h."
+)
+@click.option(
+    "--max-size", type=Quantity("size", _BYTES), help="The oldest of each session beyond: 50MB."
+)
+@click.option("--apply", is_flag=True, help="Delete it. Without this nothing changes.")
+@output_options
+def gc(
+    *,
+    store_url: str | None,
+    session: str | None,
+    older_than: float | None,
+    max_size: float | None,
+    apply: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Delete stashed segments that are too old or too many; shows them first, deletes with --apply.
+
+    What a tombstone in a view names, what working segments refer to, and pins stay. Limits that are
+    not given here come from the configuration. End agents that work on a session first: a commit
+    of theirs that comes later is refused.
+    """
+    limits = _limits(older_than, max_size)
+    now = datetime.now(UTC)  # the same for the rehearsal and the real one
+    with opened(store_url) as store:
+        sessions = chosen_sessions(store, None if session is None else [session])
+        tell = tell_progress("gc", quiet=quiet)
+        found: list[tuple[str, ContextSegment]] = []
+        for done, session_id in enumerate(sessions, 1):
+            garbage = rehearse(store, session_id, now, **limits)
+            if apply and garbage:
+                collect(store, session_id, now, **limits)
+            found += [(session_id, segment) for segment in garbage]
+            tell(done, len(sessions))
+    _write(found, applied=apply, as_json=as_json, quiet=quiet)
+
+
+def rehearse(store: Store, session_id: str, now: datetime, **limits: Any) -> list[ContextSegment]:
+    """Return what `collect` would delete, found out on a copy in memory."""
+    copy = MemoryStore()
+    copy_session(store, copy, session_id)
+    known = {
+        segment.segment_id: segment for segment in open_session(copy, session_id, now).segments()
+    }
+    return [known[segment_id] for segment_id in collect(copy, session_id, now, **limits)]
+
+
+def collect(store: Store, session_id: str, now: datetime, **limits: Any) -> list[str]:
+    """Collect the stash of a session and return the ids of what is gone."""
+    session = open_session(store, session_id, now)
+    gone = session.collect_stash(**limits)
+    session.flush()
+    return gone
+
+
+def open_session(store: Store, session_id: str, now: datetime) -> Session:
+    """Continue a session with its own window, and with a strategy that never acts by itself."""
+    state = store.get(session_id, "state", "session") or {}
+    limit = state.get("context_limit") or _NO_WINDOW
+    return Session(limit, store=store, session_id=session_id, plugin="gc_none", clock=lambda: now)
+
+
+def _limits(older_than: float | None, max_size: float | None) -> dict[str, Any]:
+    path = find_gc_file()
+    config = read_gc_file(path).config() if path is not None else GCConfig()
+    age = config.stash_max_age_seconds if older_than is None else older_than
+    size = config.stash_max_bytes if max_size is None else int(max_size)
+    if age is None and size is None:
+        raise InputError(
+            "nothing says what is too old or too much",
+            hint="give --older-than or --max-size",
+            field="older_than",
+        )
+    return {"max_age_seconds": age, "max_bytes": size}
+
+
+def _write(
+    found: list[tuple[str, ContextSegment]], *, applied: bool, as_json: bool, quiet: bool
+) -> None:
+    tokens = sum(segment.tokens or 0 for _, segment in found)
+    if as_json:
+        rows = [
+            {"session": name, "segment_id": s.segment_id, "tokens": s.tokens} for name, s in found
+        ]
+        write_json({"applied": applied, "tokens": tokens, "segments": rows})
+    elif not quiet:
+        write_table([(name, s.segment_id, s.type, preview(s.text)) for name, s in found])
+        said = "deleted" if applied else "would be deleted; --apply does it"
+        click.echo(
+            f"{paint('ok:', 'green')} {count(len(found), 'segment')}, {count(tokens, 'token')} {said}"
+        )
+
+
+# -- `ctxgc stash export`, `import` and `migrate`: carrying sessions from one place to another
+
+
+STDIO = "-"
+
+
+@click.command(short_help="Write sessions to a file.")
+@click.argument("file", metavar="FILE")
+@store_option
+@session_option
+@click.option(
+    "--format", "form", type=click.Choice(["lines", "json"]), default="lines", show_default=True,
+    help='JSON lines with a digest, or one {"segments": [...]} file, which is a json: store.',
+)  # fmt: skip
+@click.option(
+    "--mask-secrets/--no-mask", "mask", default=True, show_default=True,
+    help="Leave likely keys out; checkpoints cannot be masked and stay behind.",
+)  # fmt: skip
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@output_options
+def export(
+    *,
+    file: str,
+    store_url: str | None,
+    session: str | None,
+    form: str,
+    mask: bool,
+    force: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Write sessions to FILE, readable for you alone (0600); `-` is standard output.
+
+    The file notices by itself when it was cut or changed. Nothing in the store changes.
+    """
+    path = Path(file)
+    if file != STDIO and path.exists() and not force:
+        raise StoreError(f"{path} is there already", hint="add --force, or name another file")
+    with opened(store_url) as store:
+        sessions = chosen_sessions(store, None if session is None else [session])
+        left = _left_behind(store, sessions) if mask else 0
+        counted = _Counted(entries_of(store, sessions, mask=mask))
+        pieces = to_lines(counted, masked=mask) if form == "lines" else _json(counted)
+        _put(file, pieces)
+    if left:
+        _warn(
+            f"{count(left, 'checkpoint')} stayed behind: no mask fits them (--no-mask takes them along)"
+        )
+    done = {"file": file, "sessions": len(sessions), "documents": counted.count, "masked": mask}
+    if file == STDIO or quiet:
+        return
+    if as_json:
+        write_json({**done, "checkpoints_left": left})
+    else:
+        said = f"{count(len(sessions), 'session')}, {count(counted.count, 'document')} in {file}"
+        click.echo(f"{paint('ok:', 'green')} {said}")
+
+
+@click.command("import", short_help="Take the sessions of a file into a store.")
+@click.argument("file", metavar="FILE")
+@store_option
+@session_option
+@click.option("--into", metavar="ID", help="The name that the session gets in the store.")
+@output_options
+def import_(
+    *,
+    file: str,
+    store_url: str | None,
+    session: str | None,
+    into: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Take the sessions of FILE into a store; `-` is standard input. Twice is the same as once.
+
+    New sessions come in whole. One that the store has gets the segments that it misses, as stashed
+    ones. Another text under the same id is never written over: then nothing is imported.
+    """
+    export_ = read_export(Path(file), _get(file), datetime.now(UTC))
+    entries = [entry for entry in export_.entries if session in (None, entry.session_id)]
+    if session is not None and not entries:
+        raise InputError(f"{file} has no session {session!r}", hint="leave --session out")
+    with opened(store_url, new=True) as store:
+        progress = tell_progress("import", quiet=quiet)
+        done = import_entries(store, entries, into=into, progress=progress)
+    if as_json:
+        write_json({**msgspec.to_builtins(done), "masked": export_.masked})
+    elif not quiet:
+        ok = paint("ok:", "green")
+        counts = f"{count(done.added, 'document')} added, {done.present} present, {done.kept} kept"
+        click.echo(f"{ok} {count(len(done.sessions), 'session')}: {counts}")
+
+
+@click.command(short_help="Copy sessions from one store to another.")
+@click.argument("source_url", metavar="FROM")
+@click.argument("target_url", metavar="TO")
+@session_option
+@click.option("--replace", is_flag=True, help="Replace sessions that differ in TO.")
+@output_options
+def migrate(
+    *,
+    source_url: str,
+    target_url: str,
+    session: str | None,
+    replace: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Copy sessions from the store FROM to the store TO, byte for byte, and verify them.
+
+    FROM is not changed. After an interruption run it again: what is in TO already is not copied
+    twice. End the agents that work on the sessions first; their writes are noticed.
+    """
+    with opened(source_url) as source, opened(target_url, new=True) as target:
+        if source.url == target.url:
+            raise InputError("FROM and TO are the same store", hint="name two", field="TO")
+        progress = tell_progress("migrate", quiet=quiet)
+        chosen = None if session is None else [session]
+        done = migrate_sessions(source, target, chosen, replace=replace, progress=progress)
+    if as_json:
+        write_json(msgspec.to_builtins(done))
+    elif not quiet:
+        said = f"{count(len(done.copied), 'session')} copied, {len(done.present)} present, all verified"
+        click.echo(
+            f"{paint('ok:', 'green')} {said} ({count(sum(done.copied.values()), 'document')})"
+        )
+
+
+class _Counted:
+    """Entries that are counted as they pass."""
+
+    def __init__(self, entries: Iterable[ExportEntry]) -> None:
+        self._entries = iter(entries)
+        self.count = 0
+
+    def __iter__(self) -> _Counted:
+        return self
+
+    def __next__(self) -> ExportEntry:
+        entry = next(self._entries)
+        self.count += 1
+        return entry
+
+
+def _json(entries: Iterable[ExportEntry]) -> Iterable[bytes]:
+    yield to_json(entries, datetime.now(UTC))
+
+
+def _left_behind(store: Store, sessions: list[str]) -> int:
+    infos = [info for info in store.sessions() if info.session_id in sessions]
+    return sum(info.counts[name] for info in infos for name in UNMASKABLE)
+
+
+def _put(file: str, pieces: Iterable[bytes]) -> None:
+    if file != STDIO:
+        write_export(Path(file), pieces)
+        return
+    for piece in pieces:
+        sys.stdout.buffer.write(piece)
+    sys.stdout.buffer.flush()
+
+
+def _get(file: str) -> bytes:
+    if file == STDIO:
+        return sys.stdin.buffer.read()
+    with os_errors(Path(file), "read"):
+        return Path(file).read_bytes()
+
+
+def _warn(text: str) -> None:
+    click.echo(f"{paint('warning:', 'yellow')} {text}", err=True)

@@ -1,0 +1,470 @@
+"""The charts: each function takes plain values and returns SVG to put on a page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from statistics import quantiles
+from typing import NamedTuple
+
+from ctxgc.drawing.frame import (
+    TONES,
+    Axis,
+    Html,
+    Place,
+    drawing,
+    empty,
+    hinted,
+    legend,
+    legend_lines,
+    placed,
+    tag,
+    text,
+    text_width,
+    tone_at,
+    x_axis,
+    y_axis,
+)
+from ctxgc.drawing.scales import Scale, checked, fitted, front, short
+from ctxgc.errors import InputError
+
+# -- Bars: one value per name, level, with a span of uncertainty where one is known
+
+
+BAR_ROW = 26.0
+BAR_TOP = 6.0
+
+
+class Bar(NamedTuple):
+    """A bar: a name, a value, the tone, a hint for the pointer, and the span that it may lie in."""
+
+    name: str
+    value: float
+    tone: str = "accent"
+    hint: str = ""
+    span: tuple[float, float] | None = None
+
+
+def bars(
+    items: Sequence[Bar], *, title: str, axis: Axis | None = None, mark: float | None = None,
+    width: float = 720,
+) -> Html:  # fmt: skip
+    """Return a chart with one level bar per item, in the order given.
+
+    Args:
+        items: the bars.
+        title: what the chart shows, for those who cannot see it.
+        axis: the label of the values and how they are written.
+        mark: a value to draw a line at, for example 1 for "as before".
+        width: of the drawing in pixels; it shrinks with the page.
+    """
+    if not items:
+        return empty(title, width)
+    axis = axis or Axis()
+    values = [*chain.from_iterable(_values(item) for item in items), *_known(mark)]
+    checked(values, "bars")
+    left = 14 + min(max(text_width(item.name) for item in items), width * 0.4)
+    scale = fitted(values, left, width - 70, floor=0.0)
+    bottom = BAR_TOP + BAR_ROW * len(items)
+    rows = [part for place, item in enumerate(items) for part in _row(item, place, scale, axis)]
+    line = [_mark(scale.at(value), bottom) for value in _known(mark)]
+    parts = [*x_axis(scale, axis, BAR_TOP, bottom), *rows, *line]
+    return drawing(title, width, bottom + 42, parts)
+
+
+def _values(item: Bar) -> tuple[float, ...]:
+    return (item.value, *(item.span or ()))
+
+
+def _known(value: float | None) -> list[float]:
+    return [] if value is None else [value]
+
+
+def _row(item: Bar, place: int, scale: Scale, axis: Axis) -> list[Html]:
+    y = BAR_TOP + BAR_ROW * place
+    zero, end = scale.at(0.0), scale.at(item.value)
+    name = tag(
+        "text", text(item.name), class_="name", x=scale.start - 8, y=y + 17, text_anchor="end"
+    )
+    hint = item.hint or f"{item.name}: {axis.form(item.value)}"
+    drawn = hinted(
+        "rect", hint, class_=f"fill tone-{item.tone}",
+        x=min(zero, end), y=y + 5, width=max(abs(end - zero), 0.5), height=BAR_ROW - 10, rx=2,
+    )  # fmt: skip
+    reach = max([end, *(scale.at(value) for value in item.span or ())])
+    value = tag("text", text(axis.form(item.value)), class_="tick", x=reach + 6, y=y + 17)
+    return [name, drawn, *_whisker(item, y + BAR_ROW / 2, scale), value]
+
+
+def _whisker(item: Bar, y: float, scale: Scale) -> list[Html]:
+    if item.span is None:
+        return []
+    low, high = (scale.at(value) for value in item.span)
+    path = f"M{low:.1f} {y - 4:.1f}v8M{low:.1f} {y:.1f}H{high:.1f}M{high:.1f} {y - 4:.1f}v8"
+    return [tag("path", class_="whisker", d=path)]
+
+
+def _mark(x: float, bottom: float) -> Html:
+    return tag("line", class_="mark", x1=x, x2=x, y1=BAR_TOP, y2=bottom)
+
+
+# -- A donut: the parts of a whole, with their names and shares beside it
+
+
+OUTER, INNER, MIDDLE = 92.0, 58.0, 104.0
+
+
+class Slice(NamedTuple):
+    """A part of the whole: a name, its size, and the tone."""
+
+    name: str
+    value: float
+    tone: str = "accent"
+
+
+def donut(
+    slices: Sequence[Slice], *, title: str, centre: str = "", unit: str = "", width: float = 460
+) -> Html:
+    """Return a ring of the parts, in the order given, with a list of their names and shares.
+
+    Args:
+        slices: the parts; their values are not negative.
+        title: what the chart shows, for those who cannot see it.
+        centre: a short text in the middle, for example the sum.
+        unit: written after each value in the list.
+        width: of the drawing in pixels; it shrinks with the page.
+    """
+    checked([part.value for part in slices], "slices")
+    if any(part.value < 0 for part in slices):
+        raise InputError("a part of a whole cannot be negative", hint="draw bars", field="slices")
+    whole = sum(part.value for part in slices)
+    if whole <= 0:
+        return empty(title, width)
+    parts: list[Html] = []
+    begin = 0.0
+    for place, part in enumerate(slices):
+        share = part.value / whole
+        said = f"{part.name}: {short(part.value)}{unit} ({share:.0%})"
+        if share > 0:
+            parts.append(_ring(begin, begin + share, part.tone, said))
+        parts += _entry(part, place, f"{short(part.value)}{unit} · {share:.0%}", width)
+        begin += share
+    parts.append(
+        tag("text", text(centre), class_="centre", x=MIDDLE, y=MIDDLE + 6, text_anchor="middle")
+    )
+    return drawing(title, width, max(2 * MIDDLE, 40 + 24 * len(slices)), parts)
+
+
+def _ring(begin: float, end: float, tone: str, hint: str) -> Html:
+    """Return one part of the ring; a full circle has no arc of its own and becomes a stroke."""
+    if end - begin > 0.9999:
+        return hinted(
+            "circle", hint, class_=f"hoop tone-{tone}",
+            cx=MIDDLE, cy=MIDDLE, r=(OUTER + INNER) / 2, stroke_width=OUTER - INNER,
+        )  # fmt: skip
+    large = int(end - begin > 0.5)
+    (ax, ay), (bx, by) = _at(begin, OUTER), _at(end, OUTER)
+    (cx, cy), (dx, dy) = _at(end, INNER), _at(begin, INNER)
+    path = (
+        f"M{ax:.1f} {ay:.1f}A{OUTER} {OUTER} 0 {large} 1 {bx:.1f} {by:.1f}"
+        f"L{cx:.1f} {cy:.1f}A{INNER} {INNER} 0 {large} 0 {dx:.1f} {dy:.1f}Z"
+    )
+    return hinted("path", hint, class_=f"fill tone-{tone}", d=path)
+
+
+def _at(share: float, radius: float) -> tuple[float, float]:
+    angle = 2 * math.pi * share
+    return MIDDLE + radius * math.sin(angle), MIDDLE - radius * math.cos(angle)
+
+
+def _entry(part: Slice, place: int, said: str, width: float) -> list[Html]:
+    y = 34.0 + 24 * place
+    left = 2 * MIDDLE + 16
+    return [
+        tag("circle", class_=f"dot tone-{part.tone}", cx=left, cy=y - 4, r=5),
+        tag("text", text(part.name), class_="name", x=left + 12, y=y),
+        tag("text", text(said), class_="tick", x=width - 6, y=y, text_anchor="end"),
+    ]
+
+
+# -- Lines: values that follow one another, one line per series
+
+
+LINE_TOP = 30.0
+
+
+class Series(NamedTuple):
+    """A line: a name, its points from left to right, the tone, and whether the area below is filled."""
+
+    name: str
+    points: Sequence[tuple[float, float]]
+    tone: str = "accent"
+    filled: bool = False
+
+
+def lines(
+    series: Sequence[Series], *, title: str, x: Axis | None = None, y: Axis | None = None,
+    marks: Mapping[str, float] | None = None, floor: float | None = 0.0, dots: bool = False,
+    width: float = 720, height: float = 300,
+) -> Html:  # fmt: skip
+    """Return a chart with one line per series.
+
+    Args:
+        series: the lines.
+        title: what the chart shows, for those who cannot see it.
+        x: label and form of the values along the bottom.
+        y: label and form of the values at the left.
+        marks: named levels, drawn as dashed lines.
+        floor: where the left axis begins; None for just below the least value.
+        dots: whether each point is shown, with its values as a hint.
+        width: of the drawing in pixels; it shrinks with the page.
+        height: of the drawing.
+    """
+    points = [point for one in series for point in one.points]
+    if not points:
+        return empty(title, width)
+    x, y, marks = x or Axis(), y or Axis(), dict(marks or {})
+    checked([value for point in points for value in point] + list(marks.values()), "lines")
+    names = [(one.name, one.tone) for one in series] if len(series) > 1 else []
+    left = 46.0
+    bottom = height - 44 - 18 * (legend_lines(names, left, width - 12) if names else 0)
+    across = fitted([p[0] for p in points], left, width - 14)
+    up = fitted([p[1] for p in points] + list(marks.values()), bottom, LINE_TOP, floor=floor)
+    parts = [
+        *x_axis(across, x, LINE_TOP, bottom),
+        *y_axis(up, y, left, width - 14),
+        *(part for one in series for part in _line(one, across, up)),
+        *(dot for one in series if dots for dot in _dots(one, across, up, x, y)),
+        *(part for name, level in marks.items() for part in _level(name, up.at(level), across)),
+        *legend(names, left, bottom + 54, width - 12),
+    ]
+    return drawing(title, width, height, parts)
+
+
+def _line(one: Series, across: Scale, up: Scale) -> list[Html]:
+    if not one.points:
+        return []
+    steps = " ".join(f"{across.at(x):.1f} {up.at(y):.1f}" for x, y in one.points)
+    drawn = [tag("path", class_=f"line tone-{one.tone}", d=f"M{steps}")]
+    if one.filled:
+        first, last = across.at(one.points[0][0]), across.at(one.points[-1][0])
+        area = f"M{first:.1f} {up.start:.1f} L{steps} L{last:.1f} {up.start:.1f}Z"
+        drawn.insert(0, tag("path", class_=f"area tone-{one.tone}", d=area))
+    return drawn
+
+
+def _dots(one: Series, across: Scale, up: Scale, x: Axis, y: Axis) -> list[Html]:
+    return [
+        hinted(
+            "circle", f"{one.name}: {x.form(at)} → {y.form(value)}",
+            class_=f"dot tone-{one.tone}", cx=across.at(at), cy=up.at(value), r=3.5,
+        )
+        for at, value in one.points
+    ]  # fmt: skip
+
+
+def _level(name: str, y: float, across: Scale) -> list[Html]:
+    x = across.end - text_width(name) - 2
+    return [
+        tag("line", class_="mark", x1=across.start, x2=across.end, y1=y, y2=y),
+        tag("text", text(name), class_="tick", x=x, y=y - 4),
+    ]
+
+
+# -- A scatter of named points, with the front of those that nothing beats
+
+
+SCATTER_TOP = 30.0
+
+
+class Dot(NamedTuple):
+    """A point: where it stands, its name, the tone, a hint, and the span of each value if known."""
+
+    name: str
+    x: float
+    y: float
+    tone: str = "accent"
+    hint: str = ""
+    x_span: tuple[float, float] | None = None
+    y_span: tuple[float, float] | None = None
+    hollow: bool = False
+
+
+def scatter(
+    dots: Sequence[Dot], *, title: str, x: Axis | None = None, y: Axis | None = None,
+    groups: Sequence[tuple[str, str]] = (), with_front: bool = False,
+    width: float = 720, height: float = 440,
+) -> Html:  # fmt: skip
+    """Return a chart with a named point per dot.
+
+    Args:
+        dots: the points.
+        title: what the chart shows, for those who cannot see it.
+        x: label and form of the values along the bottom.
+        y: label and form of the values at the left.
+        groups: names and tones for a legend.
+        with_front: draw the line through the points that no other beats, less x and more y being
+            better. Hollow points do not count: they only show what could be reached.
+        width: of the drawing in pixels; it shrinks with the page.
+        height: of the drawing.
+    """
+    if not dots:
+        return empty(title, width)
+    x, y, left = x or Axis(), y or Axis(), 52.0
+    xs, ys = _all(dots, "x"), _all(dots, "y")
+    checked(xs + ys, "dots")
+    rows = legend_lines(groups, left, width - 12) if groups else 0
+    bottom = height - 44 - 18 * rows
+    across, up = fitted(xs, left, width - 14), fitted(ys, bottom, SCATTER_TOP)
+    spots = [(across.at(dot.x), up.at(dot.y)) for dot in dots]
+    names = placed([dot.name for dot in dots], spots, (left, SCATTER_TOP, width - 4, bottom))
+    parts = [
+        *x_axis(across, x, SCATTER_TOP, bottom),
+        *y_axis(up, y, left, width - 14),
+        *([_front(dots, spots)] if with_front else []),
+        *(part for dot in dots for part in _spans(dot, across, up)),
+        *(_leader(spot, name) for spot, name in zip(spots, names, strict=True) if name.far),
+        *(_dot(dot, spot, x, y) for dot, spot in zip(dots, spots, strict=True)),
+        *(_name(dot, name) for dot, name in zip(dots, names, strict=True)),
+        *legend(groups, left, bottom + 54, width - 12),
+    ]
+    return drawing(title, width, height, parts)
+
+
+def _all(dots: Sequence[Dot], side: str) -> list[float]:
+    if side == "x":
+        return [value for dot in dots for value in (dot.x, *(dot.x_span or ()))]
+    return [value for dot in dots for value in (dot.y, *(dot.y_span or ()))]
+
+
+def _front(dots: Sequence[Dot], spots: Sequence[tuple[float, float]]) -> Html:
+    real = [place for place, dot in enumerate(dots) if not dot.hollow]
+    best = front([(dots[place].x, dots[place].y) for place in real])
+    steps = " ".join(f"{spots[real[i]][0]:.1f} {spots[real[i]][1]:.1f}" for i in best)
+    return tag("path", class_="front", d=f"M{steps}" if best else "")
+
+
+def _spans(dot: Dot, across: Scale, up: Scale) -> list[Html]:
+    x, y = across.at(dot.x), up.at(dot.y)
+    drawn = []
+    if dot.x_span:
+        low, high = map(across.at, dot.x_span)
+        drawn.append(tag("line", class_=f"span tone-{dot.tone}", x1=low, x2=high, y1=y, y2=y))
+    if dot.y_span:
+        low, high = map(up.at, dot.y_span)
+        drawn.append(tag("line", class_=f"span tone-{dot.tone}", x1=x, x2=x, y1=low, y2=high))
+    return drawn
+
+
+def _leader(spot: tuple[float, float], name: Place) -> Html:
+    return tag("line", class_="leader", x1=spot[0], y1=spot[1], x2=name.x, y2=name.y - 4)
+
+
+def _dot(dot: Dot, spot: tuple[float, float], x: Axis, y: Axis) -> Html:
+    hint = dot.hint or f"{dot.name}: {x.form(dot.x)}, {y.form(dot.y)}"
+    kind = "ring" if dot.hollow else "dot"
+    return hinted("circle", hint, class_=f"{kind} tone-{dot.tone}", cx=spot[0], cy=spot[1], r=5)
+
+
+def _name(dot: Dot, name: Place) -> Html:
+    return tag("text", text(dot.name), class_="label", x=name.x, y=name.y, text_anchor=name.anchor)
+
+
+# -- Strips: all single values of each name on one line, with their middle and their middle half
+
+
+STRIP_ROW = 30.0
+STRIP_TOP = 6.0
+
+
+class Strip(NamedTuple):
+    """A strip: a name, its values, each with a hint, and the tone."""
+
+    name: str
+    values: Sequence[tuple[float, str]]
+    tone: str = "accent"
+
+
+def strips(
+    rows: Sequence[Strip], *, title: str, axis: Axis | None = None, mark: float | None = None,
+    width: float = 720,
+) -> Html:  # fmt: skip
+    """Return a chart that shows how the values of each row are spread.
+
+    Args:
+        rows: the strips, drawn in the order given.
+        title: what the chart shows, for those who cannot see it.
+        axis: the label of the values and how they are written.
+        mark: a value to draw a line at.
+        width: of the drawing in pixels; it shrinks with the page.
+    """
+    values = [value for row in rows for value, _ in row.values]
+    if not values:
+        return empty(title, width)
+    known = values + ([] if mark is None else [mark])
+    checked(known, "strips")
+    left = 14 + min(max(text_width(row.name) for row in rows), width * 0.4)
+    scale, bottom = fitted(known, left, width - 16), STRIP_TOP + STRIP_ROW * len(rows)
+    parts = [*x_axis(scale, axis or Axis(), STRIP_TOP, bottom)]
+    for place, row in enumerate(rows):
+        parts += _strip(row, STRIP_TOP + STRIP_ROW * place + STRIP_ROW / 2, scale)
+    if mark is not None:
+        x = scale.at(mark)
+        parts.append(tag("line", class_="mark", x1=x, x2=x, y1=STRIP_TOP, y2=bottom))
+    return drawing(title, width, bottom + 42, parts)
+
+
+def _strip(row: Strip, y: float, scale: Scale) -> list[Html]:
+    name = tag("text", text(row.name), class_="name", x=scale.start - 8, y=y + 4, text_anchor="end")
+    if not row.values:
+        return [name]
+    low, middle, high = _quarters([value for value, _ in row.values])
+    left, right = scale.at(low), scale.at(high)
+    half = tag(
+        "rect", class_=f"area tone-{row.tone}",
+        x=left, y=y - 9, width=max(right - left, 1.0), height=18.0, rx=3,
+    )  # fmt: skip
+    at = scale.at(middle)
+    line = tag("line", class_=f"line tone-{row.tone}", x1=at, x2=at, y1=y - 10, y2=y + 10)
+    dots = [
+        hinted(
+            "circle", hint, class_=f"speck tone-{row.tone}",
+            cx=scale.at(value), cy=y + _wobble(number), r=3,
+        )
+        for number, (value, hint) in enumerate(row.values)
+    ]  # fmt: skip
+    return [name, half, *dots, line]
+
+
+def _quarters(values: list[float]) -> tuple[float, float, float]:
+    if len(values) == 1:
+        return values[0], values[0], values[0]
+    low, middle, high = quantiles(values, n=4, method="inclusive")
+    return low, middle, high
+
+
+def _wobble(number: int) -> float:
+    """Return a small shift up or down, so that equal values stay apart; the same each time."""
+    return (number * 7 % 5 - 2) * 2.4
+
+
+# -- The charts: each function takes plain values and returns SVG to put on a page
+
+
+__all__ = [
+    "TONES",
+    "Axis",
+    "Bar",
+    "Dot",
+    "Series",
+    "Slice",
+    "Strip",
+    "bars",
+    "donut",
+    "lines",
+    "scatter",
+    "short",
+    "strips",
+    "tone_at",
+]

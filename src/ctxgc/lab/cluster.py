@@ -1,0 +1,107 @@
+"""A fleet: the same experiment over many machines, on a Dask cluster. Needs the extra `ctxgc[scale]`."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any
+
+from ctxgc._version import __version__
+from ctxgc.errors import InputError
+from ctxgc.lab.experiment import AHEAD, Experiment, Order, gathered, play
+from ctxgc.lab.results import RunResult
+from ctxgc.lab.runs import Run
+from ctxgc.lab.summary import Report
+
+LOCAL = "local"
+PATIENCE_SECONDS = 30
+Played = tuple[int, list[RunResult]]
+
+
+def conduct_on(
+    address: str, experiment: Experiment, done: Callable[[], None] | None = None, jobs: int = 1
+) -> Report:
+    """Play an experiment on a cluster and return the report that this machine alone would give.
+
+    Args:
+        address: of the scheduler (`tcp://host:8786`); `local` starts a cluster here, for its time.
+        experiment: what to play; its files are read here and sent run by run.
+        done: called as each run is finished.
+        jobs: how many workers a `local` cluster has.
+
+    Raises:
+        InputError: Dask is not installed, nobody answers, or a worker has another ctxgc.
+    """
+    order = experiment.order()
+    with _connected(address, jobs) as client:
+        _check_versions(client)
+        played = list(_played(client, order, experiment.runs(), done or (lambda: None)))
+    return experiment.report(gathered(played))
+
+
+def _played(
+    client: Any, order: Order, runs: Iterable[Run], done: Callable[[], None]
+) -> Iterator[Played]:
+    numbered = enumerate(runs)
+    sent = _dask().as_completed()
+    room = AHEAD * max(1, sum(client.ncores().values()))
+    for number, run in islice(numbered, room):
+        sent.add(client.submit(_numbered, number, order, run, pure=False))
+    for future in sent:
+        yield future.result()
+        done()
+        for number, run in islice(numbered, 1):
+            sent.add(client.submit(_numbered, number, order, run, pure=False))
+
+
+def _numbered(number: int, order: Order, run: Run) -> Played:
+    return number, play(order, run)
+
+
+@contextmanager
+def _connected(address: str, jobs: int) -> Iterator[Any]:
+    dask = _dask()
+    if address == LOCAL:
+        with (
+            dask.LocalCluster(jobs, threads_per_worker=1, dashboard_address=None) as cluster,
+            dask.Client(cluster) as client,
+        ):
+            yield client
+        return
+    try:
+        client = dask.Client(address, timeout=PATIENCE_SECONDS)
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"no Dask scheduler answers at {address!r}: {error}",
+            hint="start one with `dask scheduler`, or use `local`",
+            field="cluster",
+        ) from None
+    with client:
+        yield client
+
+
+def _dask() -> Any:
+    """Return Dask's `distributed`; it has no types to speak of."""
+    try:
+        return importlib.import_module("distributed")
+    except ImportError:
+        raise InputError(
+            "a cluster needs Dask", hint="pip install 'ctxgc[scale]'", field="cluster"
+        ) from None
+
+
+def _check_versions(client: Any) -> None:
+    """Refuse workers that would judge by other rules."""
+    found = set(client.run(_version).values())
+    if found - {__version__}:
+        raise InputError(
+            f"workers have ctxgc {', '.join(sorted(found))}, here it is {__version__}",
+            hint="install the same version everywhere",
+            field="cluster",
+        )
+
+
+def _version() -> str:
+    return __version__

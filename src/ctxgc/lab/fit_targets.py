@@ -1,0 +1,335 @@
+"""The constants of the window: few needs that are not resident, with half and a quarter of the room."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from ctxgc.drawing import readable_json
+from ctxgc.lab.results import RunResult
+from ctxgc.strategies import (
+    PRESETS,
+    Coefficients,
+    Preset,
+    Shares,
+    WindowConstants,
+    WindowFile,
+    coefficients,
+    preset,
+    window_constants,
+    window_file,
+)
+
+# -- What is fitted and ablated: the constants of a preset, or those of the window
+
+
+WINDOW = "window"
+SUBJECTS = (*PRESETS, WINDOW)
+
+Number = int | float
+Constants = dict[str, Number]
+"""All constants by their names, without any nesting."""
+Reached = dict[str, float]
+"""What runs come to: the bill as a share of never pruning, and shares of what was kept or missed."""
+
+
+class Subject(Protocol):
+    """Constants, with what a study of them must know.
+
+    Attributes:
+        name: what it is called on the command line.
+        regimes: the regimes that runs are played in.
+        fixed: constants that are not fitted: promises, and what a reader must be able to follow.
+        off: for constants that switch an idea, the value that switches it off.
+        together: constants that are ablated as if they were one, under a name for them.
+    """
+
+    @property
+    def name(self) -> str: ...  # noqa: D102 - said above
+    @property
+    def regimes(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def fixed(self) -> frozenset[str]: ...  # noqa: D102
+    @property
+    def off(self) -> Mapping[str, Number]: ...  # noqa: D102
+    @property
+    def together(self) -> Mapping[str, Sequence[str]]: ...  # noqa: D102
+
+    def start(self) -> Constants:
+        """Return the constants that ship."""
+        ...
+
+    def most(self, constant: str) -> float:
+        """Return the largest value that makes sense."""
+        ...
+
+    def options(self, constants: Constants) -> dict[str, Any]:
+        """Return the options of the strategy that put constants in force."""
+        ...
+
+    def reached(self, played: Sequence[Sequence[RunResult]]) -> Reached:
+        """Return what results come to, given those of each regime."""
+        ...
+
+    def loss(self, found: Reached, start: Reached) -> float:
+        """Return how bad a result is; `start` is that of the constants that ship."""
+        ...
+
+    def file(self, constants: Constants, made: str) -> bytes:
+        """Return the file that ships constants, with these in it and with where they come from."""
+        ...
+
+
+def subject(name: str) -> Subject:
+    """Return what is called so: a preset, or `window`."""
+    # Imported here: each of them needs the names above.
+
+    return WindowSubject() if name == WINDOW else PresetSubject(name)
+
+
+def share(results: Sequence[RunResult], part: str, whole: str) -> float:
+    """Return the sum of one count over that of another; 1 where there is nothing."""
+    total = sum(getattr(result, whole) for result in results)
+    return float(sum(getattr(result, part) for result in results) / total) if total else 1.0
+
+
+# -- The constants of a preset, which prunes for the price: a low bill that keeps what the preset
+
+
+_PARTS = Shares.__struct_fields__
+_NEVER = 1_000_000
+
+
+class Goal(msgspec.Struct, frozen=True, kw_only=True):
+    """What a preset must keep, as shares, with a margin for runs that were not seen."""
+
+    strict: float = 0.9715
+    clean: float = 0.9903
+    line_step: float
+    word: float
+    worst: float = 1.045
+
+    def missed(self, found: Reached) -> float:
+        """Return a price for every point that is missing."""
+        return (
+            2.0 * max(0.0, self.strict - found["strict"])
+            + 4.0 * max(0.0, self.clean - found["clean"])
+            + 1.5 * max(0.0, self.line_step - found["line_step"])
+            + 1.0 * max(0.0, self.word - found["word"])
+            + 1.0 * max(0.0, found["worst"] - self.worst)
+        )
+
+
+GOALS: Mapping[str, Goal] = {
+    "default": Goal(line_step=0.9430, word=0.8950),
+    "lean": Goal(line_step=0.9230, word=0.0),
+    "careful": Goal(line_step=0.9630, word=0.9240),
+}
+
+_PRESET_OFF: Mapping[str, Number] = {
+    "hold": 1,
+    "after_check": 0,
+    "after_user": 0,
+    "bonus_from": 0,
+    "patience": 0.0,
+    "horizon": _NEVER,
+    "guard": float(_NEVER),
+    "least_tokens": 0,
+    "least_saving": 0.0,
+    "least_names": 0,
+    "word_weight": 0.0,
+    "floor": 0.0,
+    "company": 1.0,
+    "copy_lines": _NEVER,
+    "copy_chars": 0,
+    "copy_saving": 0.0,
+}
+
+
+class PresetSubject(msgspec.Struct, frozen=True):
+    """One preset, played with room enough."""
+
+    name: str
+
+    @property
+    def regimes(self) -> tuple[str, ...]:
+        """Pruning is for money only."""
+        return ("cost",)
+
+    @property
+    def fixed(self) -> frozenset[str]:
+        """Promises, and what a reader of the view must be able to follow."""
+        return frozenset({"guard", "trims_calls", "copy_lines", "copy_chars", "least_saving"})
+
+    @property
+    def off(self) -> Mapping[str, Number]:
+        """No share, no hold, no guard, and so on; calls the other way."""
+        start = self.start()
+        return {
+            **dict.fromkeys(_shares(start), 0.0),
+            **_PRESET_OFF,
+            "trims_calls": not start["trims_calls"],
+        }
+
+    @property
+    def together(self) -> Mapping[str, Sequence[str]]:
+        """The names of all kinds of results, which differ little."""
+        return {"all names": [key for key in _shares(self.start()) if key.endswith(_PARTS[1])]}
+
+    def start(self) -> Constants:
+        """Return the constants that ship; shares as `kind.lines` and `kind.names`."""
+        fields: dict[str, Any] = msgspec.to_builtins(preset(self.name))
+        shares: dict[str, list[float]] = fields.pop("shares")
+        parts = {
+            f"{kind}.{_PARTS[n]}": v for kind, both in shares.items() for n, v in enumerate(both)
+        }
+        return {**fields, **parts}
+
+    def most(self, constant: str) -> float:
+        """Shares end at 1; a count has no end."""
+        return 1.0 if "." in constant else float(_NEVER)
+
+    def options(self, constants: Constants) -> dict[str, Any]:
+        """Return the option that puts constants in the place of the preset's."""
+        return {"constants": msgspec.to_builtins(_preset(constants))}
+
+    def reached(self, played: Sequence[Sequence[RunResult]]) -> Reached:
+        """Return the bill, and what was kept."""
+        results = [result for each in played for result in each]
+        return {
+            "bill": share(results, "bill", "unpruned"),
+            "strict": share(results, "strict", "steps"),
+            "clean": share(results, "clean", "steps"),
+            "line_step": share(results, "line_steps_kept", "line_steps"),
+            "word": share(results, "words_kept", "words"),
+            "worst": max((result.ratio for result in results), default=1.0),
+        }
+
+    def loss(self, found: Reached, start: Reached) -> float:  # noqa: ARG002 - the goal is set
+        """Return the bill, and a price for what the preset promised and did not keep."""
+        return found["bill"] + GOALS[self.name].missed(found)
+
+    def file(self, constants: Constants, made: str) -> bytes:
+        """Return the file of all presets with these constants in it."""
+        known = coefficients()
+        return readable_json(
+            Coefficients(
+                provenance={**known.provenance, self.name: made},
+                presets={**known.presets, self.name: _preset(constants)},
+            )
+        )
+
+
+def _shares(constants: Constants) -> list[str]:
+    return [key for key in constants if "." in key]
+
+
+def _preset(constants: Constants) -> Preset:
+    fields: dict[str, Any] = {key: value for key, value in constants.items() if "." not in key}
+    kinds = dict.fromkeys(key.partition(".")[0] for key in _shares(constants))
+    fields["shares"] = {kind: [constants[f"{kind}.{part}"] for part in _PARTS] for kind in kinds}
+    return msgspec.convert(fields, Preset)
+
+
+# -- The constants of the window: few needs that are not resident, with half and a quarter of the
+
+
+SPARE_BILL = 0.02
+"""What the bill may rise by before it counts."""
+
+_WINDOW_OFF: Mapping[str, Number] = {
+    "freeze_share": 1.0,
+    "lines_share": 0.0,
+    "names_share": 0.0,
+    "work_share": 0.0,
+    "most_share": 1.0,
+    "least_work_share": 0.0,
+    "tight_share": 1.0,
+    "keep_whole": 1.0,
+    "least_saving": 0,
+    "least_rate": 0.0,
+    "used_by_agent": 0.0,
+    "often": 0.0,
+    "hex_worth": 1.0,
+    "word_worth": 0.0,
+    "rare_word": 1_000_000,
+    "agent_line": 0.0,
+    "view_line": 0.0,
+    "other_line": 0.0,
+    "digest_line": 0.0,
+    "slow": 0.0,
+    "fast": 0.0,
+}
+
+
+class WindowSubject(msgspec.Struct, frozen=True):
+    """The window, played with half and with a quarter of each run."""
+
+    @property
+    def name(self) -> str:
+        """What it is called on the command line."""
+        return WINDOW
+
+    @property
+    def regimes(self) -> tuple[str, ...]:
+        """Half of the room and a quarter of it."""
+        return ("window:50%", "window:25%")
+
+    @property
+    def fixed(self) -> frozenset[str]:
+        """A window must not be filled to the brim."""
+        return frozenset({"tight_share"})
+
+    @property
+    def off(self) -> Mapping[str, Number]:
+        """Nothing frozen, no worth, no fading, and so on."""
+        return _WINDOW_OFF
+
+    @property
+    def together(self) -> Mapping[str, Sequence[str]]:
+        """Each one is on its own."""
+        return {}
+
+    def start(self) -> Constants:
+        """Return the constants that ship."""
+        found: Constants = msgspec.to_builtins(window_constants())
+        return found
+
+    def most(self, constant: str) -> float:
+        """Shares end at 1; a weight has no end."""
+        is_share = constant.endswith("_share") or constant == "keep_whole"
+        return 1.0 if is_share else float("inf")
+
+    def options(self, constants: Constants) -> dict[str, Any]:
+        """Return the option that puts constants in the place of those that ship."""
+        return {"window_constants": constants}
+
+    def reached(self, played: Sequence[Sequence[RunResult]]) -> Reached:
+        """Return the needs that were not resident in each regime, and the rest of all regimes."""
+        results = [result for each in played for result in each]
+        missing = {
+            f"non_resident_{regime.partition(':')[2].rstrip('%')}": 1
+            - share(each, "resident", "needs")
+            for regime, each in zip(self.regimes, played, strict=True)
+        }
+        return {
+            **missing,
+            "line_step": share(results, "line_steps_kept", "line_steps"),
+            "bill": share(results, "bill", "unpruned"),
+        }
+
+    def loss(self, found: Reached, start: Reached) -> float:
+        """Return what is missing, each regime by what was missing at the start, and a price for the rest."""
+        missing = [key for key in found if key.startswith("non_resident")]
+        return (
+            sum(found[key] / max(start[key], 1e-9) for key in missing) / len(missing)
+            + 20.0 * max(0.0, start["line_step"] - found["line_step"])
+            + 5.0 * max(0.0, found["bill"] - start["bill"] - SPARE_BILL)
+        )
+
+    def file(self, constants: Constants, made: str) -> bytes:
+        """Return the file of the window with these constants in it."""
+        provenance = {**window_file().provenance, "fit": made}
+        return readable_json(WindowFile(provenance, msgspec.convert(constants, WindowConstants)))

@@ -1,0 +1,182 @@
+"""Our own policies: the public Session, driven as an agent would drive it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from ctxgc._version import __version__
+from ctxgc.config import GCConfig
+from ctxgc.errors import ContextOverflowError, UnknownHandleError
+from ctxgc.lab.facts import texts_of
+from ctxgc.lab.policies import Kind, Player, Policy, PolicyTask
+from ctxgc.session import RECALL_CALL, Session
+from ctxgc.strategies import handles_in
+
+PLUGIN = "gc_mark_sweep"
+_SECRET = b"the lab's replay"
+_BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
+_STEP_SECONDS = 1.0
+
+
+class Ours(msgspec.Struct, frozen=True, kw_only=True):
+    """A session with the default strategy and these options of it."""
+
+    name: str
+    options: dict[str, Any]
+    kind: Kind = "ours"
+    version: str = __version__
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The strategy and its options."""
+        return {"plugin": PLUGIN, **self.options}
+
+    def open(self, task: PolicyTask) -> Player:
+        """Begin a run."""
+        return SessionPlayer(task, self.options)
+
+
+class SessionPlayer:
+    """Plays a run through a session; the time is the run's own."""
+
+    def __init__(self, task: PolicyTask, options: dict[str, Any]) -> None:
+        self._times = task.run.times
+        self._segments: list[list[str]] = []
+        self._overflows = 0
+        self._collected = 0
+        self._shown = ""
+        self._listed: frozenset[str] = frozenset()
+        self._view: list[dict[str, Any]] = []
+        self._session = ReplayedSession(
+            context_limit=task.limit,
+            prices=task.sheet,
+            store="memory:",
+            plugin=PLUGIN,
+            config=GCConfig(plugin_config=options),
+            clock=self._now,
+        )
+
+    @property
+    def session(self) -> Session:
+        """The session, for those who ask why it decided as it did."""
+        return self._session
+
+    def view(self, history: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Append what is new, and return the view of the session."""
+        before, sent = self._session.collections, self._session.rewrites
+        for message in history[len(self._segments) :]:
+            self._segments.append(self._session.append(message, format="openai"))
+        try:
+            self._view = self._session.messages()
+        except ContextOverflowError:
+            # The agent would stop here; the replay goes on and books a request over the limit.
+            self._overflows += 1
+            self._view = self._session.view()
+        self._shown = ""
+        # What was refused by the session counts as sent here, so that it may be re-written too.
+        rewritten = self._session.rewrites > sent or self._overflows > 0
+        self._collected += self._session.collections > before and rewritten
+        return self._view
+
+    def is_recallable(self, index: int) -> bool:
+        """Tell whether the view shows a handle that still answers and brings the message back."""
+        if not self._shown:
+            self._shown = "\n".join(t for m in self._view for t in texts_of(m))
+            self._listed = frozenset(handles_in(self._shown))
+        return any(map(self._is_shown, self._session.together(self._segments[index])))
+
+    def _is_shown(self, segment_id: str) -> bool:
+        """Tell whether a handle stands in the view: a short one in a digest or in the call that takes it."""
+        handle = self._session.handle(segment_id)
+        if handle in self._shown and self._session.answers(handle):
+            return True
+        call = RECALL_CALL.replace("{handle}", segment_id)
+        shown = segment_id in self._listed or call in self._shown
+        return shown and self._session.answers(segment_id)
+
+    def counts(self) -> dict[str, float]:
+        """Return the collections, and the bills of the session's own ledger.
+
+        Several before one request are one: only what the last of them left is sent. One that shortened
+        nothing but what was never sent re-writes nothing, and is none.
+        """
+        return {
+            "collections": self._collected,
+            "overflows": self._overflows,
+            **self._session.bills(),
+        }
+
+    def _now(self) -> datetime:
+        last = len(self._segments)
+        if self._times is None:
+            return _BEGINNING + timedelta(seconds=_STEP_SECONDS * last)
+        return datetime.fromtimestamp(self._times[min(last, len(self._times) - 1)], UTC)
+
+
+class ReplayedSession(Session):
+    """A session whose handles are the same at every replay, with a look at its books."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._w.stash.secret = _SECRET
+
+    @property
+    def collections(self) -> int:
+        """How many collections were applied."""
+        return self._w.collections
+
+    @property
+    def rewrites(self) -> int:
+        """How often something changed that had been sent."""
+        return self._w.rewrites
+
+    def handle(self, segment_id: str) -> str:
+        """Return the handle that recalls a segment."""
+        return self._w.handle(segment_id)
+
+    def together(self, segment_ids: list[str]) -> list[str]:
+        """Return the segments that come back when one of these is recalled, these among them."""
+        view = self._w.view
+        messages = {str(self._w.heap.get(i).message_id) for i in segment_ids if i in self._w.heap}
+        left = [view.originals[m] for m in messages if m in view.originals]
+        ids = {i for gone in left for i in gone.together if i in view.originals}
+        return [*segment_ids, *(s for i in sorted(ids) for s in view.originals[i].segment_ids)]
+
+    def answers(self, handle: str) -> bool:
+        """Tell whether a handle recalls something."""
+        try:
+            self.read(handle)
+        except UnknownHandleError:
+            return False
+        return True
+
+    def bills(self) -> dict[str, float]:
+        """Return what the session says that it paid, and would have paid without collecting."""
+        savings = self._w.savings.savings
+        return {
+            "reported_bill": savings.bill,
+            "reported_unpruned_bill": savings.counterfactual_bill,
+        }
+
+
+def default() -> Policy:
+    """Return the default preset."""
+    return Ours(name="ctxgc", options={"preset": "default"})
+
+
+def lean() -> Policy:
+    """Return the preset that saves more."""
+    return Ours(name="ctxgc-lean", options={"preset": "lean"})
+
+
+def careful() -> Policy:
+    """Return the preset that keeps more."""
+    return Ours(name="ctxgc-careful", options={"preset": "careful"})
+
+
+def calls() -> Policy:
+    """Return the default preset with the agent's own calls trimmed."""
+    return Ours(name="ctxgc-calls", options={"preset": "default", "trim_calls": True})

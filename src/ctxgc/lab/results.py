@@ -1,0 +1,152 @@
+"""What a replay found: plain numbers, one record for each run and policy."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+# -- Figures with confidence intervals: shares of sums, and how they vary when other groups are dr
+
+
+DRAWS = 1_000
+SEED = 20_261_116
+
+
+class Figure(msgspec.Struct, frozen=True, kw_only=True):
+    """A share, with the bounds of its 95% confidence interval; `of` is what it is a share of."""
+
+    value: float
+    low: float
+    high: float
+    of: float = 0.0
+
+
+class Draws:
+    """A bootstrap over groups: the same draws for every figure, and at every call.
+
+    Runs of one group are not independent, so whole groups are drawn.
+    """
+
+    def __init__(self, groups: Sequence[str]) -> None:
+        names = sorted(set(groups))
+        place = {name: number for number, name in enumerate(names)}
+        self._place = [place[group] for group in groups]
+        self._size = len(names)
+        chance = random.Random(SEED)  # noqa: S311 - no secret, but the same at every run
+        self._draws = [chance.choices(range(self._size), k=self._size) for _ in range(DRAWS)]
+
+    def share(self, parts: Iterable[float], wholes: Iterable[float], empty: float = 1.0) -> Figure:
+        """Return the sum of the parts over the sum of the wholes; `empty` where there is nothing."""
+        part, whole = self._by_group(parts), self._by_group(wholes)
+        total = sum(whole)
+        value = sum(part) / total if total else empty
+        drawn = sorted(_shares(part, whole, self._draws)) or [value]
+        return Figure(value=value, low=_at(drawn, 0.025), high=_at(drawn, 0.975), of=total)
+
+    def _by_group(self, values: Iterable[float]) -> list[float]:
+        sums = [0.0] * self._size
+        for place, value in zip(self._place, values, strict=True):
+            sums[place] += value
+        return sums
+
+
+def _shares(part: list[float], whole: list[float], draws: list[list[int]]) -> Iterable[float]:
+    of_part, of_whole = part.__getitem__, whole.__getitem__
+    for draw in draws:
+        total = sum(map(of_whole, draw))
+        if total:
+            yield sum(map(of_part, draw)) / total
+
+
+def _at(ordered: list[float], share: float) -> float:
+    """Return the value below which this share of the ordered ones lies."""
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def quantile(values: Iterable[float], share: float) -> float:
+    """Return the value below which this share of the values lies; 0 of none."""
+    ordered = sorted(values)
+    return _at(ordered, share) if ordered else 0.0
+
+
+# -- What a replay found: plain numbers, one record for each run and policy
+
+
+class RunResult(msgspec.Struct, frozen=True, kw_only=True):
+    """Counts of one run under one policy; shares are made of their sums over many runs.
+
+    A step is a request whose answer has at least one need. `bill` and `unpruned` are in units of one
+    plain input token. `error` says why a policy could not play the run; all else is then zero.
+    """
+
+    run: str
+    group: str
+    source: str
+    policy: str
+    limit: int
+    tokens: int
+    messages: int
+    requests: int
+    unpruned: float
+
+    bill: float = 0.0
+    sent: int = 0
+    cached: int = 0
+    peak: int = 0
+
+    steps: int = 0
+    strict: int = 0
+    clean: int = 0
+    needs: int = 0
+    resident: int = 0
+    wide: int = 0
+    named: int = 0
+    recallable: int = 0
+    lost: int = 0
+
+    line_steps: int = 0
+    line_steps_kept: int = 0
+    lines: int = 0
+    lines_kept: int = 0
+    words: int = 0
+    words_kept: int = 0
+    newest: int = 0
+    newest_shown: int = 0
+
+    refused: int = 0
+    rules: dict[str, int] = {}
+    over: int = 0
+    over_excused: int = 0
+    breaks: int = 0
+    counts: dict[str, float] = {}
+
+    error: str = ""
+    seconds: tuple[tuple[int, float], ...] = ()
+
+    @property
+    def ratio(self) -> float:
+        """The bill as a share of never pruning."""
+        return self.bill / self.unpruned if self.unpruned else 1.0
+
+    @property
+    def collections(self) -> float | None:
+        """The collections that the policy says it made."""
+        return self.counts.get("collections")
+
+    @property
+    def report_error(self) -> float | None:
+        """How far its own report is from the replayed bill, as a share of that; None without one.
+
+        Where the window is larger than the run, the savings are compared, else the bill: there a
+        policy may count what would really have fitted. A run with `overflows` is not compared: the
+        policy refused those requests and did not book them, while the replay went on.
+        """
+        paid, unpruned = self.counts.get("reported_bill"), self.counts.get("reported_unpruned_bill")
+        if paid is None or not self.bill or self.counts.get("overflows"):
+            return None
+        off = paid - self.bill
+        if unpruned is not None and self.limit >= self.tokens:
+            off = (unpruned - paid) - (self.unpruned - self.bill)
+        return abs(off) / self.bill

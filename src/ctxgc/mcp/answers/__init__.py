@@ -1,1 +1,0 @@
-"""What each tool does to a context, and what it says about it."""

@@ -1,0 +1,369 @@
+"""Answers of the tools that take something in."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from ctxgc.core import ContextSegment, Format, Message, Part, Trust, find_secrets
+from ctxgc.errors import InputError, MessageError, SegmentError
+from ctxgc.mcp import usage
+from ctxgc.mcp.context import Context, read_from
+from ctxgc.mcp.find import MOST_LISTED, Bench, Finder, Json
+from ctxgc.mcp.prune import collect_if_due, collected
+from ctxgc.strategies import Segmenter
+from ctxgc.tokens import TokenCounter
+from ctxgc.wire import detect_format, message_bytes, parse
+from ctxgc.wire.transcripts import read_lines
+
+# -- Intake: segments and provider messages come into a context, each once however often it is sen
+
+
+MOST_SEGMENTS = 100_000
+MOST_TEXT = 1_000_000
+KEPT_LATEST = 100
+
+_TRUST: dict[str | None, Trust] = {"user": "user", "tool": "tool", "assistant": "agent"}
+
+
+class NewSegment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What an agent says about a segment. Only the text is needed."""
+
+    text: str
+    type: str | None = None
+    role: str | None = None
+    file_path: str | None = None
+    line_range: tuple[int, int] | None = None
+    tags: tuple[str, ...] = ()
+    topic_id: str | None = None
+    task_id: str | None = None
+    references: tuple[str, ...] = ()
+    name: str | None = None
+
+
+class Taken(msgspec.Struct, frozen=True, kw_only=True):
+    """What came in: the ids in the order given, and which of them were new."""
+
+    ids: list[str]
+    new: list[str]
+    warnings: list[str]
+
+
+def take_segments(
+    context: Context, finder: Finder, given: Sequence[NewSegment]
+) -> list[ContextSegment]:
+    """Return segments for what an agent put in; references to names of the same batch are understood.
+
+    Raises:
+        SegmentError: a field has a value that no segment may have.
+        UnknownSegmentError: a reference means nothing.
+    """
+    now = context.clock()
+    names = {new.name: segment_id_for(new) for new in given if new.name is not None}
+    return [_segment(new, now, _references(new, names, finder)) for new in given]
+
+
+def take_messages(
+    context: Context, counter: TokenCounter, messages: Sequence[Mapping[str, Any]]
+) -> list[ContextSegment]:
+    """Return segments for provider messages in any format, one for each part.
+
+    Raises:
+        MessageError: one of them has a shape that no rule of its format allows; `index` names it.
+    """
+    form = detect_format(messages)
+    parsed = [_parsed(index, dict(raw), form) for index, raw in enumerate(messages)]
+    seen: Counter[str] = Counter()
+    named = []
+    for message in parsed:
+        digest = _digest(message_bytes(message))
+        seen[digest] += 1
+        named.append(replace(message, message_id=f"m-{digest}-{seen[digest]}"))
+    return segments_of(context, counter, [(message, None) for message in named])
+
+
+def segments_of(
+    context: Context,
+    counter: TokenCounter,
+    messages: Iterable[tuple[Message, datetime | None]],
+) -> list[ContextSegment]:
+    """Return the segments of messages with their times; results find the calls of earlier ones."""
+    moment = [context.clock()]
+    segmenter = Segmenter(counter, context.heap, lambda: moment[0])
+    for call in map(context.heap.get, context.heap.bonds.open_calls()):
+        segmenter.prepare(_as_message(call))
+    found: list[ContextSegment] = []
+    for message, written_at in messages:
+        moment[0] = written_at or context.clock()
+        made = segmenter.prepare(message)
+        found.extend(
+            replace(
+                segment,
+                segment_id=f"{message.message_id}.{place}",
+                text=_text(message, message.parts[place]),
+            )
+            for place, segment in enumerate(made)
+        )
+    return found
+
+
+def enter(context: Context, segments: Sequence[ContextSegment]) -> Taken:
+    """Put those segments into the heap that it does not hold yet.
+
+    Raises:
+        InputError: there would be too many, or one is too long; nothing came in.
+    """
+    heap = context.heap
+    new = list({s.segment_id: s for s in segments if s.segment_id not in heap}.values())
+    _check_room(context, new)
+    if new:
+        heap.add_all(new)
+        heap.updates += 1
+    context.stash.learn([segment.segment_id for segment in new])
+    latest = dict.fromkeys([*context.saved.latest, *(s.segment_id for s in new)])
+    context.saved.latest = list(latest)[-KEPT_LATEST:]
+    return Taken(
+        ids=[segment.segment_id for segment in segments],
+        new=[segment.segment_id for segment in new],
+        warnings=[warning for segment in new for warning in _secrets_in(segment)],
+    )
+
+
+def segment_id_for(new: NewSegment) -> str:
+    """Return the id that the same content always gets."""
+    content = [new.text, new.type, new.role, new.file_path, new.line_range, new.name, new.task_id]
+    return f"seg-{_digest(json.dumps(content).encode())}"
+
+
+def _segment(new: NewSegment, now: datetime, references: tuple[str, ...]) -> ContextSegment:
+    if not new.text.strip():
+        raise SegmentError("a segment needs a text", hint="give the text to keep", field="text")
+    kind = new.type or ("message" if new.role else "code" if new.file_path else "note")
+    return ContextSegment(
+        segment_id=segment_id_for(new),
+        text=new.text,
+        type=kind,  # type: ignore[arg-type] # the segment itself checks the word
+        role=new.role,  # type: ignore[arg-type]
+        created_at=now,
+        trust=_TRUST.get(new.role, "agent"),
+        references=references,
+        **{name: getattr(new, name) for name in _GIVEN},
+    )
+
+
+_GIVEN = ("file_path", "line_range", "tags", "topic_id", "task_id", "name")
+
+
+def _references(new: NewSegment, names: Mapping[str, str], finder: Finder) -> tuple[str, ...]:
+    own = segment_id_for(new)
+    found = (names.get(ref) or finder.one(ref).segment_id for ref in new.references)
+    return tuple(dict.fromkeys(ref for ref in found if ref != own))
+
+
+def _parsed(index: int, raw: dict[str, Any], form: Format) -> Message:
+    try:
+        return parse(raw, form)
+    except MessageError as error:
+        details = {**error.details, "index": index}
+        raise MessageError(
+            f"message {index}: {error.message}", hint=error.hint, **details
+        ) from None
+
+
+def _as_message(call: ContextSegment) -> Message:
+    """The message of an open call, enough for its result to find it."""
+    part = Part(kind="tool_call", text=call.text, call_id=call.call_id, name=call.name)
+    bond = call.bond_id or call.segment_id
+    return Message(message_id=bond, role="assistant", parts=(part,), data={}, format="openai")
+
+
+def _text(message: Message, part: Part) -> str:
+    """What is kept of a part: its text; of an image or the like its own JSON, if that is not too long."""
+    if part.text and part.kind != "media":
+        return part.text
+    value: Any = message.data
+    for step in part.path:
+        value = value[step]
+    raw = json.dumps(value, ensure_ascii=False)
+    return raw if len(raw) <= MOST_TEXT else part.text
+
+
+def _check_room(context: Context, new: Sequence[ContextSegment]) -> None:
+    longest = max(new, key=lambda segment: len(segment.text), default=None)
+    if longest is not None and len(longest.text) > MOST_TEXT:
+        raise InputError(
+            f"a text of {len(longest.text)} characters is too long",
+            hint=f"split it: at most {MOST_TEXT} characters each",
+            field="text",
+        )
+    if len(context.heap) + len(new) > MOST_SEGMENTS:
+        raise InputError(
+            f"a context holds at most {MOST_SEGMENTS} segments",
+            hint="context_gc_prune(query, strategy='delete', confirm=true) makes room",
+            field="segments",
+        )
+
+
+def _secrets_in(segment: ContextSegment) -> list[str]:
+    rules = sorted({secret.rule for secret in find_secrets(segment.text)})
+    named = f"{segment.segment_id} seems to hold a secret ({', '.join(rules)})"
+    return [f"{named}: delete it unless you mean to keep it"] if rules else []
+
+
+def _digest(data: bytes) -> str:
+    return blake2b(data, digest_size=8).hexdigest()
+
+
+# -- Importing: the transcript of a coding agent comes in, and later only what was added to it
+
+
+PIECE = 1 << 20
+LONGEST_LINE = 64 << 20
+HEAD = 256
+
+
+class Piece(msgspec.Struct, frozen=True, kw_only=True):
+    """One piece of a transcript: its segments, and how far the file was read with it.
+
+    `is_last`: nothing more can be read now; a line that its writer has not finished may follow.
+    """
+
+    segments: list[ContextSegment]
+    offset: int
+    size: int
+    passed_over: int
+    broken: int
+    is_last: bool
+
+
+def next_piece(context: Context, counter: TokenCounter, path: Path) -> Piece:
+    """Return what comes after the last piece that was read of a file.
+
+    A file that was replaced or cut is read from its beginning: what is known does not come in twice.
+
+    Raises:
+        InputError: it cannot be read, or a line of it is too long.
+    """
+    offset = _offset(context, path)
+    want = PIECE
+    while True:
+        data, size = read_from(path, offset, want)
+        is_end = offset + len(data) >= size
+        reading = read_lines(data, offset=offset, is_end=is_end)
+        if reading.used or is_end:
+            break
+        if want >= LONGEST_LINE:
+            raise InputError(
+                f"a line of {path.name} is longer than {LONGEST_LINE} bytes",
+                hint="this is no transcript",
+                field="path",
+            )
+        want *= 4
+    messages = ((entry.message(), entry.written_at) for entry in reading.entries)
+    sound = [(message, at) for message, at in messages if message is not None]
+    return Piece(
+        segments=segments_of(context, counter, sound),
+        offset=offset + reading.used,
+        size=size,
+        passed_over=reading.passed_over,
+        broken=reading.broken + len(reading.entries) - len(sound),
+        is_last=is_end,
+    )
+
+
+def note_offset(context: Context, path: Path, offset: int) -> None:
+    """Remember how far a file was read."""
+    head, _ = read_from(path, 0, min(HEAD, offset))
+    imports: dict[str, dict[str, Any]] = dict(context.saved.imports)
+    imports[_key(path)] = {"path": str(path), "offset": offset, "head": _file_digest(head)}
+    context.saved.imports = imports
+
+
+def _offset(context: Context, path: Path) -> int:
+    known = context.saved.imports.get(_key(path))
+    if known is None:
+        return 0
+    head, size = read_from(path, 0, min(HEAD, known["offset"]))
+    return (
+        int(known["offset"])
+        if size >= known["offset"] and known["head"] == _file_digest(head)
+        else 0
+    )
+
+
+def _key(path: Path) -> str:
+    return _file_digest(str(path).encode("utf-8", "surrogateescape"))
+
+
+def _file_digest(data: bytes) -> str:
+    return blake2b(data, digest_size=12).hexdigest()
+
+
+# -- Answers of the tools that take something in
+
+
+def ingest(
+    bench: Bench,
+    context: Context,
+    given: Sequence[NewSegment],
+    messages: Sequence[Mapping[str, Any]],
+) -> Json:
+    """Take in a batch."""
+    if not given and not messages:
+        raise InputError(
+            "there is nothing to ingest", hint="give segments or messages", field="segments"
+        )
+    before = context.tokens
+    segments = take_segments(context, bench.finder(context), given)
+    segments += take_messages(context, bench.counter, messages)
+    taken = enter(context, segments)
+    collected = _collect_if_due(context)
+    names = {n.name: i for n, i in zip(given, taken.ids, strict=False) if n.name}
+    return {
+        "ingested": len(taken.new),
+        "already_known": len(dict.fromkeys(taken.ids)) - len(taken.new),
+        "segment_ids": taken.ids[:MOST_LISTED],
+        **({"names": names} if names else {}),
+        **({"warnings": taken.warnings[:10]} if taken.warnings else {}),
+        **collected,
+        "usage": usage.change(context, before),
+        "next": usage.next_call(context),
+    }
+
+
+def import_piece(bench: Bench, context: Context, path: str) -> Json:
+    """Take in the next piece of a transcript."""
+    before = context.tokens
+    real = bench.roots.checked(path)
+    piece = next_piece(context, bench.counter, real)
+    taken = enter(context, piece.segments)
+    if piece.offset:
+        note_offset(context, real, piece.offset)
+    return {
+        "ingested": len(taken.new),
+        "already_known": len(taken.ids) - len(taken.new),
+        "passed_over": piece.passed_over,
+        "broken": piece.broken,
+        "bytes_read": piece.offset,
+        "bytes": piece.size,
+        "done": piece.is_last,
+        **_collect_if_due(context),
+        "usage": usage.change(context, before),
+        "next": usage.next_call(context),
+    }
+
+
+def _collect_if_due(context: Context) -> Json:
+    done = collect_if_due(context)
+    if done is None:
+        return {}
+    trigger = "hard limit" if done.plan.scope != "step" else "soft limit"
+    return {"collected": collected(context, done, trigger)}

@@ -1,0 +1,182 @@
+"""Starting a server from options: which context, which store, who may call."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+from pathlib import Path
+
+import msgspec
+
+from ctxgc.config import SessionSettings, load_config
+from ctxgc.errors import ConfigError
+from ctxgc.mcp.server import build_server, listed
+from ctxgc.mcp.service import DEFAULT_SESSION, ContextService
+from ctxgc.mcp.tools import PROFILES, Profile, tools_of
+from ctxgc.mcp.transport import (
+    CALLER,
+    FIRST,
+    LOOPBACK,
+    PATH,
+    Callers,
+    Wire,
+    http_app,
+    read_tokens,
+    serve_stdio,
+)
+from ctxgc.stores import DEFAULT_URL, Store, open_store
+from ctxgc.tokens import ExactCounter
+
+# -- What the tools cost an agent: the tokens of their schemas, counted exactly
+
+
+def schema_cost(profile: Profile) -> int:
+    """Return the tokens (o200k) of a profile's list of tools as clients get it."""
+    tools = [
+        listed(tool).model_dump(by_alias=True, mode="json", exclude_none=True)
+        for tool in tools_of(profile)
+    ]
+    text = json.dumps({"tools": tools}, ensure_ascii=False, separators=(",", ":"))
+    return ExactCounter("o200k_base").count(text)
+
+
+def schema_costs() -> dict[Profile, int]:
+    """Return the cost of every profile."""
+    return {profile: schema_cost(profile) for profile in PROFILES}
+
+
+# -- Starting a server from options: which context, which store, who may call
+
+
+_LOOPBACK_BINDS = ("127.0.0.1", "localhost", "::1")
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """What a server is started with; None leaves the choice to environment, file and defaults."""
+
+    store: str | None = None
+    session: str = DEFAULT_SESSION
+    context_limit: int | None = None
+    model: str | None = None
+    roots: tuple[str, ...] = ()
+    tools: Profile = "full"
+    host: str = "127.0.0.1"
+    port: int = 8423
+    token_file: str | None = None
+    use_token: bool = True
+    allowed_hosts: tuple[str, ...] = ()
+    allowed_origins: tuple[str, ...] = ()
+
+
+def open_service(options: Options, store: Store, caller: str = FIRST) -> ContextService:
+    """Return the context of a caller; that of the first has the session's own name."""
+    session = options.session if caller == FIRST else f"{options.session}/{caller}"
+    said = SessionSettings.from_env()
+    return ContextService(
+        store,
+        session,
+        config=load_config(),
+        context_limit=options.context_limit or said.context_limit,
+        roots=options.roots or default_roots(),
+        model=options.model,
+        alone=caller == FIRST,
+    )
+
+
+def run_stdio(options: Options, wire: Wire) -> None:
+    """Serve the one who started this process."""
+    service = open_service(options, _store(options))
+    service.usage()  # a store that cannot be read is told now, not at the first call
+    try:
+        serve_stdio(build_server(lambda _: service, options.tools), wire)
+    finally:
+        service.close()
+
+
+def run_http(options: Options) -> None:
+    """Serve all callers that have a token, until the process is ended."""
+    import uvicorn  # noqa: PLC0415 (only this door needs it)
+
+    hosts = checked_hosts(options)
+    path = token_path(options)
+    tokens = read_tokens(path) if options.use_token else None
+    store = _store(options)
+    callers = Callers(tokens, lambda name: open_service(options, store, name))
+    callers.service(FIRST).usage()
+    server = build_server(
+        lambda ctx: callers.service(ctx.request.scope[CALLER]),  # type: ignore[union-attr] # HTTP has one
+        options.tools,
+    )
+    with _listening(options) as listener:
+        port = listener.getsockname()[1]
+        app = http_app(server, callers, port=port, hosts=hosts, origins=options.allowed_origins)
+        shown = f"[{options.host}]" if ":" in options.host else options.host
+        said = f"; bearer tokens in {path}" if tokens is not None else "; without a token"
+        sys.stderr.write(f"ctxgc mcp serves http://{shown}:{port}{PATH}{said}\n")
+        sys.stderr.flush()
+        config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="on")
+        try:
+            uvicorn.Server(config).run(sockets=[listener])
+        finally:
+            callers.close()
+
+
+def default_roots() -> tuple[Path, ...]:
+    """Return where transcripts are looked for: here, and where coding agents keep theirs."""
+    return (Path.cwd(), Path.home() / ".claude" / "projects", Path.home() / ".codex" / "sessions")
+
+
+def token_path(options: Options) -> Path:
+    """Return the file with the bearer tokens: the named one, else one of the user's own."""
+    if options.token_file is not None:
+        return Path(options.token_file)
+    base = os.environ.get("XDG_STATE_HOME")
+    state = Path(base) if base else Path.home() / ".local" / "state"
+    return state / "ctxgc" / "mcp.token"
+
+
+def checked_hosts(options: Options) -> tuple[str, ...]:
+    """Return the names that the server may be called by.
+
+    Raises:
+        ConfigError: it would serve others without a token, or without a name to call it by.
+    """
+    if options.host in _LOOPBACK_BINDS:
+        return (*LOOPBACK, *options.allowed_hosts)
+    if not options.use_token:
+        raise ConfigError(
+            f"{options.host} is no loopback address, and there is no token",
+            hint="leave --no-token out, or serve on 127.0.0.1",
+            key="no_token",
+        )
+    if not options.allowed_hosts:
+        raise ConfigError(
+            f"serving on {options.host} needs the names that it may be called by",
+            hint="--allow-host NAME for each",
+            key="allow_host",
+        )
+    return options.allowed_hosts
+
+
+def _store(options: Options) -> Store:
+    return open_store(options.store or SessionSettings.from_env().store or DEFAULT_URL)
+
+
+def _listening(options: Options) -> socket.socket:
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((options.host, options.port))
+        # Whoever reads the address may call at once.
+        listener.listen()
+    except OSError as error:
+        listener.close()
+        raise ConfigError(
+            f"cannot listen on {options.host}:{options.port}: {error.strerror}",
+            hint="choose another --port; 0 takes a free one",
+            key="port",
+        ) from None
+    return listener

@@ -1,0 +1,286 @@
+"""Serving over stdin and stdout: whatever else anybody prints goes to stderr."""
+
+from __future__ import annotations
+
+import hmac
+import io
+import os
+import re
+import secrets
+import sys
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import anyio
+import anyio.to_thread
+from mcp.server import Server
+from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.mcpserver import MCPServer
+from mcp.server.stdio import stdio_server
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.authentication import AuthCredentials
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ctxgc.errors import ConfigError
+from ctxgc.mcp.service import ContextService
+from ctxgc.stores import write_atomic
+
+# -- Callers: who may speak to the server over HTTP, each with a token and a context of its own
+
+
+FIRST = "default"
+SHORTEST = 16
+_LINE = re.compile(r"(?:([A-Za-z0-9_.-]{1,64})\s+)?(\S+)")
+
+
+def read_tokens(path: Path) -> dict[str, str]:
+    """Return the callers of a token file with their tokens; a missing file is made with a fresh one.
+
+    A line is `NAME TOKEN`; a token alone belongs to `default`. The file is for its owner only (0600).
+
+    Raises:
+        ConfigError: others may read it, a line is wrong, or a name or token occurs twice.
+        StoreError: it cannot be made.
+    """
+    if not path.exists():
+        write_atomic(path, f"{FIRST} {secrets.token_urlsafe(32)}\n".encode())
+    try:
+        if path.stat().st_mode & 0o077:
+            raise ConfigError(f"others may read {path}", hint=f"chmod 600 {path}", key="token_file")
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read {path}: {error}", key="token_file") from None
+    return _tokens(path, [line.strip() for line in lines if line.strip()])
+
+
+def _tokens(path: Path, lines: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for number, line in enumerate(lines, 1):
+        match = _LINE.fullmatch(line)
+        if match is None or len(match[2]) < SHORTEST:
+            hint = f"write NAME TOKEN, the token with {SHORTEST} characters or more"
+            raise ConfigError(f"{path}: line {number} is wrong", hint=hint, key="token_file")
+        name = match[1] or FIRST
+        if name in found or match[2] in found.values():
+            raise ConfigError(f"{path}: line {number} repeats a name or a token", key="token_file")
+        found[name] = match[2]
+    if not found:
+        raise ConfigError(f"{path} is empty", hint="remove it, and one is made", key="token_file")
+    return found
+
+
+class Callers:
+    """Knows callers by their tokens, and opens the context of each when it first speaks.
+
+    Args:
+        tokens: the token of each caller; None lets everybody in as `default`.
+        open_service: opens the context of a caller.
+    """
+
+    def __init__(
+        self, tokens: Mapping[str, str] | None, open_service: Callable[[str], ContextService]
+    ) -> None:
+        self._tokens = tokens
+        self._open = open_service
+        self._services: dict[str, ContextService] = {}
+        self._lock = threading.Lock()
+
+    def name_of(self, token: str) -> str | None:
+        """Return whose token this is, in time that tells nothing; None if it is nobody's."""
+        if self._tokens is None:
+            return FIRST
+        given = token.encode("utf-8", "surrogateescape")
+        found = None
+        for name, known in self._tokens.items():
+            if hmac.compare_digest(known.encode(), given):
+                found = name
+        return found
+
+    def service(self, name: str) -> ContextService:
+        """Return the context of a caller."""
+        with self._lock:
+            if name not in self._services:
+                self._services[name] = self._open(name)
+            return self._services[name]
+
+    def close(self) -> None:
+        """Close every context that was opened."""
+        for service in self._services.values():
+            service.close()
+
+
+# -- Serving over streamable HTTP: loopback first, every request checked before the SDK sees it
+
+
+PATH = "/mcp"
+CALLER = "ctxgc.caller"
+MOST_BYTES = 4 << 20
+MOST_DEPTH = 64
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+_STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_BRACKETS = re.compile(rb"[\[\]{}]")
+
+
+def http_app(
+    server: Server[Any] | MCPServer[Any],
+    callers: Callers,
+    *,
+    port: int,
+    hosts: Iterable[str] = LOOPBACK,
+    origins: Iterable[str] = (),
+    most_bytes: int = MOST_BYTES,
+    most_depth: int = MOST_DEPTH,
+) -> ASGIApp:
+    """Return an application that serves MCP at `/mcp` to known callers.
+
+    Args:
+        server: what answers.
+        callers: who may speak.
+        port: where it listens; part of the Host and Origin that are allowed.
+        hosts: the names that it may be called by.
+        origins: further pages that may call it from a browser.
+        most_bytes: how long a request may be.
+        most_depth: how deeply its JSON may nest.
+    """
+    names = [f"{host}:{port}" for host in hosts]
+    pages = [*(f"http://{name}" for name in names), *origins]
+    security = TransportSecuritySettings(
+        enable_dns_rebinding_protection=True, allowed_hosts=names, allowed_origins=pages
+    )
+    inner = server.streamable_http_app(
+        streamable_http_path=PATH, transport_security=security, max_request_body_size=most_bytes
+    )
+    depth = DepthLimit(AuthContextMiddleware(inner), most_bytes, most_depth)
+    return Gate(depth, callers, frozenset(names), frozenset(pages))
+
+
+class Gate:
+    """Lets nobody through with a foreign Host (421), a foreign Origin (403) or no known token (401)."""
+
+    def __init__(
+        self, app: ASGIApp, callers: Callers, hosts: frozenset[str], origins: frozenset[str]
+    ) -> None:
+        self._app = app
+        self._callers = callers
+        self._hosts = hosts
+        self._origins = origins
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or hand it on with the name of its caller."""
+        if scope["type"] == "lifespan":
+            return await self._app(scope, receive, send)
+        refusal = self._refusal(scope) if scope["type"] == "http" else _error(404, "not found")
+        return await (refusal or self._app)(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> JSONResponse | None:
+        headers = Headers(scope=scope)
+        if headers.getlist("host") not in [[host] for host in self._hosts]:
+            return _error(421, "this server is not called by that Host")
+        if any(origin not in self._origins for origin in headers.getlist("origin")):
+            return _error(403, "this Origin may not call")
+        kind, _, token = headers.get("authorization", "").partition(" ")
+        name = self._callers.name_of(token.strip() if kind.lower() == "bearer" else "")
+        if name is None:
+            challenge = {"WWW-Authenticate": 'Bearer realm="ctxgc"'}
+            return _error(401, "a bearer token is needed", challenge)
+        # The SDK binds its sessions and sealed state to this user, so that no caller takes another's.
+        scope[CALLER] = name
+        scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=name, scopes=[]))
+        scope["auth"] = AuthCredentials([])
+        return None
+
+
+class DepthLimit:
+    """Refuses requests that are too long (413) or whose JSON nests too deeply (400)."""
+
+    def __init__(self, app: ASGIApp, most_bytes: int, most_depth: int) -> None:
+        self._app = app
+        self._most_bytes = most_bytes
+        self._most_depth = most_depth
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Read a whole request before it is handed on."""
+        if scope["type"] != "http" or scope["method"] != "POST":
+            return await self._app(scope, receive, send)
+        body = bytearray()
+        more = True
+        while more:
+            message = await receive()
+            if message["type"] != "http.request":
+                return None
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+            if len(body) > self._most_bytes:
+                refusal = _error(413, f"a request may have {self._most_bytes} bytes")
+                return await refusal(scope, receive, send)
+        if await anyio.to_thread.run_sync(depth_of, bytes(body)) > self._most_depth:
+            return await _error(400, "the JSON nests too deeply")(scope, receive, send)
+        return await self._app(scope, _replay(bytes(body), receive), send)
+
+
+def depth_of(data: bytes) -> int:
+    """Return how deeply JSON nests; brackets inside strings do not count."""
+    deepest = depth = 0
+    for bracket in _BRACKETS.findall(_STRINGS.sub(b"", data)):
+        depth += 1 if bracket in b"[{" else -1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return replay
+
+
+def _error(status: int, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
+    error = {"code": "refused", "message": message, "hint": "", "details": {"status": status}}
+    return JSONResponse({"error": error}, status, headers)
+
+
+# -- The real stdout, kept for the protocol alone
+
+
+class Wire:
+    """The real stdout, taken away from everybody else.
+
+    From the moment it is made, file descriptor 1 and `sys.stdout` lead to stderr, in this process and
+    in the children that it starts. Make it before anything is imported that might print.
+    """
+
+    def __init__(self) -> None:
+        sys.stdout.flush()
+        self._output: BinaryIO = os.fdopen(os.dup(1), "wb")
+        os.dup2(2, 1)
+        sys.stdout = sys.stderr
+
+    def text(self) -> io.TextIOWrapper:
+        """Return the stream that carries the protocol."""
+        return io.TextIOWrapper(self._output, encoding="utf-8", newline="\n")
+
+
+# -- Serving over stdin and stdout: whatever else anybody prints goes to stderr
+
+
+def serve_stdio(server: Server[Any], wire: Wire) -> None:
+    """Serve one client until it closes its end."""
+    with suppress(KeyboardInterrupt, BrokenPipeError):
+        anyio.run(_serve, server, wire)
+
+
+async def _serve(server: Server[Any], wire: Wire) -> None:
+    source = io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8", errors="replace")
+    streams = stdio_server(anyio.wrap_file(source), anyio.wrap_file(wire.text()))
+    async with streams as (read, write):
+        await server.run(read, write, server.create_initialization_options())

@@ -1,0 +1,352 @@
+"""Making room in a full window: one cover over all results decides which lines stay.
+
+What is said by people and agents stays, and the newest exchange. Tool results leave stubs with those
+of their lines that hold most of what is needed again and that nothing else in the view holds. When
+what stays leaves too little room for that, the oldest groups dissolve: they leave, and a digest keeps
+their handles and their best lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from operator import itemgetter
+
+from ctxgc.core import Analysis, ContextSegment, Message, Text, mask_secrets
+from ctxgc.errors import MessageError
+from ctxgc.strategies.collection import OLD_NOTICE, Workbench
+from ctxgc.strategies.mark_sweep.cover import Cover, Passage, Pick
+from ctxgc.strategies.mark_sweep.digest import (
+    DigestEntry,
+    digest_of,
+    handles_in,
+    read_digest,
+    stub,
+    write_digest,
+)
+from ctxgc.strategies.mark_sweep.scene import HEAD_TOKENS, Group, Result, Scene, WindowConstants
+from ctxgc.wire import replace_text
+
+# -- The digest of a collection: the one that stands in the view, and the one that follows it
+
+
+ENTRY_TOKENS = 8
+NOTE_TOKENS = 32
+
+
+class DigestDraft:
+    """A digest in the making. As long as it is frozen, the old one stays as it is."""
+
+    def __init__(self, scene: Scene, *, allowed: bool) -> None:
+        self.entries: list[DigestEntry] = []
+        self.is_frozen = True
+        self._scene = scene
+        self._bench = scene.bench
+        self._allowed = allowed and scene.bench.host.recall_call is not None
+        self._notices = [m for m in scene.bench.old_notices() if handles_in(m.text())]
+
+    @property
+    def reserve(self) -> int:
+        """The tokens to set aside for the new digest, beyond those of the old one that it replaces."""
+        if self.is_frozen:
+            return 0
+        note = NOTE_TOKENS if self.entries else 0
+        return note + ENTRY_TOKENS * len(self.entries) - self._old_tokens()
+
+    @property
+    def tokens(self) -> int:
+        """The tokens that the digest, as it is now, adds to the draft."""
+        text = self._text()
+        if text == self._old_text():
+            return 0
+        return self._bench.host.counter.count(text) + NOTE_TOKENS - self._old_tokens()
+
+    def unfreeze(self) -> list[Text]:
+        """Let the lines of the old digest compete for the room, and return them."""
+        self.is_frozen = False
+        self.entries = self._old_entries()
+        return [entry.passage.text for entry in self.entries]
+
+    def add(self, group: Group) -> None:
+        """Take up a group that leaves."""
+        handle = self._scene.handle(group)
+        if handle is not None and self._allowed:
+            self.entries.append(DigestEntry(handle, self._scene.group_text(group)))
+
+    def held(self) -> frozenset[str]:
+        """Return what the old digest holds, while it stays as it is."""
+        texts = [Text(m.text()).things for m in self._notices] if self.is_frozen else []
+        return frozenset[str]().union(*texts)
+
+    def close(self) -> str:
+        """Return the digest of all that left the draft; empty when the old one, or none, says it all."""
+        draft, text = self._bench.draft, self._text()
+        stays = all(draft.get(m.message_id) is not None for m in self._notices)
+        if (stays and text == self._old_text()) or self.tokens >= draft.freed:
+            return ""
+        draft.remove_all([m.message_id for m in self._notices], OLD_NOTICE)
+        return text
+
+    def _text(self) -> str:
+        entries = self._kept_entries() if self.is_frozen else self.entries
+        told = {entry.handle for entry in entries}
+        fresh = [handle for handle in self._left() if handle not in told]
+        if not self._allowed or (self.is_frozen and not fresh):
+            return self._old_text()
+        text = write_digest([*entries, *map(DigestEntry, fresh)])
+        return mask_secrets(text) if self._bench.config.secrets == "mask" else text
+
+    def _left(self) -> list[str]:
+        """The handles of all groups that left the draft."""
+        bench = self._bench
+        if not bench.draft.has_removed:
+            return []
+        gone = [g for g in bench.groups if bench.draft.get(bench.ids(g)[0]) is None]
+        return [handle for handle in map(self._scene.handle, gone) if handle is not None]
+
+    def _old_entries(self) -> list[DigestEntry]:
+        """The entries of the digest in the view, but those that are back or deleted."""
+        if not self._allowed:
+            return []
+        heap = self._scene.analysis.state.heap
+        found = {e.handle: e for m in self._notices for e in read_digest(m.text())}
+        known = [(heap.peek(handle), entry) for handle, entry in found.items()]
+        return [entry for segment, entry in known if segment and segment.tier != "working"]
+
+    def _kept_entries(self) -> list[DigestEntry]:
+        entries = self._old_entries()
+        for entry in entries:
+            entry.keep_all()
+        return entries
+
+    def _old_text(self) -> str:
+        return "\n".join(digest_of(message.text()) for message in self._notices)
+
+    def _old_tokens(self) -> int:
+        return sum(self._bench.draft.size(message.message_id) for message in self._notices)
+
+
+# -- Writing what a window collection decided into the draft: stubs for results, nothing for group
+
+
+def leave(scene: Scene, group: Group) -> None:
+    """Take a group out of the draft."""
+    ids = scene.bench.ids(group)
+    segments = [s for message_id in ids for s in scene.bench.host.segment_ids(message_id)]
+    reachable = any(map(scene.analysis.is_reachable, segments))
+    scene.bench.draft.remove_all(ids, "low_score" if reachable else "unreachable")
+
+
+def write_stubs(scene: Scene, results: Iterable[Result]) -> None:
+    """Put stubs into the draft where that makes messages smaller; all results of a message come together."""
+    by_place: dict[int, list[Result]] = {}
+    for result in results:
+        by_place.setdefault(result.shown.place, []).append(result)
+    draft = scene.bench.draft
+    for place, together in by_place.items():
+        edited = scene.bench.history[place]
+        for result in together:
+            edited = _with_stub(scene, edited, result)
+        if scene.bench.host.message_tokens(edited) < draft.size(edited.message_id):
+            reachable = scene.analysis.is_reachable(together[0].shown.segment.segment_id)
+            draft.replace(edited, "evacuated" if reachable else "stashed")
+
+
+def _with_stub(scene: Scene, message: Message, result: Result) -> Message:
+    passage, host = result.passage, scene.bench.host
+    original = _original(scene, result.shown.segment)
+    text = stub(original, _why(original), host, names=passage.names, kept=passage.excerpt())
+    if scene.bench.config.secrets == "mask":
+        text = mask_secrets(text)
+    most = min(scene.how.keep_whole * result.tokens, result.tokens - scene.how.least_saving)
+    if host.counter.count(text) > most:
+        return message
+    try:
+        return replace_text(message, result.shown.number, text, keep_media=False)
+    except MessageError:
+        return message
+
+
+def _original(scene: Scene, segment: ContextSegment) -> ContextSegment:
+    original = scene.analysis.state.heap.peek(segment.derived_from or "")
+    return segment if original is None else original
+
+
+def _why(segment: ContextSegment) -> str:
+    if segment.superseded_by is not None:
+        return f"superseded, {segment.superseded_how}"
+    return "cold"
+
+
+# -- Making room in a full window: one cover over all results decides which lines stay
+
+
+HEAD_MARGIN = 14
+"""By how much the first line of a stub may be longer than expected."""
+
+
+class RoomPass:
+    """One collection that must make room.
+
+    Args:
+        bench: the collection.
+        analysis: what roots there are and what they reach.
+        how: the constants.
+        digests: whether the view may tell of messages that leave.
+    """
+
+    def __init__(
+        self, bench: Workbench, analysis: Analysis, how: WindowConstants, *, digests: bool
+    ) -> None:
+        self._bench = bench
+        self._how = how
+        self._scene = Scene(bench, analysis, how)
+        self.digest = DigestDraft(self._scene, allowed=digests)
+        self._target = self._reachable_target()
+        self._results: list[Result] = []
+        self._dissolved: list[Group] = []
+        self._older: list[Text] = []
+
+    def make_room(self) -> None:
+        """Shrink results and dissolve groups in the draft until the target is met, or nothing helps.
+
+        When the dead results are enough, only they shrink. Stubs of earlier collections, and their
+        digest, stay as they are while there is room for the rest beside them.
+        """
+        if self._bench.draft.tokens <= self._target:
+            return
+        found = self._scene.results()
+        whole = [result for result in found if not result.is_stub]
+        self._results = [result for result in whole if result.passage.is_dead]
+        if self._room() < 0:
+            self._results = whole
+            if self._room() < self._how.freeze_share * self._target:
+                self._results = found
+                self._older = self.digest.unfreeze()
+            if self._room() < self._wanted_room():
+                self._dissolve()
+        self._cover()
+
+    def ghosts(self) -> dict[str, float]:
+        """Return the messages that count for more because their like was recalled, and how much."""
+        found: dict[str, float] = {}
+        for shown in self._scene.parts if self._scene.analysis.state.ghosts else ():
+            if ghost := self._scene.ghost(shown):
+                found[self._bench.history[shown.place].message_id] = round(ghost, 2)
+        return found
+
+    def _reachable_target(self) -> int:
+        """The target, or more: when what must stay is large, the rest still needs some room."""
+        bench, how = self._bench, self._how
+        if bench.is_forced:
+            return bench.target
+        limit = bench.usage.get("context_limit", 0)
+        must = self._scene.size(tuple(self._scene.fixed))
+        some = min(must + how.work_share * bench.target, how.most_share * limit)
+        little = min(must + how.least_work_share * bench.target, how.tight_share * limit)
+        return max(bench.target, int(some), int(little))
+
+    def _room(self) -> float:
+        """Return the tokens that are left for lines and names."""
+        leaving = sum(map(self._scene.size, self._dissolved))
+        shrinking = sum(result.tokens - HEAD_TOKENS for result in self._results)
+        staying = self._bench.draft.tokens - leaving - shrinking
+        return self._target - staying - self.digest.reserve
+
+    def _wanted_room(self) -> float:
+        """Return the room that is worth a group; who asks for a target wants no more than that."""
+        return 0.0 if self._bench.is_forced else self._how.lines_share * self._target
+
+    def _dissolve(self) -> None:
+        """Let the oldest groups dissolve until there is room enough."""
+        if self.digest.is_frozen:
+            self._older = self.digest.unfreeze()
+        room, wanted = self._room(), self._wanted_room()
+        shrinking: dict[int, int] = {}
+        for result in self._results:
+            place = result.shown.place
+            shrinking[place] = shrinking.get(place, 0) + result.tokens - HEAD_TOKENS
+        for group in self._scene.loose_groups():
+            if room >= wanted:
+                break
+            self._dissolved.append(group)
+            self.digest.add(group)
+            won = self._scene.size(group) - sum(shrinking.get(place, 0) for place in group)
+            room += won - ENTRY_TOKENS
+        gone = self._gone()
+        self._results = [result for result in self._results if result.shown.place not in gone]
+
+    def _gone(self) -> set[int]:
+        return {place for group in self._dissolved for place in group}
+
+    def _cover(self) -> None:
+        room, names = self._room(), self._how.names_share
+        # What is not held by that which stays stands in these messages alone.
+        changing = self._gone().union(result.shown.place for result in self._results)
+        worth = self._scene.worth(self._older, changing)
+        cover = Cover(self._passages(), self._held(), worth.of, worth.least_rate)
+        picks = cover.choose((1 - names) * room)
+        cover.list_names(names * room)
+        if self._bench.is_forced:
+            self._leave_whole(room)
+        for group in self._dissolved:
+            leave(self._scene, group)
+        write_stubs(self._scene, self._results)
+        self._trim(picks)
+
+    def _leave_whole(self, room: float) -> None:
+        """Leave those results whole that would win least, as long as the room suffices for them."""
+        cost = {id(passage): passage.tokens for passage in self._passages()}
+        room -= sum(tokens + HEAD_MARGIN for tokens in cost.values())
+        small = sorted(
+            [
+                (result.tokens - HEAD_TOKENS - cost[id(result.passage)], *result.place, result)
+                for result in self._results
+                if not result.is_stub
+            ],
+            key=itemgetter(0, 1, 2),
+        )
+        whole: set[int] = set()
+        for won, _, _, result in small:
+            room -= won
+            if room < 0:
+                break
+            whole.add(id(result))
+        self._results = [result for result in self._results if id(result) not in whole]
+
+    def _passages(self) -> list[Passage]:
+        results = [result.passage for result in self._results]
+        return results + [entry.passage for entry in self.digest.entries]
+
+    def _held(self) -> set[str]:
+        """What is held by that which stays as it is."""
+        changing = {id(result.shown) for result in self._results}
+        gone = self._gone()
+        staying = [
+            shown.text.things
+            for shown in self._scene.parts
+            if id(shown) not in changing and shown.place not in gone
+        ]
+        return set(self.digest.held()).union(*staying)
+
+    def _trim(self, picks: list[Pick]) -> None:
+        """Give up the lines chosen last, and then all names, while draft and digest are above the target."""
+        while (over := self._over()) > 0 and picks:
+            changed: set[int] = set()
+            while picks and over > 0:
+                pick = picks.pop()
+                pick.passage.kept.remove(pick.piece)
+                over -= pick.tokens
+                changed.add(id(pick.passage))
+            self._rewrite(changed)
+        named = {id(passage) for passage in self._passages() if passage.names}
+        if named and self._over() > 0:
+            for passage in self._passages():
+                passage.names = []
+            self._rewrite(named)
+
+    def _rewrite(self, passages: set[int]) -> None:
+        places = {r.shown.place for r in self._results if id(r.passage) in passages}
+        write_stubs(self._scene, [r for r in self._results if r.shown.place in places])
+
+    def _over(self) -> float:
+        return self._bench.draft.tokens + self.digest.tokens - self._target

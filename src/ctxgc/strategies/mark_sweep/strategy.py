@@ -1,0 +1,157 @@
+"""gc_mark_sweep: what no root reaches leaves first, and what leaves can be recalled (the default).
+
+Large tool results are evacuated: their live lines and a tombstone stay, so every call keeps its
+result. Whole groups leave only when that is not enough. Superseded and unreachable results go first,
+then reachable ones with the lowest keep_score; roots never.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from msgspec.structs import replace
+
+from ctxgc.config import GCConfig
+from ctxgc.core import Analysis, ContextSegment, EngineOptions, RootKnobs, analyze
+from ctxgc.economics import requests_to_pay_back
+from ctxgc.strategies.base import GCTriggerReason
+from ctxgc.strategies.builtin import BuiltinStrategy, StrategyOptions
+from ctxgc.strategies.collection import OLD_NOTICE, Workbench
+from ctxgc.strategies.host import root_knobs
+from ctxgc.strategies.mark_sweep.digest import handles_in
+from ctxgc.strategies.mark_sweep.room import RoomPass
+from ctxgc.strategies.mark_sweep.scene import NEWEST, WindowConstants, window_constants
+from ctxgc.strategies.truncate import drop_turns
+
+
+class MarkSweepOptions(StrategyOptions, frozen=True, kw_only=True):
+    """The options of this strategy beside those of all.
+
+    `preset` says how eagerly to collect for the price alone, while the window is far from full:
+    `default`, `lean` (saves more), `careful` (keeps more) or `off`. `trim_calls` shortens the agent's
+    own edits and dead to-do lists too; unless it is given, `lean` and `careful` do that and `default`
+    does not. `constants` takes the place of a preset's own, and `window_constants` of those by which
+    room is made in a full window; both are for experiments.
+    """
+
+    preset: Literal["default", "lean", "careful", "off"] = "default"
+    trim_calls: bool | None = None
+    constants: dict[str, Any] | None = None
+    window_constants: WindowConstants | None = None
+
+
+class MarkSweepStrategy(BuiltinStrategy):
+    """The engine at work on a history."""
+
+    name: ClassVar[str] = "gc_mark_sweep"
+    options: ClassVar[type[StrategyOptions]] = MarkSweepOptions
+
+    @property
+    def thrift(self) -> MarkSweepOptions:
+        """How to collect for the price alone, and by which constants for room."""
+        options = self._options
+        return options if isinstance(options, MarkSweepOptions) else MarkSweepOptions()
+
+    def clear_notices(self, bench: Workbench) -> None:
+        """Take out earlier notices; a digest stays until there is a new one."""
+        others = [m.message_id for m in bench.old_notices() if not handles_in(m.text())]
+        bench.draft.remove_all(others, OLD_NOTICE)
+
+    def shrink(self, bench: Workbench) -> None:
+        """Let one cover decide which lines of the results stay, then drop groups while that is not enough."""
+        analysis = self._analyze(bench)
+        how = self.thrift.window_constants or window_constants()
+        window = RoomPass(bench, analysis, how, digests=self._notifies(bench.config))
+        window.make_room()
+        bench.digest_tokens = window.digest.tokens
+        while (bench.is_forced or bench.above_hard_limit) and self._drop_groups(bench, analysis):
+            bench.digest_tokens = window.digest.tokens
+        if bench.excess_turns:
+            drop_turns(bench, bench.turns, "turn_limit")
+        bench.digest = window.digest.close()
+        self._price(bench)
+        if ghosts := window.ghosts():
+            bench.details["ghosts"] = ghosts
+
+    def _analyze(self, bench: Workbench) -> Analysis:
+        config = bench.config
+        state = replace(self._host.gc_state(bench.history), knobs=self._reach(bench))
+        options = EngineOptions(profile=config.score_profile, weights=dict(config.score_weights))
+        return analyze(state, options)
+
+    def _reach(self, bench: Workbench) -> RootKnobs:
+        """Return how far the root rules reach: as configured, and by default less far to make room.
+
+        Who collects by hand, or set the rules, gets them as they are while that fits the window at all.
+        """
+        knobs = root_knobs(bench.config)
+        chosen = bench.reason is GCTriggerReason.MANUAL or knobs != root_knobs(GCConfig())
+        if chosen and not bench.above_hard_limit:
+            return knobs
+        return replace(
+            knobs,
+            recent_messages=min(knobs.recent_messages, NEWEST),
+            recent_user_messages=min(knobs.recent_user_messages, 1),
+            recent_files=0,
+            unresolved_errors=1,
+        )
+
+    def _drop_groups(self, bench: Workbench, analysis: Analysis) -> bool:
+        """Drop whole groups, least worth first, those of the recent turns last; tell whether any left."""
+        if bench.excess <= 0:
+            return False
+        ranked = sorted(
+            (_worth(bench, analysis, group), group)
+            for group in bench.groups
+            if not _has_root(bench, analysis, group)
+            and bench.draft.get(bench.ids(group)[0]) is not None
+            and bench.history[group[0]].origin != "gc_notice"
+        )
+        dropped = False
+        for spare_recent in (True, False):
+            for (reachable, _, _), group in ranked:
+                ids = bench.ids(group)
+                if bench.excess <= 0:
+                    return dropped
+                if spare_recent and any(message_id in bench.protected for message_id in ids):
+                    continue
+                bench.draft.remove_all(ids, "low_score" if reachable else "unreachable")
+                dropped = True
+        return dropped
+
+    def _price(self, bench: Workbench) -> None:
+        """Say what the collection wins, what it re-writes, and when it has paid for itself."""
+        moved = [item.child_key for item in bench.draft.items()]
+        if not moved:
+            return
+        ids = [message.message_id for message in bench.history]
+        first = ids.index(moved[0]) if moved[0] in ids else 0
+        won = sum(item.tokens_freed for item in bench.draft.items())
+        rewritten = sum(bench.draft.size(message_id) for message_id in ids[first:])
+        details: dict[str, Any] = {
+            "tokens_won": won,
+            "tokens_rewritten": rewritten,
+            "requests_to_pay_back": requests_to_pay_back(won, rewritten, self._host.prices),
+        }
+        bench.details.update(details)
+
+
+def _has_root(bench: Workbench, analysis: Analysis, group: tuple[int, ...]) -> bool:
+    return any(
+        message_id in bench.roots
+        or any(s in analysis.roots for s in bench.host.segment_ids(message_id))
+        for message_id in bench.ids(group)
+    )
+
+
+def _worth(bench: Workbench, analysis: Analysis, group: tuple[int, ...]) -> tuple[bool, float, int]:
+    """Reachable groups after unreachable ones; then by the score of their most valuable part."""
+    segments: list[ContextSegment] = []
+    for message_id in bench.ids(group):
+        for segment_id in bench.host.segment_ids(message_id):
+            segment = analysis.state.heap.peek(segment_id)
+            if segment is not None:
+                segments.append(segment)
+    reachable = any(analysis.is_reachable(s.segment_id) for s in segments)
+    score = max((analysis.scores.get(s.segment_id, 0.0) for s in segments), default=0.0)
+    return (reachable, score, group[0])

@@ -1,0 +1,344 @@
+"""Writing transcripts again: the window of a session, changed, in the format of its agent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from io import BufferedReader
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from ctxgc.core import Format
+from ctxgc.errors import TranscriptError
+from ctxgc.wire import detect_format, dump
+from ctxgc.wire.transcripts import claude_code, codex, plain
+from ctxgc.wire.transcripts.claude_code import ClaudeCodeFile
+from ctxgc.wire.transcripts.codex import CodexFile
+from ctxgc.wire.transcripts.documents import LISTS, Document, element
+from ctxgc.wire.transcripts.entry import Damage, Facts, Item, TranscriptEntry, TranscriptPiece
+from ctxgc.wire.transcripts.lines import decode, numbered, unpacked
+from ctxgc.wire.transcripts.plain import DocumentFile, LinesFile
+from ctxgc.wire.transcripts.revision import Addition, Revision, Writable
+from ctxgc.wire.transcripts.window import Recorded, recorded
+
+# -- Sniffing: what kind of transcript a file is, by what stands in it
+
+
+TranscriptKind = Literal["claude_code", "codex", "plain"]
+Shape = Literal["lines", "list", "messages", "input"]
+
+HEAD = 256 << 10
+_SAMPLE = 200
+
+
+class Sniffed(msgspec.Struct, frozen=True, kw_only=True):
+    """What the beginning of a file shows. `format` is only a guess until a message marks it."""
+
+    kind: TranscriptKind
+    is_document: bool
+    format: Format
+
+
+def sniff(head: bytes) -> Sniffed | None:
+    """Return what a file is that begins like this; None if that is no transcript."""
+    said = [line for line, _ in map(decode, head.split(b"\n")[:_SAMPLE]) if line is not None]
+    kind = _kind(said)
+    begins = head.lstrip()[:1]
+    if kind is not None and begins != b"[" and not _is_document(said):
+        return Sniffed(kind=kind, is_document=False, format=_format(kind, said))
+    if begins in (b"[", b"{"):
+        return Sniffed(kind="plain", is_document=True, format="openai")
+    return None
+
+
+def kind_of(line: Mapping[str, Any]) -> TranscriptKind | None:
+    """Return what wrote a line; None if it is neither an agent's nor a message."""
+    if claude_code.is_claude_code(line):
+        return "claude_code"
+    if codex.is_codex(line):
+        return "codex"
+    return "plain" if plain.is_plain(line) else None
+
+
+def _kind(lines: list[dict[str, Any]]) -> TranscriptKind | None:
+    """An agent's line decides; lines that anybody could have written count only without one."""
+    kinds = [kind for kind in map(kind_of, lines) if kind is not None]
+    return next((kind for kind in kinds if kind != "plain"), kinds[0] if kinds else None)
+
+
+def _format(kind: TranscriptKind, lines: list[dict[str, Any]]) -> Format:
+    if kind == "claude_code":
+        return "anthropic"
+    if kind == "codex":
+        return "responses"
+    return plain.format_of(line for line in lines if plain.is_plain(line))
+
+
+def _is_document(lines: list[dict[str, Any]]) -> bool:
+    """A first line that holds a list of messages is the whole document."""
+    return bool(lines) and any(isinstance(lines[0].get(name), list) for name in LISTS)
+
+
+# -- Reading transcripts: whole lines from any offset, whatever agent wrote them
+
+
+Line = tuple[int, bytes, Mapping[str, Any] | None]
+
+
+def read_lines(data: bytes, *, offset: int = 0, is_end: bool = False) -> TranscriptPiece:
+    """Return what the whole lines of a piece of a transcript say.
+
+    Args:
+        data: the piece, from the beginning of a line.
+        offset: where in the file it begins.
+        is_end: whether the file ends with it; only then a last line without its newline may count.
+
+    A line that cannot be read is counted and passed over. Of a last line without its newline, only
+    one that is whole JSON is used: its writer may not have finished it.
+    """
+    lines = list(_lines(data, offset, is_end=is_end))
+    said = [line for _, _, line in lines if line is not None]
+    form = _plain_format(said)
+    entries = [_entry(line, form) for line in lines]
+    found = [entry for entry in entries if entry is not None]
+    return TranscriptPiece(
+        entries=found,
+        used=sum(len(raw) for _, raw, _ in lines),
+        passed_over=len(said) - len(found),
+        broken=sum(line is None and bool(raw.strip()) for _, raw, line in lines),
+    )
+
+
+def _lines(data: bytes, offset: int, *, is_end: bool) -> Iterator[Line]:
+    start = 0
+    while start < len(data):
+        end = data.find(b"\n", start) + 1
+        raw = data[start : end or len(data)]
+        line = _object(raw)
+        if not end and not (is_end and line is not None):
+            return
+        yield offset + start, raw, line
+        start += len(raw)
+
+
+def _object(raw: bytes) -> Mapping[str, Any] | None:
+    try:
+        found = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _plain_format(lines: list[Mapping[str, Any]]) -> Format:
+    return detect_format([line for line in lines if kind_of(line) == "plain"])
+
+
+def _entry(line: Line, form: Format) -> TranscriptEntry | None:
+    offset, raw, said = line
+    if said is None:
+        return None
+    match kind_of(said):
+        case "claude_code":
+            return claude_code.entry_of(said)
+        case "codex":
+            return codex.entry_of(said, offset)
+        case "plain":
+            return plain.entry_of(said, form, offset, raw)
+    return None
+
+
+# -- Transcript: a file in which a conversation is kept, read as a stream
+
+
+MOST_DAMAGE = 1_000
+_PROBE = 400
+
+
+class Transcript:
+    """A transcript on disk. Each call of `items` reads the file anew, from its beginning.
+
+    `kind` says who wrote it, `format` in which wire format its messages are, `shape` how it holds
+    them. `facts`, `fields`, `damage` and `damaged` tell about the last reading: what the file says of
+    its session, what stands beside the messages of a document, and what could not be read.
+    """
+
+    def __init__(self, path: Path, sniffed: Sniffed) -> None:
+        self.path = path
+        self.kind: TranscriptKind = sniffed.kind
+        self.format: Format = sniffed.format
+        self.shape: Shape = "list" if sniffed.is_document else "lines"
+        self.facts = Facts()
+        self.fields: dict[str, Any] = {}
+        self.damage: list[Damage] = []
+        self.damaged = 0
+        self._is_document = sniffed.is_document
+
+    @property
+    def size(self) -> int:
+        """The bytes of the file as it lies on disk."""
+        return self.path.stat().st_size
+
+    def items(self, tell: Callable[[int], None] | None = None) -> Iterator[Item]:
+        """Yield all that the file says, in its order; `tell` hears the bytes read so far."""
+        self.facts, self.fields, self.damage, self.damaged = Facts(), {}, [], 0
+        with unpacked(self.path, tell) as file:
+            yield from self._document(file) if self._is_document else self._lines(file)
+
+    def entries(self) -> Iterator[TranscriptEntry]:
+        """Yield the messages of the main conversation, those of earlier windows included."""
+        for item in self.items():
+            if isinstance(item, TranscriptEntry) and not item.is_side:
+                yield item
+
+    def view(self) -> list[Recorded]:
+        """Return what the agent would send next: the messages of the last window, whole and valid.
+
+        Calls whose result was never written and results of no call are still in it; `repair` and
+        `validate` of `ctxgc.wire` see to those.
+        """
+        return recorded(self.items(), chained=self.kind == "claude_code")
+
+    def _note(self, damage: Damage) -> None:
+        self.damaged += damage.is_lost
+        if len(self.damage) < MOST_DAMAGE:
+            self.damage.append(damage)
+
+    def _lines(self, file: BufferedReader) -> Iterator[Item]:
+        for number, offset, raw in numbered(file, self._note):
+            line, trouble = decode(raw)
+            if trouble:
+                self._note(Damage(line=number, what=trouble, is_lost=line is None))
+            if line is not None:
+                yield from self._said(line, number, offset, raw)
+
+    def _said(self, line: dict[str, Any], number: int, offset: int, raw: bytes) -> Iterator[Item]:
+        kind = kind_of(line)
+        if kind == "claude_code":
+            yield from claude_code.items(line, number, self.facts)
+        elif kind == "codex":
+            yield from codex.items(line, number, self.facts)
+        elif kind == "plain":
+            yield from self._plain(line, number, offset, raw)
+
+    def _plain(self, line: dict[str, Any], number: int, offset: int, raw: bytes) -> Iterator[Item]:
+        if not plain.is_plain(line):
+            self._note(Damage(line=number, what="no message: it has neither a role nor a type"))
+            return
+        entry = plain.entry_of(line, self.format, offset, raw, number)
+        self.facts.note_time(entry.written_at)
+        yield entry
+        usage = plain.usage_of(line, number)
+        if usage is not None:
+            yield usage
+
+    def _document(self, file: BufferedReader) -> Iterator[Item]:
+        document = Document(file, self._note)
+        self.fields = document.fields
+        for number, offset, raw in document.elements():
+            self.shape = document.shape or "list"
+            line, trouble = element(raw)
+            if trouble:
+                self._note(Damage(line=number, what=trouble, is_lost=line is None))
+            if line is not None:
+                yield from self._plain(line, number, offset, raw)
+        note_fields(document.fields, self.facts)
+
+
+def note_fields(fields: dict[str, Any], facts: Facts) -> None:
+    """Note what stands beside the messages of a request: its model, system prompt and tools."""
+    facts.note("model", fields.get("model"))
+    system = fields.get("system") or fields.get("instructions")
+    blocks = system if isinstance(system, list) else [{"text": system}]
+    texts = [block.get("text") for block in blocks if isinstance(block, dict)]
+    facts.system = "\n".join(text for text in texts if isinstance(text, str))
+    tools = fields.get("tools")
+    facts.tools = dump(tools) if isinstance(tools, list) and tools else ""
+
+
+def open_transcript(path: str | Path) -> Transcript:
+    """Return the transcript in a file, recognised by its content; gzip is unpacked on the way.
+
+    Raises:
+        TranscriptError: the file cannot be read, or nothing at its beginning is a message.
+    """
+    place = Path(path).expanduser()
+    with unpacked(place) as file:
+        sniffed = sniff(file.read1(HEAD))
+    if sniffed is None:
+        raise _no_transcript(place)
+    found = Transcript(place, sniffed)
+    if sniffed.is_document:
+        _probe(found)
+    return found
+
+
+def _probe(found: Transcript) -> None:
+    """Read the first messages of a document, whose format nothing else shows."""
+    entries = list(islice(found.items(), _PROBE))
+    messages = [item.data for item in entries if isinstance(item, TranscriptEntry)]
+    if not messages:
+        raise _no_transcript(found.path)
+    found.format = "responses" if found.shape == "input" else plain.format_of(messages)
+    if found.format == "openai" and found.shape == "messages" and "system" in found.fields:
+        found.format = "anthropic"
+
+
+def _no_transcript(path: Path) -> TranscriptError:
+    return TranscriptError(
+        f"{path} holds no message that can be read",
+        hint="give a session of Claude Code or Codex, or messages as JSON or JSON lines",
+        path=str(path),
+    )
+
+
+# -- Writing transcripts again: the window of a session, changed, in the format of its agent
+
+
+__all__ = ["Addition", "Revision", "Writable", "open_writable", "read_whole", "writable"]
+
+
+def read_whole(path: Path) -> bytes:
+    """Return the text of a transcript, unpacked.
+
+    Raises:
+        TranscriptError: it cannot be read.
+    """
+    with unpacked(path) as file:
+        return file.read()
+
+
+def open_writable(path: Path) -> Writable:
+    """Return a transcript that can be written again, whatever agent wrote it.
+
+    Raises:
+        TranscriptError: it cannot be read, or holds no message.
+    """
+    return writable(read_whole(path), name=str(path))
+
+
+def writable(data: bytes, *, name: str = "the transcript") -> Writable:
+    """Return the transcript that these bytes are.
+
+    Raises:
+        TranscriptError: they hold no message.
+    """
+    found = sniff(data[:HEAD])
+    made = None if found is None else _make(data, found.kind, is_document=found.is_document)
+    if made is None or not made.entries:
+        raise TranscriptError(
+            f"{name} holds no message that can be read",
+            hint="give a session of Claude Code or Codex, or messages as JSON or JSON lines",
+            path=name,
+        )
+    return made
+
+
+def _make(data: bytes, kind: str, *, is_document: bool) -> Writable:
+    if kind == "claude_code":
+        return ClaudeCodeFile(data)
+    if kind == "codex":
+        return CodexFile(data)
+    return DocumentFile(data) if is_document else LinesFile(data)

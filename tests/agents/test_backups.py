@@ -1,0 +1,148 @@
+"""In place, and back."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from ctxgc.agents import FOLDER, backups, backups_of, newest_backup, put_back, write_in_place
+from ctxgc.agents.backups import look
+from ctxgc.errors import InputError, StoreError, TranscriptBusyError
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(b"one\ntwo\n")
+    past = time.time() - 60
+    os.utime(path, (past, past))
+    path.chmod(0o640)
+    return path
+
+
+def test_the_original_comes_back_byte_for_byte(file: Path) -> None:
+    backup = write_in_place(file, b"one\ntwo\n", b"one\n", look(file))
+    assert file.read_bytes() == b"one\n"
+    assert backup.original.read_bytes() == b"one\ntwo\n"
+    assert put_back(backup) == 0
+    assert file.read_bytes() == b"one\ntwo\n"
+    assert file.stat().st_mode & 0o777 == 0o640
+    assert list((file.parent / FOLDER).iterdir()) == []
+
+
+def test_what_came_since_stays_behind_the_original(file: Path) -> None:
+    backup = write_in_place(file, b"one\ntwo\n", b"one\n", look(file))
+    with file.open("ab") as agent:
+        agent.write(b"three\n")
+    assert put_back(backup) == 6
+    assert file.read_bytes() == b"one\ntwo\nthree\n"
+
+
+def test_several_prunings_are_undone_one_by_one(file: Path) -> None:
+    write_in_place(file, b"one\ntwo\n", b"one\n", look(file))
+    write_in_place(file, b"one\n", b"o\n", look(file))
+    assert [known.number for known in backups_of(file)] == [1, 2]
+    put_back(backups_of(file)[-1])
+    put_back(backups_of(file)[-1])
+    assert file.read_bytes() == b"one\ntwo\n"
+
+
+def test_a_file_that_changed_otherwise_is_left_alone(file: Path) -> None:
+    backup = write_in_place(file, b"one\ntwo\n", b"one\n", look(file))
+    file.write_bytes(b"ONE\n")
+    with pytest.raises(InputError, match="changed otherwise since"):
+        put_back(backup)
+    assert file.read_bytes() == b"ONE\n"
+
+
+def test_a_damaged_or_missing_backup_is_never_put_back(file: Path) -> None:
+    backup = write_in_place(file, b"one\ntwo\n", b"one\n", look(file))
+    backup.original.write_bytes(b"one\ntwO\n")
+    with pytest.raises(InputError, match="is not what was kept"):
+        put_back(backup)
+    backup.original.unlink()
+    with pytest.raises(StoreError):
+        put_back(backup)
+    assert file.read_bytes() == b"one\n"
+
+
+def test_a_document_that_grew_cannot_be_put_together(tmp_path: Path) -> None:
+    path = tmp_path / "chat.json"
+    path.write_bytes(b"[1,2]")
+    backup = write_in_place(path, b"[1,2]", b"[1]", look(path))
+    path.write_bytes(b"[1] ")
+    with pytest.raises(InputError, match="grew since"):
+        put_back(backup)
+
+
+def test_a_file_that_its_agent_wrote_meanwhile_is_not_replaced(file: Path) -> None:
+    seen = look(file)
+    file.write_bytes(b"one\ntwo\nthree\n")
+    with pytest.raises(TranscriptBusyError):
+        write_in_place(file, b"one\ntwo\n", b"one\n", seen)
+    assert file.read_bytes() == b"one\ntwo\nthree\n"
+
+
+def test_a_pruning_that_was_refused_leaves_no_backup_before_the_true_one(file: Path) -> None:
+    seen = look(file)
+    first = write_in_place(file, b"one\ntwo\n", b"one\n", seen)
+    with pytest.raises(TranscriptBusyError):
+        write_in_place(file, b"one\ntwo\n", b"two\n", seen)
+    assert newest_backup([file.parent]) == first
+    assert sorted((file.parent / FOLDER).iterdir()) == sorted([first.original, first.receipt])
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_who_is_interrupted_can_undo_what_was_done_and_nothing_else(
+    file: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    real = backups.write_atomic
+
+    def interrupted(path: Path, data: bytes) -> None:
+        if path != file or moment == "after":
+            real(path, data)
+        if path == file:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(backups, "write_atomic", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_in_place(file, b"one\ntwo\n", b"one\n", look(file))
+    monkeypatch.undo()
+    assert len(backups_of(file)) == (moment == "after")
+    for known in backups_of(file):
+        put_back(known)
+    assert file.read_bytes() == b"one\ntwo\n"
+
+
+def test_two_that_prune_at_once_keep_a_backup_each(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen, found = look(file), backups.backups_of
+
+    def another_is_faster(path: Path) -> list[backups.Backup]:
+        known = found(path)
+        monkeypatch.undo()
+        write_in_place(file, b"one\ntwo\n", b"one\n", seen)
+        return known
+
+    monkeypatch.setattr(backups, "backups_of", another_is_faster)
+    with pytest.raises(TranscriptBusyError):
+        write_in_place(file, b"one\ntwo\n", b"two\n", seen)
+    (first,) = backups_of(file)
+    assert (first.number, file.read_bytes()) == (1, b"one\n")
+    assert put_back(first) == 0
+    assert file.read_bytes() == b"one\ntwo\n"
+
+
+def test_the_newest_backup_of_several_folders_is_found(file: Path, tmp_path: Path) -> None:
+    assert newest_backup([tmp_path]) is None
+    write_in_place(file, b"one\ntwo\n", b"one\n", look(file))
+    other = tmp_path / "other" / "b.jsonl"
+    other.parent.mkdir()
+    other.write_bytes(b"x")
+    made = write_in_place(other, b"x", b"", look(other))
+    (tmp_path / FOLDER / "broken.json").write_bytes(b"{")
+    assert newest_backup([tmp_path, other.parent]) == made
