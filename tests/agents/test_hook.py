@@ -185,7 +185,10 @@ def test_a_small_output_loads_next_to_nothing(home: Path) -> None:
     found = done.stdout.replace("'re', ", "").replace(
         ", 're'", ""
     )  # typing of some versions has it
-    assert found.strip() == "['ctxgc', 'ctxgc._lazy', 'ctxgc._version', 'ctxgc.agents', 'ctxgc.agents.hook']"
+    assert (
+        found.strip()
+        == "['ctxgc', 'ctxgc._lazy', 'ctxgc._version', 'ctxgc.agents', 'ctxgc.agents.hook']"
+    )
 
 
 def test_a_huge_output_does_not_load_the_stores(home: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,6 +14,14 @@ from ctxgc.stores import MemoryStore
 from tests.session.build import filled, make, state_of
 from tests.session.test_turns import QUESTION, Interfering
 from tests.session.walk import faults
+
+
+@pytest.fixture(autouse=True)
+def _heard() -> Iterator[None]:
+    """Let Ctrl-C raise KeyboardInterrupt: a background job inherits a shell's SIG_IGN."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 class Interrupting(MemoryStore):
@@ -101,32 +110,37 @@ def test_what_waited_is_raised_where_an_interrupt_does_no_harm() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_a_signal_that_nobody_handles_is_left_alone() -> None:
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with uninterrupted():
+def test_a_ctrl_c_that_the_program_ignores_stays_ignored() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    store = Interrupting()
+    session = filled(12, store=store, session_id="a")
+    store.times = 2
+    session.collect(800)
+    assert store.times == 0
+    with uninterrupted():
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        with interruptible():
             assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGINT, before)
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    session.append(QUESTION)
+    session.close()
+    assert make(store=store, session_id="a").view()[-1] == QUESTION
 
 
 def test_a_handler_that_raises_nothing_breaks_nothing_and_hears_of_every_ctrl_c() -> None:
     heard: list[object] = []
-    before = signal.signal(signal.SIGINT, lambda _, frame: heard.append(frame))
-    try:
-        store = Interrupting()
-        session = filled(12, store=store, session_id="a")
-        for times in (1, 2, 3):
-            store.times = times
-            session.append(QUESTION)
-            session.flush()
-            assert len(heard) == times
-            assert None not in heard
-            heard.clear()
-        session.close()
-        assert make(store=store, session_id="a").view()[-3:] == [QUESTION] * 3
-    finally:
-        signal.signal(signal.SIGINT, before)
+    signal.signal(signal.SIGINT, lambda _, frame: heard.append(frame))
+    store = Interrupting()
+    session = filled(12, store=store, session_id="a")
+    for times in (1, 2, 3):
+        store.times = times
+        session.append(QUESTION)
+        session.flush()
+        assert len(heard) == times
+        assert None not in heard
+        heard.clear()
+    session.close()
+    assert make(store=store, session_id="a").view()[-3:] == [QUESTION] * 3
 
 
 def test_a_handler_left_behind_by_an_interrupted_end_gives_way_to_the_hosts() -> None:
