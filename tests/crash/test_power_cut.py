@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from ctxgc.stores import files, json_store, open_store
+from ctxgc import files
+from ctxgc.stores import json_store, open_store
 from ctxgc.stores.sqlite_file import SqliteFile
 from tests.crash.disk import Recorder, after_power_cut, recording_disk
 from tests.crash.workload import SESSION, batch, check

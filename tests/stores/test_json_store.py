@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from ctxgc.errors import StoreBusyError, StoreError, StoreVersionError
-from ctxgc.stores import Drop, FileLock, Put, json_store, open_store
+from ctxgc.files import FileLock
+from ctxgc.stores import Drop, Put, json_store, open_store
 from ctxgc.stores.json_store import JsonStore
 from ctxgc.stores.tables import Tables
 from tests.requirements import requirement

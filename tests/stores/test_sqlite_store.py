@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 from ctxgc.errors import StoreBusyError, StoreDamagedError, StoreError, StoreVersionError
-from ctxgc.stores import FileLock, Put, open_store, sqlite_documents
+from ctxgc.files import FileLock
+from ctxgc.stores import Put, open_store, sqlite_documents
 from ctxgc.stores.sqlite_documents import transaction
 from ctxgc.stores.sqlite_file import SqliteFile
 from ctxgc.stores.sqlite_store import SqliteStore

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import msgspec
 
 from ctxgc.errors import InputError, StoreError, TranscriptBusyError
-from ctxgc.stores import create_private, os_errors, remove, write_atomic
+from ctxgc.files import create_private, os_errors, remove, write_atomic
 
 # -- Stillness: whether anybody is writing a file, as far as a machine can tell
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ctxgc.agents.events import HookSettings, note
 from ctxgc.agents.transcript import Said, end_text, read_transcript, size_of
-from ctxgc.stores import remove, write_atomic
+from ctxgc.files import remove, write_atomic
 
 # -- The roots of a conversation as text: what must be known again after a compaction
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ctxgc.errors import InputError, StoreError
-from ctxgc.stores import append_log
+from ctxgc.files import append_log
 
 # -- What a hook is told on its command line: which agent calls, and where ctxgc keeps things
 

@@ -11,7 +11,7 @@ from ctxgc.agents.events import default_home
 from ctxgc.agents.installation import anchored
 from ctxgc.agents.targets import SERVER_NAME, Commands, hooks_of, server_of
 from ctxgc.errors import ConfigError
-from ctxgc.stores import write_atomic
+from ctxgc.files import write_atomic
 
 RECALL_TOOL = "mcp__plugin_ctxgc_ctxgc__context_recall"
 """How Claude Code names a tool of a plugin's server."""

@@ -14,8 +14,8 @@ from ctxgc.cli.output import output_options, write_json, write_lines
 from ctxgc.cli.session_argument import optional_session_argument
 from ctxgc.economics import SHEETS
 from ctxgc.errors import InputError
+from ctxgc.files import write_atomic
 from ctxgc.insight import Insight, Tell, analyze_transcript
-from ctxgc.stores import write_atomic
 from ctxgc.wire.transcripts import open_transcript
 
 _EPILOG = """\b

@@ -96,7 +96,7 @@ def ablate(
 
 def _write_ablation(file: Path, found: object) -> None:
     from ctxgc.drawing import readable_json  # noqa: PLC0415
-    from ctxgc.stores import write_atomic  # noqa: PLC0415
+    from ctxgc.files import write_atomic  # noqa: PLC0415
 
     write_atomic(file, readable_json(found))
 
@@ -262,7 +262,7 @@ def _of(experiment: Experiment, runs: int) -> str:
 
 
 def _write(output: Path, content: bytes) -> None:
-    from ctxgc.stores import write_atomic  # noqa: PLC0415
+    from ctxgc.files import write_atomic  # noqa: PLC0415
 
     write_atomic(output, content)
 

@@ -119,7 +119,7 @@ def _markdown(found: Report) -> bytes:
 
 
 def _write(file: Path, report: bytes) -> None:
-    from ctxgc.stores import write_atomic  # noqa: PLC0415
+    from ctxgc.files import write_atomic  # noqa: PLC0415
 
     if file == STDOUT:
         click.echo(report, nl=False)

@@ -49,9 +49,10 @@ from ctxgc.cli.stash_store import address_of, age, count, opened, printable, sto
 from ctxgc.config import GCConfig, SessionSettings
 from ctxgc.drawing import shortened, terminal_bars
 from ctxgc.errors import ConfigError, InputError, StoreError
+from ctxgc.files import write_atomic
 from ctxgc.insight import limit_for
 from ctxgc.session import RECALL_CALL
-from ctxgc.stores import MemoryStore, Store, copy_session, write_atomic
+from ctxgc.stores import MemoryStore, Store, copy_session
 from ctxgc.strategies import load_gc_plugin
 from ctxgc.wire.transcripts import Writable, open_writable
 

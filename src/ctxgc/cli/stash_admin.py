@@ -24,6 +24,7 @@ from ctxgc.cli.stash_store import (
 from ctxgc.config import GCConfig, find_gc_file, read_gc_file
 from ctxgc.core import ContextSegment
 from ctxgc.errors import InputError, StoreError
+from ctxgc.files import os_errors
 from ctxgc.session import Session
 from ctxgc.stores import (
     UNMASKABLE,
@@ -35,7 +36,6 @@ from ctxgc.stores import (
     entries_of,
     import_entries,
     migrate_sessions,
-    os_errors,
     read_export,
     to_json,
     to_lines,

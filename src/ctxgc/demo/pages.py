@@ -15,8 +15,8 @@ import msgspec
 from ctxgc.core import Amount, Collection
 from ctxgc.demo.run import DemoRun, Kept, Removal, messages
 from ctxgc.drawing import STYLES, Line, bar, chart, plain, shortened, terminal_table, text_of, zone
+from ctxgc.files import write_atomic
 from ctxgc.insight import analyze_transcript
-from ctxgc.stores import write_atomic
 from ctxgc.wire.transcripts import open_transcript
 
 WIDTH = 98

@@ -23,7 +23,7 @@ from msgspec.structs import force_setattr
 
 from ctxgc.core import checked_time, utc_now
 from ctxgc.errors import CheckpointError, InputError
-from ctxgc.stores import os_errors, write_atomic
+from ctxgc.files import os_errors, write_atomic
 
 # -- The files of checkpoints: named by time and chance, written once, read only if unchanged
 

@@ -29,8 +29,8 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ctxgc.errors import ConfigError
+from ctxgc.files import write_atomic
 from ctxgc.mcp.service import ContextService
-from ctxgc.stores import write_atomic
 
 # -- Callers: who may speak to the server over HTTP, each with a token and a context of its own
 

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
         ExportEntry, UNMASKABLE, chosen_sessions, entries_of, read_export, to_json, to_lines,
         write_export,
     )
-    from ctxgc.stores.files import (
-        FileLock, append_log, create_private, os_errors, remove, write_atomic,
-    )
     from ctxgc.stores.inbox import SUFFIX, inbox_of, leave, take_in
     from ctxgc.stores.open import DEFAULT_URL, open_store
     from ctxgc.stores.search import words
@@ -40,7 +37,6 @@ else:
             "exchange":
                 "ExportEntry UNMASKABLE chosen_sessions entries_of read_export to_json to_lines "
                 "write_export",
-            "files": "FileLock append_log create_private os_errors remove write_atomic",
             "inbox": "SUFFIX inbox_of leave take_in",
             "open": "DEFAULT_URL open_store",
             "search": "words",

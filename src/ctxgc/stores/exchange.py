@@ -24,10 +24,10 @@ import msgspec
 
 from ctxgc.core import mask_secrets
 from ctxgc.errors import InputError, StoreDamagedError, StoreError, StoreVersionError
+from ctxgc.files import append_durable, create_private, remove, replace
 from ctxgc.stores.base import COLLECTIONS, Collection, Put, Store
 from ctxgc.stores.concurrency import in_one_moment
 from ctxgc.stores.documents import decode, encode, prepare
-from ctxgc.stores.files import append_durable, create_private, remove, replace
 from ctxgc.stores.json_file import parse, render
 from ctxgc.stores.tables import Tables
 

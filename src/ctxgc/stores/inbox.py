@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ctxgc.errors import CtxgcError, InputError, StoreBusyError, StoreError
-from ctxgc.stores.files import remove, replace, write_atomic
+from ctxgc.files import remove, replace, write_atomic
 
 if TYPE_CHECKING:
     from ctxgc.stores.base import Store

@@ -11,10 +11,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ctxgc.errors import StoreBusyError, StoreError
+from ctxgc.files import FileLock, append_durable, os_errors, remove, set_aside, write_atomic
 from ctxgc.stores import json_journal as journal
 from ctxgc.stores.base import StoreReport, Write
 from ctxgc.stores.documents import check_name, prepare
-from ctxgc.stores.files import FileLock, append_durable, os_errors, remove, set_aside, write_atomic
 from ctxgc.stores.json_file import Contents, parse, render
 from ctxgc.stores.tables import Tables, TableStore, now
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from ctxgc.errors import CtxgcError, StoreBusyError, StoreDamagedError, StoreError
+from ctxgc.files import FileLock, create_private, remove, replace, set_aside
 from ctxgc.stores.base import Put, StoreReport
 from ctxgc.stores.documents import decode, prepare, unescape
-from ctxgc.stores.files import FileLock, create_private, remove, replace, set_aside
 from ctxgc.stores.sqlite_documents import migrate, transaction, write
 
 # -- Reading what can be read of a damaged sqlite store, into a fresh one

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from ctxgc.errors import PeerError
+from ctxgc.files import FileLock
 from ctxgc.lab import PACKAGES, install_all, is_ready
 from ctxgc.lab.peers import catalog
 from ctxgc.lab.peers.__main__ import main
 from ctxgc.lab.peers.catalog import Package, home, install, interpreter
-from ctxgc.stores import FileLock
 
 
 class Installer:

@@ -18,8 +18,8 @@ from typing import Any
 import msgspec
 
 from ctxgc.errors import PeerError
+from ctxgc.files import FileLock
 from ctxgc.lab.policies import RegimeKind
-from ctxgc.stores import FileLock
 
 Settings = dict[str, Any]
 

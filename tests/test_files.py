@@ -10,8 +10,17 @@ from typing import Any
 import pytest
 
 from ctxgc.errors import StoreBusyError, StoreError
-from ctxgc.stores import FileLock, append_log, create_private, os_errors, remove, write_atomic
-from ctxgc.stores.files import append_durable, ensure_directory, set_aside
+from ctxgc.files import (
+    FileLock,
+    append_durable,
+    append_log,
+    create_private,
+    ensure_directory,
+    os_errors,
+    remove,
+    set_aside,
+    write_atomic,
+)
 
 
 def _mode(path: Path) -> int:
