@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
-from ctxgc.config import GCConfig
+import pytest
+
+from ctxgc import Session
+from ctxgc.config import GCConfig, load_config
 from ctxgc.core import Message, is_tombstone
 from ctxgc.strategies import GCTriggerReason
 from ctxgc.testing import check_history
@@ -106,3 +111,65 @@ def test_without_a_session_a_tombstone_names_no_handle() -> None:
     new, _ = collect("gc_mark_sweep", history, target=size_of(history) - 200, config=NARROW)
     assert is_tombstone(output_of(new, "m2"))
     assert "To see it again" not in output_of(new, "m2")
+
+
+ROOT_KEYS = {
+    "recent_messages": 14,
+    "recent_user_messages": 4,
+    "recent_files": 6,
+    "decision_window_seconds": 60.0,
+}
+
+
+def collected_with(config: GCConfig) -> list[str]:
+    """Return what a collection leaves of eight long results under this configuration."""
+    history = with_results(*[(f"make part{n}", words(200, f"line{n}")) for n in range(8)])
+    target = size_of(history) // 3
+    new, _ = collect("gc_mark_sweep", history, target=target, config=config)
+    return [message.text() for message in new]
+
+
+@pytest.mark.parametrize("key", ROOT_KEYS)
+def test_a_root_rule_reaches_as_far_by_file_and_by_environment_as_by_code(
+    key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_code = collected_with(GCConfig(**{key: ROOT_KEYS[key]}))
+    file = tmp_path / "gc.json"
+    file.write_text(json.dumps({"type": "mark_sweep", key: ROOT_KEYS[key]}), encoding="utf-8")
+    assert collected_with(load_config(file)) == by_code
+    monkeypatch.setenv(f"CTXGC_{key.upper()}", str(ROOT_KEYS[key]))
+    assert collected_with(GCConfig()) == by_code
+    assert collected_with(load_config(file)) == by_code
+    assert by_code != collected_with(GCConfig.from_dict({}))
+
+
+def test_what_the_environment_says_does_not_change_a_configuration_made_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config = GCConfig()
+    before = collected_with(config)
+    monkeypatch.setenv("CTXGC_RECENT_MESSAGES", "14")
+    assert collected_with(config) == before
+
+
+def session_view(**options: Any) -> str:
+    """Return the view of a session after a collection at its threshold, without its random handles."""
+    history = with_results(*[(f"make part{n}", words(300, f"line{n}")) for n in range(12)])
+    with Session(context_limit=size_of(history) * 100 // 85, store="memory:", **options) as session:
+        session.extend(render(history))
+        return re.sub(r"h-[a-z0-9]+", "h-", json.dumps(session.messages()))
+
+
+def test_a_session_collects_alike_by_code_file_and_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plain = session_view()
+    by_code = session_view(config=GCConfig(recent_messages=14))
+    file = tmp_path / ".ctxgc" / "gc.json"
+    file.parent.mkdir()
+    file.write_text('{"type": "mark_sweep", "recent_messages": 14}', encoding="utf-8")
+    by_file = session_view()
+    file.unlink()
+    monkeypatch.setenv("CTXGC_RECENT_MESSAGES", "14")
+    assert session_view() == by_file == by_code != plain

@@ -12,11 +12,12 @@ from typing import Any, Literal
 import msgspec
 
 from ctxgc.config import GCConfig
-from ctxgc.core import Amount, EngineOptions, GCEngine, GCState, Ghosts, Heap, RootKnobs
+from ctxgc.core import Amount, EngineOptions, GCEngine, GCState, Ghosts, Heap
 from ctxgc.errors import InputError
 from ctxgc.guard import Zone
 from ctxgc.session import Stash
 from ctxgc.stores import Write
+from ctxgc.strategies import root_knobs
 
 PruneStrategy = Literal["stash", "delete", "auto"]
 DefaultStrategy = Literal["stash", "auto"]
@@ -156,16 +157,6 @@ def engine_options(config: GCConfig, context_limit: int) -> EngineOptions:
         batch=config.batch,
         promote_after=config.promote_after,
         evacuate_min_tokens=config.evacuate_min_tokens,
-    )
-
-
-def root_knobs(config: GCConfig) -> RootKnobs:
-    """Return how far the root rules reach by a configuration."""
-    return RootKnobs(
-        recent_messages=config.recent_messages,
-        recent_user_messages=config.recent_user_messages,
-        decision_window_seconds=config.decision_window_seconds,
-        recent_files=config.recent_files,
     )
 
 

@@ -23,6 +23,8 @@ from ctxgc.strategies.mark_sweep.room import RoomPass
 from ctxgc.strategies.mark_sweep.scene import NEWEST, WindowConstants, window_constants
 from ctxgc.strategies.truncate import drop_turns
 
+_DEFAULT_KNOBS = root_knobs(GCConfig.from_dict({}))  # GCConfig() would read the environment
+
 
 class MarkSweepOptions(StrategyOptions, frozen=True, kw_only=True):
     """The options of this strategy beside those of all.
@@ -85,7 +87,7 @@ class MarkSweepStrategy(BuiltinStrategy):
         Who collects by hand, or set the rules, gets them as they are while that fits the window at all.
         """
         knobs = root_knobs(bench.config)
-        chosen = bench.reason is GCTriggerReason.MANUAL or knobs != root_knobs(GCConfig())
+        chosen = bench.reason is GCTriggerReason.MANUAL or knobs != _DEFAULT_KNOBS
         if chosen and not bench.above_hard_limit:
             return knobs
         return replace(
