@@ -21,7 +21,7 @@ from typing import Any
 from bench.tables import duration, print_table, run
 from ctxgc.insight import analyze_transcript
 from ctxgc.wire.transcripts import open_transcript
-from tests import transcripts_made as made
+from tests.wire.transcripts import made
 
 SIZE = 100_000_000
 LEAST_MB_PER_SECOND = 20.0

@@ -7,9 +7,9 @@ from pathlib import Path
 from ctxgc.cli.analyze_page import report_page
 from ctxgc.insight import analyze_transcript
 from ctxgc.wire.transcripts import open_transcript
-from tests import transcripts_made as made
 from tests.browser.conftest import PageOf
 from tests.browser.looks import clipped_texts, faint_texts, scrolls_sideways
+from tests.wire.transcripts import made
 
 
 def _page(tmp_path: Path) -> str:

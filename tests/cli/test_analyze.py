@@ -12,7 +12,7 @@ import pytest
 from click.testing import Result
 
 from ctxgc.insight import SCHEMA
-from tests import transcripts_made as made
+from tests.wire.transcripts import made
 
 Run = Callable[..., Result]
 

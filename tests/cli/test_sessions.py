@@ -13,7 +13,7 @@ from click.testing import Result
 from ctxgc import Session
 from ctxgc.cli.session_argument import find_session
 from ctxgc.errors import TranscriptError
-from tests import transcripts_made as made
+from tests.wire.transcripts import made
 
 Run = Callable[..., Result]
 

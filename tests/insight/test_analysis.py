@@ -12,7 +12,7 @@ import pytest
 from ctxgc.insight import SCHEMA, Insight, analysis, analyze_transcript, measured
 from ctxgc.tokens import counter_for
 from ctxgc.wire.transcripts import open_transcript
-from tests import transcripts_made as made
+from tests.wire.transcripts import made
 from tools.requirement_scan import ROOT
 
 REAL = ROOT.parent / "shared" / "data" / "claude_code_raw"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ctxgc.insight import find_sessions, limit_for, peek, project_of
-from tests import transcripts_made as made
+from tests.wire.transcripts import made
 
 STEPS = made.conversation(turns=3)
 

@@ -21,7 +21,7 @@ from ctxgc.wire.transcripts import (
     lines,
     open_transcript,
 )
-from tests import transcripts_made as made
+from tests.wire.transcripts import made
 from tools.requirement_scan import ROOT
 
 REAL = ROOT.parent / "shared" / "data" / "claude_code_raw"

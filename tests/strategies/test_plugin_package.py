@@ -1,4 +1,4 @@
-"""A third-party plugin, installed as a real package by pip, at work in a fresh process."""
+"""Plugins in fresh processes: one that pip installed, and ours where ctxgc itself is not installed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import sysconfig
 import zipfile
 from pathlib import Path
 from textwrap import dedent
@@ -15,6 +16,7 @@ from textwrap import dedent
 import pytest
 
 from tests.requirements import requirement
+from tools.requirement_scan import ROOT
 
 # S3's sample, with the parts that it leaves open filled in.
 PLUGIN = dedent("""
@@ -71,6 +73,25 @@ PROGRAM = dedent("""
             "result": [result.plugin_name, result.items_collected, result.trigger_reason],
             "agrees": result.tokens_after == session.budget.total_tokens(),
         }))
+""")
+
+BARE = dedent("""
+    import json
+    from importlib.metadata import distributions
+    from ctxgc import Session, discover_gc_plugins
+
+    left = {}
+    for name in sorted(discover_gc_plugins()):
+        with Session(600, plugin=name, store="memory:") as session:
+            for number in range(10):
+                session.append({"role": "user", "content": f"request {number} " + "word " * 20})
+                session.append({"role": "assistant", "content": f"answer {number} " + "word " * 20})
+            session.collect(300)
+            left[name] = session.usage().total_tokens
+    print(json.dumps({
+        "installed": [each.name for each in distributions() if each.name == "ctxgc"],
+        "left": left,
+    }))
 """)
 
 
@@ -131,3 +152,19 @@ def test_a_package_with_an_entry_point_collects_in_a_session(tmp_path: Path, gro
         "result": ["gc_custom", 15, "threshold"],
         "agrees": True,
     }
+
+
+def test_the_built_in_strategies_work_in_a_source_tree_that_is_not_installed(
+    tmp_path: Path,
+) -> None:
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    for each in Path(sysconfig.get_path("purelib")).iterdir():
+        if not each.name.startswith(("ctxgc", "_ctxgc")):
+            (packages / each.name).symlink_to(each)
+    path = os.pathsep.join([str(ROOT / "src"), str(packages)])
+    said = json.loads(run("-S", "-c", BARE, PYTHONPATH=path))  # without `site` no .pth file is read
+    assert said["installed"] == []
+    none = said["left"].pop("gc_none")
+    built_in = {"gc_truncate", "gc_summarize", "gc_hybrid", "gc_budget", "gc_mark_sweep"}
+    assert built_in == {name for name, tokens in said["left"].items() if tokens < none}
