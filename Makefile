@@ -65,7 +65,7 @@ deep: $(READY)
 	@HYPOTHESIS_PROFILE=deep $(RUN) -m pytest -n $(JOBS) -m 'deep or not deep' --timeout 3600
 
 docs: $(READY)
-	@$(RUN) -m tools.seeds_page && echo 'docs/seeds.md is current'
+	@$(RUN) -m tools.seeds_page && echo 'docs/development/seeds.md is current'
 
 clean:
 	@rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache out dist build

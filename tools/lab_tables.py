@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -32,6 +32,14 @@ SHORT_COLUMNS = (
 )  # fmt: skip
 SHORT_KINDS = ("ours", "peer")
 SHORT_NAMES = ("opencode-prune", "anthropic-clear", "mask-10-3", "mask-oldest", "oracle-message")
+PROOF_COLUMNS = (
+    "policy", "kind", "bill [95% CI]", "strict", "not resident, window 50%", "25%",
+    "invalid histories", "over the limit",
+)  # fmt: skip
+PROOF_NAMES = (
+    "ctxgc", "langchain-trim", "langchain-clear", "agent-framework", "litellm-trim", "headroom",
+    "anthropic-clear", "mask-10-3",
+)  # fmt: skip
 
 
 def play(data: Path, set_name: str, every: int, jobs: int) -> dict[str, Report]:
@@ -77,11 +85,23 @@ def report_file(regime: str) -> Path:
 
 
 def short(reports: dict[str, Report]) -> str:
-    """Return the table of the README: what a policy costs, keeps and breaks, on one line each."""
+    """Return the summary of docs/lab.md: what a policy costs, keeps and breaks, one line each."""
+    rows = reports["cost"].rows
+    names = [row.policy for row in rows if row.kind in SHORT_KINDS] + list(SHORT_NAMES)
+    return f"{grid(SHORT_COLUMNS, _lines(reports, names))}\n"
+
+
+def proof(reports: dict[str, Report]) -> str:
+    """Return the table of the README: a few policies of the summary, and fewer columns."""
+    columns = [SHORT_COLUMNS.index(column) for column in PROOF_COLUMNS]
+    lines = ([line[column] for column in columns] for line in _lines(reports, PROOF_NAMES))
+    said = _said(reports["cost"], _rows(reports["cost"])["ctxgc"])
+    return f"{said}\n\n{grid(PROOF_COLUMNS, lines)}\n"
+
+
+def _lines(reports: dict[str, Report], names: Iterable[str]) -> Iterator[tuple[str, ...]]:
     cost, half, quarter = (_rows(reports[regime]) for regime in REGIMES)
-    names = [row.policy for row in cost.values() if row.kind in SHORT_KINDS] + list(SHORT_NAMES)
-    lines = (_line(cost[name], half[name], quarter[name]) for name in names)
-    return f"{_said(reports['cost'], cost['ctxgc'])}\n\n{grid(SHORT_COLUMNS, lines)}\n"
+    return (_line(cost[name], half[name], quarter[name]) for name in names)
 
 
 def _rows(report: Report) -> dict[str, PolicyRow]:
@@ -126,8 +146,8 @@ def spliced(page: str, name: str, text: str) -> str:
 def write_pages(reports: dict[str, Report], root: Path = ROOT) -> None:
     """Put the tables into their pages."""
     texts = {name: document(report) for name, report in reports.items()}
-    _write(root / "docs" / "lab.md", texts)
-    _write(root / "README.md", {"lab": short(reports)})
+    _write(root / "docs" / "lab.md", {"summary": short(reports), **texts})
+    _write(root / "README.md", {"proof": proof(reports)})
 
 
 def _write(path: Path, texts: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""Write docs/seeds.md: each part of each seed, the code that does it, the tests that prove it.
+"""Write docs/development/seeds.md: each part of each seed, the code that does it, the tests that prove it.
 
 python -m tools.seeds_page            write the page
 python -m tools.seeds_page --check    exit 1 when the page on disk is not current
@@ -16,7 +16,7 @@ from tests.requirements import REQUIREMENTS
 from tests.seeds import SEEDS, Requirement
 from tools.requirement_scan import ROOT, Claim, scan
 
-PAGE = ROOT / "docs" / "seeds.md"
+PAGE = ROOT / "docs" / "development" / "seeds.md"
 
 INTRODUCTION = """\
 <!-- made by `python -m tools.seeds_page`; edit tests/seeds/ or the tests instead -->
@@ -24,7 +24,7 @@ INTRODUCTION = """\
 
 The project started from five documents, the seeds S0 to S4. Each named part and default of theirs
 is one row here: the code that does it and the tests that prove it. A part of a later issue is
-*deferred* to that issue by name. The entries stand in [`tests/seeds/`](../tests/seeds), and a test
+*deferred* to that issue by name. The entries stand in [`tests/seeds/`](../../tests/seeds), and a test
 claims one with `@requirement(id)`. `make test` fails when an entry of a delivered issue has no test,
 when a test names no entry, when an entry of a later issue is already tested, and when this page is
 not current.
@@ -73,14 +73,14 @@ def _table(title: str, rows: list[Requirement], claims: dict[str, list[Claim]]) 
 
 
 def _tests(claims: list[Claim]) -> str:
-    links = {(c.file, c.test): f"[{c.test or c.file}](../{c.file})" for c in claims}
+    links = {(c.file, c.test): f"[{c.test or c.file}](../../{c.file})" for c in claims}
     return "<br>".join(links[key] for key in sorted(links))
 
 
 def _code(row: Requirement, claims: list[Claim]) -> str:
     """Return links to the entry's own code, else to the files that its tests mirror."""
     files = [row.code] if row.code else sorted(filter(None, map(_mirror, claims)))
-    return "<br>".join(f"[{file}](../src/ctxgc/{file})" for file in dict.fromkeys(files))
+    return "<br>".join(f"[{file}](../../src/ctxgc/{file})" for file in dict.fromkeys(files))
 
 
 def _mirror(claim: Claim) -> str:
@@ -117,7 +117,7 @@ def _print_missing(claims: dict[str, list[Claim]]) -> int:
 def _check(page: str) -> int:
     if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == page:
         return 0
-    print("docs/seeds.md is not current: run `make docs`", file=sys.stderr)
+    print("docs/development/seeds.md is not current: run `make docs`", file=sys.stderr)
     return 1
 
 

@@ -10,7 +10,7 @@ import pytest
 from ctxgc.lab import PEERS, POLICIES, Report, document
 from tests.lab.reports_made import made_report
 from tools import lab_tables
-from tools.lab_tables import REGIMES, kept, main, short, spliced, write_pages
+from tools.lab_tables import REGIMES, kept, main, proof, short, spliced, write_pages
 from tools.requirement_scan import ROOT
 
 PAGE = "before\n<!-- table: cost (begin) -->\nold\n<!-- table: cost (end) -->\nafter\n"
@@ -19,6 +19,7 @@ PAGE = "before\n<!-- table: cost (begin) -->\nold\n<!-- table: cost (end) -->\na
 @pytest.fixture
 def reports(monkeypatch: pytest.MonkeyPatch) -> dict[str, Report]:
     monkeypatch.setattr(lab_tables, "SHORT_NAMES", ("mask-keep-10",))
+    monkeypatch.setattr(lab_tables, "PROOF_NAMES", ("ctxgc", "mask-keep-10"))
     return {
         regime: msgspec.structs.replace(made_report(refused=count), regime=regime)
         for count, regime in enumerate(REGIMES)
@@ -40,18 +41,30 @@ def test_a_page_without_one_place_for_a_table_is_refused(page: str) -> None:
 def test_the_short_table_has_each_peer_once_with_what_it_breaks_anywhere(
     reports: dict[str, Report],
 ) -> None:
-    lines = short(reports).splitlines()
-    assert [line for line in lines if line.startswith("| ")][1:] == [
+    assert short(reports).splitlines()[2:] == [
         "| ctxgc | ours | 0.685 [0.68, 0.69] | 0.71 | 95.0 | 95.0 | 90.0 | 5.0 | 5.0 | 18 | 0 |",
         "| somebody | peer, 1.2.3 | 0.995 [0.98, 1.00] | 1.02 | 90.0 | 90.0 | 90.0 | 10.0 | 10.0 | 18 | 0 |",
         "| mask-keep-10 | restated | 1.645 [1.64, 1.66] | 1.67 | 85.0 | 85.0 | 80.0 | 15.0 | 15.0 | 18 | 0 |",
     ]
-    assert lines[:2] == [
+
+
+def test_the_proof_is_a_part_of_the_summary_with_a_sentence_about_the_default(
+    reports: dict[str, Report],
+) -> None:
+    assert proof(reports).splitlines() == [
         "On 6 recorded Claude Code runs with 180 requests (made by hand) the default paid 0.685 of the bill",
         (
             "of never pruning. 95.0% of the steps had all that they used in the view word for word, "
             "95.0% at least by name."
         ),
+        "",
+        (
+            "| policy | kind | bill [95% CI] | strict | not resident, window 50% | 25% "
+            "| invalid histories | over the limit |"
+        ),
+        "|---|---|--:|--:|--:|--:|--:|--:|",
+        "| ctxgc | ours | 0.685 [0.68, 0.69] | 95.0 | 5.0 | 5.0 | 18 | 0 |",
+        "| mask-keep-10 | restated | 1.645 [1.64, 1.66] | 85.0 | 15.0 | 15.0 | 18 | 0 |",
     ]
 
 
@@ -62,15 +75,16 @@ def test_the_pages_are_written_again_from_the_reports_that_are_kept(
     for regime, report in reports.items():
         lab_tables.report_file(regime).write_bytes(msgspec.json.encode(report))
     (tmp_path / "docs").mkdir()
-    pages = {"README.md": ["lab"], "docs/lab.md": list(REGIMES)}
+    pages = {"README.md": ["proof"], "docs/lab.md": ["summary", *REGIMES]}
     for file, names in pages.items():
         text = "".join(PAGE.replace("cost", name) for name in names)
         (tmp_path / file).write_text(text, encoding="utf-8")
     write_pages(kept(), tmp_path)
     written = {file: (tmp_path / file).read_text(encoding="utf-8") for file in pages}
-    assert written["README.md"] == PAGE.replace("cost", "lab").replace("old\n", short(reports))
+    tables = {"summary": short(reports)} | {name: document(reports[name]) for name in REGIMES}
+    assert written["README.md"] == PAGE.replace("cost", "proof").replace("old\n", proof(reports))
     assert written["docs/lab.md"] == "".join(
-        PAGE.replace("cost", name).replace("old\n", document(reports[name])) for name in REGIMES
+        PAGE.replace("cost", name).replace("old\n", table) for name, table in tables.items()
     )
 
 
@@ -93,8 +107,25 @@ def test_the_docs_have_a_row_for_every_policy_in_every_regime(regime: str) -> No
     assert missing == [], "run `python -m tools.lab_tables --data DIR`"
 
 
-def test_the_readme_names_every_peer_with_the_version_that_is_played() -> None:
-    page = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_summary_names_every_peer_with_the_version_that_is_played() -> None:
+    page = (ROOT / "docs" / "lab.md").read_text(encoding="utf-8")
     rows = {name: f"| {name} | peer, {peer.package.requirement.replace('==', ' ')} |"
             for name, peer in PEERS.items()}  # fmt: skip
     assert [name for name, row in rows.items() if row not in page] == []
+
+
+def test_the_figures_of_the_readme_are_those_of_the_summary() -> None:
+    proven, summary = (_table(ROOT / page, name) for page, name in (
+        ("README.md", "proof"), ("docs/lab.md", "summary")
+    ))  # fmt: skip
+    assert tuple(proven) == lab_tables.PROOF_NAMES
+    columns = [lab_tables.SHORT_COLUMNS.index(column) for column in lab_tables.PROOF_COLUMNS]
+    assert proven == {name: [summary[name][column] for column in columns] for name in proven}
+
+
+def _table(path: Path, name: str) -> dict[str, list[str]]:
+    """Return the cells of each row of a table in a page, under the name of its policy."""
+    page = path.read_text(encoding="utf-8")
+    text = page.partition(f"<!-- table: {name} (begin) -->")[2].partition("<!-- table:")[0]
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    return {row[0]: row for row in rows[1:]}
