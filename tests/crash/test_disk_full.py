@@ -10,7 +10,7 @@ import pytest
 
 from ctxgc.errors import StoreError
 from ctxgc.stores import Put, Store, open_store
-from tests.crash.test_kill import PLACES
+from tests.crash.programs import PLACES
 from tests.crash.workload import SESSION, batch, check, expected, held
 
 

@@ -2,37 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-PLACES = ("json:{}/stash.json", "sqlite:{}/stash.db")
+from tests.crash.programs import PLACES, run_program
 
 needs_strace = pytest.mark.skipif(
     shutil.which("strace") is None, reason="strace is not installed (Debian: apt install strace)"
 )
-
-
-def run_program(name: str, *arguments: object) -> dict[str, int]:
-    """Run one of the programs beside this file, and return what it counted."""
-    done = subprocess.run(
-        [sys.executable, "-m", f"tests.crash.{name}", *map(str, arguments)],
-        cwd=ROOT,
-        capture_output=True,
-        check=False,
-        encoding="utf-8",
-    )
-    if "strace cannot attach" in done.stderr:
-        pytest.skip(f"strace may not trace here: {done.stderr.strip().splitlines()[-1]}")
-    assert done.returncode == 0, done.stderr
-    counts: dict[str, int] = json.loads(done.stdout.splitlines()[-1])
-    print(name, *arguments, counts)
-    return counts
 
 
 @pytest.mark.parametrize("place", PLACES)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.test_kill import PLACES, run_program
+from tests.crash.programs import PLACES, run_program
 from tests.stores.server import fresh_database
 
 

@@ -20,9 +20,9 @@ from ctxgc.core.codec import heap_from_json, heap_to_json
 from ctxgc.core.roots import compute_roots
 from ctxgc.errors import StalePlanError, UnknownSegmentError
 from tests.properties import heaps, naive_engine, naive_history
+from tests.properties.mark_checker import check_marks, check_roots
 from tests.properties.plan_checker import Judge, check_plan
 from tests.properties.snapshots import snapshot
-from tests.properties.test_engine_mark import check_marks, check_roots
 from tests.requirements import requirement
 
 PICKS = st.integers(0, 40)

@@ -8,29 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctxgc.core import GCState, Heap
-from ctxgc.core.mark import ancestry, mark, mark_young, reachable
-from ctxgc.core.roots import compute_roots, root_reasons
+from ctxgc.core import GCState
+from ctxgc.core.mark import ancestry, mark, reachable
+from ctxgc.core.roots import compute_roots
 from tests.properties import heaps, naive_engine, naive_history
+from tests.properties.mark_checker import check_marks, check_roots
 from tests.requirements import requirement
 
 KIND_SETS = st.sampled_from((("path", "tag", "topic"), ("path",), ("tag", "topic"), ()))
 PICKS = st.sets(st.integers(0, 60), max_size=4)
-
-
-def naive_roots(state: GCState, history: naive_history.History) -> dict[str, set[str]]:
-    return naive_engine.roots(
-        list(state.heap),
-        now=state.now,
-        step=state.heap.step,
-        knobs=state.knobs,
-        files=history.recent_files(),
-        first_request=history.first_request,
-        task=state.current_task_id,
-        active_file=state.active_file,
-        active_range=state.active_range,
-        held=state.held,
-    )
 
 
 @st.composite
@@ -40,23 +26,6 @@ def cases(draw: st.DrawFn, max_size: int = 14) -> tuple[GCState, naive_history.H
     history = naive_history.History()
     history.add_all(segments)
     return draw(heaps.states(heaps.heap_of(segments))), history
-
-
-def check_roots(state: GCState, history: naive_history.History) -> None:
-    roots = compute_roots(state)
-    assert {root: set(roots.why(root)) for root in roots} == naive_roots(state, history)
-    one_by_one = {s.segment_id: root_reasons(state, s) for s in state.heap.working()}
-    assert {root: roots.why(root) for root in roots} == {s: r for s, r in one_by_one.items() if r}
-
-
-def check_marks(heap: Heap, roots: set[str], strong: tuple[str, ...]) -> None:
-    segments = list(heap)
-    assert set(mark(heap, roots, strong).reached()) == naive_engine.reachable(
-        segments, roots, strong=strong
-    )
-    assert set(mark_young(heap, roots, strong).reached()) == naive_engine.reachable_young(
-        segments, roots, strong=strong
-    )
 
 
 @requirement("S0.roots.compute-roots", "S1.acceptance.root-sets")

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ctxgc.stores import MemoryStore, Store, open_store
+from ctxgc.stores import COLLECTIONS, MemoryStore, Put, Store, open_store
 
 KINDS = ("memory", "json", "sqlite", "postgres")
+NAMES = ("a", "\ud800/..\x00")
+"""Sessions that `fill` writes: a plain name, and one that is no path and no UTF-8."""
 
 
 class Place:
@@ -47,3 +49,13 @@ def segment(text: str, segment_id: str = "s", **fields: Any) -> dict[str, Any]:
     """Return a segment document."""
     made = {"text": text, "type": "message", "segment_id": segment_id, "tags": []}
     return {**made, "created_at": "2026-01-01T00:00:00Z", "tier": "stashed", **fields}
+
+
+def fill(store: Store, names: tuple[str, ...] = NAMES) -> None:
+    """Put documents into every collection of sessions, some of them twice."""
+    for name in names:
+        puts = [
+            Put(each, key, segment(f"{name} {key}\ud800", key)) for each in COLLECTIONS for key in "zay"
+        ]  # fmt: skip
+        store.commit(name, puts)
+        store.commit(name, [Put("segments", "z", segment("changed 1.0", "z", n=[1.0, 10**30]))])

@@ -27,21 +27,11 @@ from ctxgc.stores import (
 )
 from ctxgc.stores.exchange import Export, session_digest
 from ctxgc.stores.json_store import JsonStore
-from tests.stores.places import segment
+from tests.stores.places import NAMES, fill, segment
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 PATH = Path("export")
 KEY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
-NAMES = ("a", "\ud800/..\x00")
-
-
-def fill(store: Store, names: tuple[str, ...] = NAMES) -> None:
-    for name in names:
-        puts = [
-            Put(each, key, segment(f"{name} {key}\ud800", key)) for each in COLLECTIONS for key in "zay"
-        ]  # fmt: skip
-        store.commit(name, puts)
-        store.commit(name, [Put("segments", "z", segment("changed 1.0", "z", n=[1.0, 10**30]))])
 
 
 def lines(store: Store, *, mask: bool = False) -> bytes:

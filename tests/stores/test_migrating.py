@@ -8,8 +8,7 @@ from ctxgc.errors import InputError, StoreBusyError, StoreError
 from ctxgc.stores import MemoryStore, Put, Store, Write, migrate_sessions
 from ctxgc.stores.copy import Migrated
 from ctxgc.stores.exchange import session_digest
-from tests.stores.places import segment
-from tests.stores.test_exchange import NAMES, fill
+from tests.stores.places import NAMES, fill, segment
 
 
 class Failing(MemoryStore):

@@ -28,6 +28,16 @@ ARGUMENTS = ({}, {"path": "src/app.py"}, {"n": 1.5, "deep": {"a": [1, {"b": None
 ARGUMENT_TEXTS = (*map(json.dumps, ARGUMENTS), '{"a":1e2}', ' {"a": "\\ud83d"}')
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
+# What the judge knows beyond a single history, or asks of a request that is not ours to break.
+BEYOND = ("duplicate_id", "trailing_space", "empty_history", "cache_control")
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters()),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)  # fmt: skip
+
 
 def random_history(rng: Random, format: Format, *, pending: bool = False) -> list[Json]:  # noqa: A002
     """Return a valid history of about twelve messages; `pending` leaves its last calls open.

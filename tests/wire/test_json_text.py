@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ctxgc.errors import MessageError
 from ctxgc.wire import dump, encode
 from ctxgc.wire.json_text import MAX_DEPTH, MAX_NODES, copies, load, snapshot
+from tests.wire.histories import JSON
 
 
 def _nested(levels: int) -> dict[str, Any]:
@@ -109,14 +110,6 @@ def test_a_text_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_lone_surrogates_become_escapes_that_mean_the_same() -> None:
     assert encode('{"s": "\ud83d"}') == b'{"s": "\\ud83d"}'
     assert json.loads(dump({"s": "\ud83d☕"})) == {"s": "\ud83d☕"}
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(st.characters()),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
-    max_leaves=20,
-)  # fmt: skip
 
 
 @given(st.dictionaries(st.text(), JSON, max_size=5))

@@ -13,9 +13,8 @@ from ctxgc.errors import MessageError
 from ctxgc.testing import check_history
 from ctxgc.wire.repairs import INTERRUPTED, NOTICE
 from tests.wire.breaking import break_history
-from tests.wire.histories import broken_histories, histories, random_history
+from tests.wire.histories import BEYOND, broken_histories, histories, random_history
 from tests.wire.talk import ALL, calls, parsed, results, says, thinks, user
-from tests.wire.test_validation import BEYOND
 
 Json = dict[str, Any]
 

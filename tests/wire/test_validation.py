@@ -10,12 +10,8 @@ from ctxgc import wire
 from ctxgc.core import Format
 from ctxgc.errors import MessageError
 from ctxgc.testing import check_history
-from tests.wire.histories import broken_histories, histories
+from tests.wire.histories import BEYOND, JSON, broken_histories, histories
 from tests.wire.talk import ALL, calls, parsed, results, says, user
-from tests.wire.test_json_text import JSON
-
-# What the judge knows beyond a single history, or asks of a request that is not ours to break.
-BEYOND = ("duplicate_id", "trailing_space", "empty_history", "cache_control")
 
 
 @pytest.mark.parametrize("form", ALL)
