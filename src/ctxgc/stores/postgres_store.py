@@ -8,10 +8,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-import psycopg
-from psycopg import errors
-from psycopg_pool import PoolTimeout
-
 from ctxgc.errors import StoreBusyError, StoreError, StoreVersionError
 from ctxgc.stores.base import (
     COLLECTIONS,
@@ -28,6 +24,18 @@ from ctxgc.stores.postgres_documents import PostgresSource, write
 from ctxgc.stores.search import find
 from ctxgc.stores.search import query as ask
 from ctxgc.stores.tables import conflict
+
+try:
+    import psycopg
+    from psycopg import errors
+    from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
+except ImportError as missing:
+    raise StoreError(
+        "a Postgres store needs the package psycopg", hint="pip install 'ctxgc[postgres]'"
+    ) from missing
+
+if TYPE_CHECKING:
+    from psycopg import Connection
 
 # -- What Postgres and psycopg complain about, as errors of ours that say what to do
 
@@ -69,9 +77,6 @@ def translated(url: str, error: Exception) -> StoreError:
 
 # -- The tables of a Postgres store, and the steps that lead from every older version to this one
 
-
-if TYPE_CHECKING:
-    from psycopg import Connection
 
 _LOCK = 0x43544743  # "CTGC"
 
@@ -119,18 +124,6 @@ def migrate(db: Connection[Any]) -> None:
             db.execute(step.encode())
             db.execute("INSERT INTO ctxgc.version VALUES (%s)", (number,))
 
-
-try:
-    import psycopg
-    from psycopg_pool import ConnectionPool, PoolClosed
-except ImportError as missing:
-    raise StoreError(
-        "a Postgres store needs the package psycopg", hint="pip install 'ctxgc[postgres]'"
-    ) from missing
-
-
-if TYPE_CHECKING:
-    from psycopg import Connection
 
 TIMEOUT = 30.0
 CONNECT_TIMEOUT = 10
