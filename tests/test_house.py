@@ -112,7 +112,7 @@ def test_a_face_offers_what_it_declares_and_no_name_of_a_file(face: Path) -> Non
         if alias.name != "lazy"
     }
     offered = importlib.import_module(package)
-    assert set(declared) - set(dir(offered)) == set()
+    assert set(offered.__all__) == set(declared)
     found = {name: getattr(importlib.import_module(home), name) for name, home in declared.items()}
     assert {name: getattr(offered, name) for name in declared} == found
     files = {path.stem for path in face.parent.iterdir()}

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     )
     from ctxgc.wire import repair, validate
 else:
-    __getattr__, __dir__ = lazy(
+    __getattr__, __dir__, _ = lazy(
         __name__,
         {
             "budget": "GCPolicy InstructionBudget InstructionSource SourceEntry",

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 def lazy(
     package: str, homes: Mapping[str, str]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return `__getattr__` and `__dir__` of a package that loads its names on first use.
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return `__getattr__`, `__dir__` and `__all__` of a package that loads its names on first use.
 
     `homes` maps a module, relative to the package, to the names that it offers, with blanks between.
     So a program pays only for what it uses: a hook of a coding agent that has nothing to do loads
@@ -35,4 +35,4 @@ def lazy(
 
         return sorted({*vars(sys.modules[package]), *home_of})
 
-    return load, names
+    return load, names, sorted(home_of)

@@ -45,11 +45,12 @@ def test_help_lists_every_command_without_importing_one() -> None:
     loaded = done.stdout.splitlines()[-1]
     assert loaded == str(
         [
+            "ctxgc._lazy",
             "ctxgc._version",
             "ctxgc.cli",
-            "ctxgc.cli.start",
             "ctxgc.cli.group",
             "ctxgc.cli.output",
+            "ctxgc.cli.start",
             "ctxgc.errors",
         ]
     )

@@ -210,9 +210,9 @@ def test_stdout_carries_only_protocol_whoever_prints(tmp_path: Path) -> None:
     (tmp_path / "noise.py").write_text(NOISE, encoding="utf-8")
     program = (
         "import sys; sys.argv[0] = 'ctxgc'\n"
-        "from ctxgc.mcp.stdout import Wire; wire = Wire()\n"
+        "from ctxgc.mcp.transport import Wire; wire = Wire()\n"
         "import noise\n"
-        "from ctxgc.mcp.starting import Options, run_stdio\n"
+        "from ctxgc.mcp.start import Options, run_stdio\n"
         "import ctxgc.mcp.service as service\n"
         "quiet = service.ContextService.usage\n"
         "def loud(self):\n"

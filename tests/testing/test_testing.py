@@ -13,7 +13,7 @@ from ctxgc.testing import StrictServer
 
 PROGRAM = """
 import sys
-import ctxgc.testing
+from ctxgc.testing import *
 heavy = {"starlette", "uvicorn", "openai", "anthropic", "tiktoken", "httpx2"}
 judged = {"ctxgc.invariants", "ctxgc.wire", "ctxgc.core.message", "ctxgc.strategies"}
 print(sorted((heavy | judged) & set(sys.modules)))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         PRESETS, Proposal, ProposalRow, PruneTarget, configured, propose, store_name, written,
     )
 else:
-    __getattr__, __dir__ = lazy(
+    __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
             "backups":

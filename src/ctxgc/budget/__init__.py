@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ctxgc.budget.budget import BudgetSnapshot, InstructionBudget
     from ctxgc.budget.entry import GCPolicy, InstructionSource, SourceEntry
 else:
-    __getattr__, __dir__ = lazy(
+    __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
             "budget": "BudgetSnapshot InstructionBudget",

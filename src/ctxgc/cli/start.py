@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import NoReturn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import NoReturn
 
 # -- The table of all commands, and what help says around it; nothing here needs a package
 
@@ -59,8 +63,18 @@ MORE = (
 # -- What `ctxgc` does when the packages of its command line are not installed
 
 
-def main_without_click(**_: object) -> NoReturn:
-    """Say what to install, and fail."""
+def load_main() -> Callable[..., object]:
+    """Return the group of commands; without click, a function that says what to install, and fails."""
+    try:
+        from ctxgc.cli.group import main  # noqa: PLC0415 - it costs four times an empty program
+    except ModuleNotFoundError as error:
+        if error.name != "click":
+            raise
+        return _say_what_to_install
+    return main
+
+
+def _say_what_to_install(**_: object) -> NoReturn:
     print(
         "error: the command line needs click (next: pip install 'ctxgc[cli]')",
         file=sys.stderr,
@@ -81,9 +95,7 @@ def run() -> None:
     if sys.argv[1:] in (["--help"], ["-h"]) and _is_wide():
         print(help_text())
         return
-    from ctxgc.cli.group import main  # noqa: PLC0415
-
-    main(prog_name="ctxgc")
+    load_main()(prog_name="ctxgc")
 
 
 def help_text() -> str:

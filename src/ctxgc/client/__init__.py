@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ctxgc.client.client import ChatClient, SubagentResult
     from ctxgc.client.tools import Reply, Tool
 else:
-    __getattr__, __dir__ = lazy(
+    __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
             "client": "ChatClient SubagentResult",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ctxgc.config.profiles import Profile, list_profiles, load_profile, parse_inline
     from ctxgc.config.secrets import mask_text, shown
 else:
-    __getattr__, __dir__ = lazy(
+    __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
             "environment": "SessionSettings variables_in_use",

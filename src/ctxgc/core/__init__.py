@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ctxgc.core.text import GAP, Names, Text, identifiers, is_line, is_word, looks_like_path
     from ctxgc.core.tombstone import NAMES, OPENING, describe, is_tombstone, kept_of
 else:
-    __getattr__, __dir__ = lazy(
+    __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
             "analysis": "Analysis Hop analyze",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         terminal_table, text_of, zone,
     )
 else:
-    __getattr__, __dir__ = lazy(
+    __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
             "charts": "Bar Dot Series Slice Strip bars donut lines scatter strips",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         least_drop, long_ttl_share, most_keepalive_pings, requests_to_pay_back, shared_prefix,
     )
 else:
-    __getattr__, __dir__ = lazy(
+    __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
             "prices": "PriceSheet SHEETS price_sheet",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         CheckpointTriggers, ContextMetrics, Progress, should_create_checkpoint,
     )
 else:
-    __getattr__, __dir__ = lazy(
+    __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
             "checkpoint": "Checkpoint FileDifference checksum_files compare_files",

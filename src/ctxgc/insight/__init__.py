@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ctxgc.insight.measured import Tell
     from ctxgc.insight.report import Insight, SCHEMA, UsageRow
 else:
-    __getattr__, __dir__ = lazy(
+    __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
             "analysis": "analyze_transcript",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     )
     from ctxgc.invariants.violation import Invariant, Violation, block_of, positions_outside
 else:
-    __getattr__, __dir__ = lazy(
+    __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
             "bonds": "Growing anchors groups",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ctxgc.lab.results import Figure
     from ctxgc.lab.summary import PolicyRow, Report, is_usable
 else:
-    __getattr__, __dir__ = lazy(
+    __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
             "cluster": "conduct_on",

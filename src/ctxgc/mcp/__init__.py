@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ctxgc.mcp.start import Options, run_http, run_stdio, schema_costs
     from ctxgc.mcp.transport import Wire
 else:
-    __getattr__, __dir__ = lazy(
+    __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
             "service": "ContextService",

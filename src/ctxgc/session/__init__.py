@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ctxgc.session.setup import DEFAULT_PRICES, DEFAULT_STORE
     from ctxgc.session.state import preset_of
 else:
-    __getattr__, __dir__ = lazy(
+    __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
             "accounting": "ContextUsage",

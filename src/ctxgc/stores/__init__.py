@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ctxgc.stores.search import words
     from ctxgc.stores.tables import MemoryStore
 else:
-    __getattr__, __dir__ = lazy(
+    __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
             "base":

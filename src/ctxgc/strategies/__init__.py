@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     )
     from ctxgc.strategies.segments import Exchange, Segmenter, utc_now
 else:
-    __getattr__, __dir__ = lazy(
+    __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
             "base": "Constraints GCPlugin GCRemovalItem GCResult GCTriggerReason run_collect",

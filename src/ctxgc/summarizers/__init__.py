@@ -14,7 +14,7 @@ if TYPE_CHECKING:
         SummaryOutcome, SummaryRunner, resolve_summarizer, run_summarizer,
     )
 else:
-    __getattr__, __dir__ = lazy(
+    __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
             "base": "INSTRUCTIONS Summarizer TextCounter fenced",

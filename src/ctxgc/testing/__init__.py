@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ctxgc.testing.server import StrictServer
     from ctxgc.testing.signatures import SignatureBook
 else:
-    __getattr__, __dir__ = lazy(
+    __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
             "agent.project": "AgentCall AgentStep Fact",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     )
     from ctxgc.tokens.models import counter_for
 else:
-    __getattr__, __dir__ = lazy(
+    __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
             "counter": "Calibration CountingCache QUORUM TokenCounter",

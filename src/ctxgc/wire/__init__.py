@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ctxgc.wire.tools import ToolUse, strings_of, understand
     from ctxgc.wire.validation import validate
 else:
-    __getattr__, __dir__ = lazy(
+    __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
             "detect": "detect_format",

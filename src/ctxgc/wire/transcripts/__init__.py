@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ctxgc.wire.transcripts.revision import Addition, Revision, Writable
     from ctxgc.wire.transcripts.window import Recorded, RecordedWindow, merged, opens_turn, recorded
 else:
-    __getattr__, __dir__ = lazy(
+    __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
             "entry":
