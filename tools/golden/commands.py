@@ -24,7 +24,11 @@ _LOOKS = (
 )  # fmt: skip
 _ROW = re.compile(r"^  ([a-z][a-z-]*)(?:  |$)")
 
-TRANSCRIPTS = {"claude-code": "claude-code.jsonl", "codex": "codex.jsonl"}
+TRANSCRIPTS = {
+    "claude-code": "claude-code.jsonl",
+    "codex": "codex.jsonl",
+    "demo": "session.jsonl",  # as the demo wrote it when the goldens were made
+}
 
 
 def add_to(book: GoldenBook) -> None:
@@ -40,9 +44,6 @@ def add_to(book: GoldenBook) -> None:
     book.add("look.json", _look)
     book.add("config.json", _config)
     book.add("demo.txt", lambda folder: ctxgc(folder, "demo"))
-    book.add("analyze-demo.json", partial(_of_demo, _analyze))
-    book.add("prune-demo.json", partial(_of_demo, partial(_prune, preset="balanced")))
-    book.add("prune-tight-demo.jsonl", partial(_of_demo, partial(_pruned_file, preset="tight")))
 
 
 # -- help -----------------------------------------------------------------------------------------
@@ -80,14 +81,8 @@ def _lab(regime: str, folder: Path) -> str:
 # -- analyze and prune ----------------------------------------------------------------------------
 
 
-def _of_demo(scenario: Any, folder: Path) -> str:
-    """Run a scenario on the session that the demo writes."""
-    ctxgc(folder, "demo", "--segments", "120", "--report", ".")
-    return str(scenario("session.jsonl", folder=folder))
-
-
 def _analyze(file: str, folder: Path) -> str:
-    _place(folder, file)
+    placed(folder, file)
     return ctxgc(folder, "analyze", file, "--json")
 
 
@@ -112,7 +107,7 @@ def _pruned_file(file: str, preset: str, folder: Path) -> str:
 
 def _seed(folder: Path, file: str) -> str:
     """Give the stash its secret, so that handles, and thereby their tokens, are the same each time."""
-    _place(folder, file)
+    placed(folder, file)
     dry = json.loads(
         ctxgc(folder, "prune", file, "--json", "--store", "json:stash.json", codes=(0, 1))
     )
@@ -123,11 +118,6 @@ def _seed(folder: Path, file: str) -> str:
     finally:
         store.close()
     return session_id
-
-
-def _place(folder: Path, file: str) -> None:
-    if file in TRANSCRIPTS.values():
-        placed(folder, file)
 
 
 def _new_id(answer: dict[str, Any]) -> dict[str, str]:

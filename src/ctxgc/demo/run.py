@@ -22,7 +22,15 @@ from ctxgc.core import (
     Ledger,
     PruningCandidate,
 )
-from ctxgc.testing import AgentCall, AgentStep, ChatRendering, Script
+from ctxgc.testing import (
+    FILE_ACCESS,
+    AgentCall,
+    AgentStep,
+    ChatRendering,
+    Script,
+    instructions,
+    seeded_project,
+)
 from ctxgc.tokens import ExactCounter
 
 # -- The session of the demo: the work of the scripted agent, as segments
@@ -30,85 +38,77 @@ from ctxgc.tokens import ExactCounter
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 STEP_TIME = timedelta(seconds=20)
-INSTRUCTIONS = (
-    "You are a careful software engineer. Read before you edit, run the tests after each edit, and keep "
-    "the list of open work current."
-)
 
-_CODE = re.compile(r"\b[A-Z]{3}-[0-9A-F]{5}\b")
-_FILE_TOOLS = {"read_file": "read", "edit_file": "edit"}
+_CODE = re.compile(r"\b(?:FRT-\d{4}|[0-9a-f]{10}|[0-9a-f]{8})\b")
 
 
 def arrivals(count: int, seed: int = 7) -> Iterator[list[ContextSegment]]:
-    """Yield some `count` segments in the order and the batches in which a host would add them.
+    """Yield about `count` segments in the order and the batches in which a host would add them.
 
     A batch is a message of the user, one of the agent with its tool calls, or the results of those.
     """
-    teller = _Teller()
-    yield [teller.instruct()]
-    for _, batches in _scenes(teller, count, seed):
+    for _, batches in _steps(count, seed):
         yield from batches
 
 
 def messages(count: int, seed: int = 7) -> Iterator[dict[str, Any]]:
     """Yield the same session as the messages of a chat, as its agent would have recorded them."""
-    teller, chat = _Teller(), ChatRendering()
-    yield {"role": "system", "content": teller.instruct().text}
-    for step, _ in _scenes(teller, count, seed):
+    chat = ChatRendering()
+    for step, _ in _steps(count, seed):
         yield from chat.messages(step)
 
 
-def _scenes(
-    teller: _Teller, count: int, seed: int
-) -> Iterator[tuple[AgentStep, list[list[ContextSegment]]]]:
-    """Yield steps with their batches until enough is told and the user would speak again."""
-    for step in Script(seed).steps():
-        batches = list(teller.tell(step))
-        if teller.told > count and step.role == "user":
+def _steps(count: int, seed: int) -> Iterator[tuple[AgentStep, list[list[ContextSegment]]]]:
+    """Yield steps with their batches until there are enough and the user would speak again."""
+    project, chance = seeded_project(seed)
+    reader = _StepReader()
+    system = AgentStep("system", instructions(project))
+    yield system, list(reader.batches(system))
+    for step in Script(project, chance).steps():
+        batches = list(reader.batches(step))
+        if reader.count > count and step.role == "user":
             return
         yield step, batches
 
 
-class _Teller:
-    """Names the segments of one session and remembers what they refer to."""
+class _StepReader:
+    """Turns the steps of one session into segments and remembers what they refer to."""
 
     def __init__(self) -> None:
-        self.told = 0
+        self.count = 0
         self._steps = 0
         self._task: str | None = None
         self._request: str | None = None
         self._seen: dict[str, str] = {}
 
-    def instruct(self) -> ContextSegment:
-        return self._segment(text=INSTRUCTIONS, type="message", role="system", source="system")
-
-    def tell(self, step: AgentStep) -> Iterator[list[ContextSegment]]:
+    def batches(self, step: AgentStep) -> Iterator[list[ContextSegment]]:
         self._steps += 1
+        if step.role == "system":
+            yield [self._segment(text=step.text, type="message", role="system", source="system")]
+            return
         if step.role == "user":
             yield [self._ask(step.text)]
             return
         spoken = [self._say(step.text)] if step.text else []
         calls = [self._call(number, call) for number, call in enumerate(step.calls)]
-        if spoken or calls:
-            yield [*spoken, *calls]
+        yield [*spoken, *calls]
         if calls:
             yield [self._result(number, call) for number, call in enumerate(step.calls)]
 
     def _ask(self, text: str) -> ContextSegment:
         codes = _codes(text)
         self._task = codes[0] if codes else self._task
-        asked = self._segment(
-            text=text,
-            type="decision" if text.startswith("Decision") else "message",
-            role="user",
-            tags=codes,
-        )
+        asked = self._segment(text=text, type="message", role="user", tags=codes)
         self._request = asked.segment_id
         return asked
 
     def _say(self, text: str) -> ContextSegment:
         return self._segment(
-            text=text, type="message", role="assistant", tags=_codes(text), reply_to=self._request
+            text=text,
+            type="decision" if text.startswith("Decision") else "message",
+            role="assistant",
+            tags=_codes(text),
+            reply_to=self._request,
         )
 
     def _call(self, number: int, call: AgentCall) -> ContextSegment:
@@ -121,8 +121,8 @@ class _Teller:
         )
 
     def _result(self, number: int, call: AgentCall) -> ContextSegment:
-        path: str | None = call.arguments.get("path")
-        access = _FILE_TOOLS.get(call.name, "run")
+        path: str | None = call.arguments.get("file_path")
+        access = FILE_ACCESS.get(call.name, "run")
         based_on = self._seen.get(path or "") if access == "edit" else None
         result = self._segment(
             text=call.output,
@@ -131,6 +131,7 @@ class _Teller:
             part="tool_result",
             access=access,
             file_path=path,
+            line_range=_line_range(call),
             command=None if path else " ".join([call.name, *map(str, call.arguments.values())]),
             failed=call.failed,
             references=(based_on,) if based_on else (),
@@ -144,9 +145,9 @@ class _Teller:
         return {"call_id": f"call-{self._steps}-{number}", "bond_id": f"batch-{self._steps}"}
 
     def _segment(self, **fields: Any) -> ContextSegment:
-        self.told += 1
+        self.count += 1
         return ContextSegment(
-            segment_id=f"s{self.told}",
+            segment_id=f"s{self.count}",
             message_id=f"m{self._steps}-{fields['role']}",
             task_id=self._task,
             created_at=START + self._steps * STEP_TIME,
@@ -155,8 +156,16 @@ class _Teller:
 
 
 def _codes(text: str) -> tuple[str, ...]:
-    """Return the tickets, decisions and incidents that a text names."""
-    return tuple(dict.fromkeys(_CODE.findall(text)))
+    """Return the first ticket, request or commit that a text names: what it is about."""
+    return tuple(_CODE.findall(text)[:1])
+
+
+def _line_range(call: AgentCall) -> tuple[int, int] | None:
+    """Return the lines that a call read; None for a whole file."""
+    if "offset" not in call.arguments:
+        return None
+    first: int = call.arguments["offset"]
+    return first, first + call.output.count("\n")
 
 
 WINDOW = 64_000

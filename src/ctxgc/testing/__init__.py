@@ -19,9 +19,11 @@ from ctxgc._lazy import lazy
 # fmt: off
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ctxgc.testing.agent.project import AgentCall, AgentStep, Fact
+    from ctxgc.testing.agent.project import Chance, Project
     from ctxgc.testing.agent.render import ChatRendering
-    from ctxgc.testing.agent.session import AgentSession, Script, make_session
+    from ctxgc.testing.agent.session import AgentSession, Fact, make_session, seeded_project
+    from ctxgc.testing.agent.stories import Script
+    from ctxgc.testing.agent.tools import AgentCall, AgentStep, FILE_ACCESS, instructions
     from ctxgc.testing.breach import Breach
     from ctxgc.testing.check import check_history
     from ctxgc.testing.checker_responses import ItemBook
@@ -33,9 +35,11 @@ else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
-            "agent.project": "AgentCall AgentStep Fact",
+            "agent.project": "Chance Project",
             "agent.render": "ChatRendering",
-            "agent.session": "AgentSession Script make_session",
+            "agent.session": "AgentSession Fact make_session seeded_project",
+            "agent.stories": "Script",
+            "agent.tools": "AgentCall AgentStep FILE_ACCESS instructions",
             "breach": "Breach",
             "check": "check_history",
             "checker_responses": "ItemBook",

@@ -1,8 +1,7 @@
-"""A scripted coding agent that writes realistic histories, the same for the same seed."""
+"""The scripted coding agent: one invented project, its tools, its tasks, and realistic histories.
 
-from __future__ import annotations
-
-from ctxgc.testing.agent.project import AgentCall, AgentStep, Fact
-from ctxgc.testing.agent.session import AgentSession, make_session
-
-__all__ = ["AgentCall", "AgentSession", "AgentStep", "Fact", "make_session"]
+`project` has the files, functions and faults; `tools` the tools and the steps that the agent takes with
+them; `stories` the tasks; `render` puts steps into each provider's format; `session` makes whole
+sessions. The same seed always gives the same session. The tests, the lab's corpus and the demo use it,
+through the face of `ctxgc.testing`.
+"""

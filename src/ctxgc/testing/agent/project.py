@@ -1,365 +1,340 @@
-"""A small invented project whose files really change when they are edited.
+"""The invented project of the scripted agent: real Python files that it reads, edits and tests.
 
-Every module has functions with a constant each; a function can be broken (its constant is wrong),
-and then the tests that use it fail until somebody edits the constant back.
+Each function has one possible fault. While its file has that fault, its test fails. The same `Chance`
+makes the same project, in every process and with every version of Python.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from random import Random
-from typing import Any
+from typing import NamedTuple, TypeVar
 
-# -- The words that invented projects are made of
+T = TypeVar("T")
 
-
-AREAS = (
-    "billing", "catalog", "shipping", "ledger", "search", "auth", "notify", "export", "metrics",
-    "scheduler", "inventory", "pricing", "refunds", "webhooks", "sessions", "reports",
-)  # fmt: skip
 VERBS = (
-    "resolve", "collect", "merge", "expire", "rotate", "allocate", "reconcile", "dispatch",
-    "normalize", "prune", "replay", "settle", "throttle", "verify", "encode", "hydrate",
+    "merge", "resolve", "expand", "settle", "collect", "reserve", "dispatch", "normalise", "rank",
+    "allocate", "validate", "reconcile", "schedule", "fold", "route", "trim", "publish", "archive",
 )  # fmt: skip
 NOUNS = (
-    "invoice", "voucher", "parcel", "cursor", "bucket", "tenant", "quota", "digest", "window",
-    "segment", "batch", "ticket", "route", "token", "snapshot", "tariff", "manifest", "backlog",
+    "shipment", "invoice", "parcel", "voucher", "carrier", "ledger", "quota", "tariff", "batch",
+    "window", "depot", "rebate", "manifest", "pallet", "surcharge", "courier", "waybill", "refund",
 )  # fmt: skip
-PARTS = (
-    "limit", "offset", "weight", "margin", "retries", "delay", "floor", "ceiling", "factor", "span",
+QUALITIES = (
+    "pending", "overdue", "partial", "nightly", "regional", "priority", "stale", "inbound", "bonded",
+    "returned", "split", "expired", "insured", "manual", "weekly", "shared",
 )  # fmt: skip
-PLACES = ("staging", "production", "the nightly job", "the canary", "the EU region", "CI")
+PEOPLE = ("Mira", "Tomasz", "Ines", "Kofi", "Hanne", "Rafael", "Yuki", "Oksana")
+PLACES = ("Rotterdam", "Gdynia", "Valencia", "Tampere", "Bristol", "Trieste", "Malmo", "Porto")
+PACKAGES = ("freightline", "stockroom", "tollgate", "parceldesk", "harbourmaster", "crossdock")
 
 
-def identifier(random: Random) -> str:
-    """Return a function name such as `reconcile_voucher_window`."""
-    return f"{random.choice(VERBS)}_{random.choice(NOUNS)}_{random.choice(NOUNS)}"
+class Chance(Random):
+    """Seeded random choices."""
+
+    def hexes(self, count: int) -> str:
+        """Return a string of `count` hexadecimal digits."""
+        return "".join(self.choice("0123456789abcdef") for _ in range(count))
+
+    def happens(self, share: float) -> bool:
+        """Return True with this probability."""
+        return self.random() < share
+
+    def some(self, values: Sequence[T], count: int) -> list[T]:
+        """Return up to `count` of the values, in their own order."""
+        chosen = sorted(self.sample(range(len(values)), min(count, len(values))))
+        return [values[place] for place in chosen]
+
+    def symbol(self) -> str:
+        """Return a function name such as `merge_overdue_parcel`."""
+        return f"{self.choice(VERBS)}_{self.choice(QUALITIES)}_{self.choice(NOUNS)}"
+
+    def constant(self) -> str:
+        """Return a constant name such as `STALE_QUOTA_LIMIT`."""
+        return f"{self.choice(QUALITIES)}_{self.choice(NOUNS)}_limit".upper()
+
+    def ticket(self) -> str:
+        """Return a ticket number such as `FRT-4711`."""
+        return f"FRT-{self.randrange(1200, 9800)}"
 
 
-def constant(random: Random) -> str:
-    """Return a constant name such as `PARCEL_QUOTA_MARGIN`."""
-    return f"{random.choice(NOUNS)}_{random.choice(NOUNS)}_{random.choice(PARTS)}".upper()
+class Function(NamedTuple):
+    """A function: its correct text, the line that a fault replaces, and how its test shows that.
 
-
-def code(random: Random, start: str) -> str:
-    """Return a code that stands nowhere else, such as `INC-7F3A9`."""
-    return f"{start}-{random.randrange(16**5):05X}"
-
-
-FUNCTIONS_PER_MODULE = (3, 7)
-MAX_NOTES = 8
-
-
-@dataclass(slots=True)
-class Function:
-    """One function: its name, the constant it uses, what that is and what it ought to be."""
+    The test asserts `trial == expected`; with the fault it gets `got`.
+    """
 
     name: str
-    constant: str
-    value: int
-    wanted: int
-    argument: str
-    note: str
+    text: str
+    right: str
+    wrong: str
+    trial: str
+    expected: str
+    got: str
 
     @property
-    def broken(self) -> bool:
-        """Whether its tests fail."""
-        return self.value != self.wanted
+    def faulty_text(self) -> str:
+        """The text with the fault."""
+        return self.text.replace(self.right, self.wrong)
 
-    def constant_line(self, value: int | None = None) -> str:
-        """Return the line that sets the constant, as it stands or with another value."""
-        return f"{self.constant} = {self.value if value is None else value}"
-
-    def lines(self) -> list[str]:
-        """Return the source of the function."""
-        return [
-            self.constant_line(),
-            "",
-            "",
-            f"def {self.name}({self.argument}: int, *, strict: bool = False) -> int:",
-            f'    """{self.note}"""',
-            f"    if strict and {self.argument} < 0:",
-            f'        raise ValueError(f"{self.argument} must not be negative: {{{self.argument}}}")',
-            f"    scaled = {self.argument} * {self.constant}",
-            f'    log.debug("{self.name}: %s -> %s", {self.argument}, scaled)',
-            "    return scaled",
-            "",
-            "",
-        ]
+    @property
+    def test_text(self) -> str:
+        """The test of the function."""
+        return f"def test_{self.name}() -> None:\n    assert {self.trial} == {self.expected}\n"
 
 
-@dataclass(slots=True)
-class Module:
-    """One source file; its text is made once for each version."""
+def make_function(chance: Chance, name: str, constant: str) -> Function:
+    """Return a function of a random kind under this name; `constant` is its module's."""
+    return chance.choice(KINDS)(chance, name, constant)
+
+
+def _total(chance: Chance, name: str, constant: str) -> Function:
+    noun, flag = chance.choice(NOUNS), chance.choice(QUALITIES)
+    right = f'        if entry["{flag}"] and entry["{noun}_weight"] < {constant}:\n'
+    wrong = f'        if entry["{flag}"] and entry["{noun}_weight"] <= {constant}:\n'
+    text = (
+        f"def {name}(entries: list[dict[str, int]], floor: int = 0) -> int:\n"
+        f'    """Return the {noun} weight of all {flag} entries above the floor."""\n'
+        f"    {noun}_total = floor\n"
+        f"    for entry in entries:\n"
+        f'        if "{flag}" not in entry:\n'
+        f'            raise KeyError("entry has no {flag} flag")\n'
+        f"{right}"
+        f'            {noun}_total += entry["{noun}_weight"]\n'
+        f"    return max({noun}_total, floor)\n"
+    )
+    amount = chance.randrange(1000, 9000)
+    return Function(
+        name, text, right, wrong, f"{name}({noun}_entries())", str(amount), str(amount + 250)
+    )
+
+
+def _lookup(chance: Chance, name: str, constant: str) -> Function:
+    noun, other = chance.choice(NOUNS), chance.choice(QUALITIES)
+    right = f'    {noun}_key = f"{{region}}:{{code.strip().upper()}}"\n'
+    wrong = f'    {noun}_key = f"{{region}}:{{code.upper()}}"\n'
+    text = (
+        f"def {name}(table: dict[str, int], region: str, code: str) -> int:\n"
+        f'    """Return the {other} {noun} of a region, else the {other} default."""\n'
+        f"{right}"
+        f"    if {noun}_key in table:\n"
+        f"        return table[{noun}_key]\n"
+        f'    {other}_default = table.get(f"{{region}}:*")\n'
+        f"    if {other}_default is None:\n"
+        f'        raise LookupError(f"no {noun} for {{{noun}_key}}")\n'
+        f"    return min({other}_default, {constant})\n"
+    )
+    region, value = (
+        chance.choice(("NL-ZH", "PL-PM", "ES-VC", "FI-ES")),
+        chance.randrange(1000, 9000),
+    )
+    return Function(
+        name, text, right, wrong, f'{name}(TABLE, "{region}", " k{value % 97} ")', str(value),
+        f"LookupError: no {noun} for {region}: K{value % 97} ",
+    )  # fmt: skip
+
+
+def _windows(chance: Chance, name: str, constant: str) -> Function:
+    noun, flag = chance.choice(NOUNS), chance.choice(QUALITIES)
+    right = f"        {flag}_end = min(start + step, finish)\n"
+    wrong = f"        {flag}_end = start + step\n"
+    text = (
+        f"def {name}(start: int, finish: int, step: int = {constant}) -> list[tuple[int, int]]:\n"
+        f'    """Cut the time from start to finish into {flag} {noun} windows."""\n'
+        f"    {noun}_windows: list[tuple[int, int]] = []\n"
+        f"    if step <= 0:\n"
+        f'        raise ValueError("the step of a {noun} window is positive")\n'
+        f"    while start < finish:\n"
+        f"{right}"
+        f"        {noun}_windows.append((start, {flag}_end))\n"
+        f"        start = {flag}_end\n"
+        f"    return {noun}_windows\n"
+    )
+    first = chance.randrange(1000, 4000)
+    ends = first + 700, first + 900
+    return Function(
+        name, text, right, wrong, f"{name}({first}, {ends[1]}, 700)[-1]", f"({ends[0]}, {ends[1]})",
+        f"({ends[0]}, {ends[0] + 700})",
+    )  # fmt: skip
+
+
+def _parse(chance: Chance, name: str, constant: str) -> Function:
+    noun, flag = chance.choice(NOUNS), chance.choice(QUALITIES)
+    right = f'    head, _, {flag}_part = line.partition("|")\n'
+    wrong = f'    head, {flag}_part = line.split("|")\n'
+    text = (
+        f"def {name}(line: str, strict: bool = True) -> dict[str, str]:\n"
+        f'    """Read one {noun} record: a number, a bar, and the {flag} part."""\n'
+        f"{right}"
+        f"    {noun}_number = head.strip()\n"
+        f"    if strict and len({noun}_number) > {constant}:\n"
+        f'        raise ValueError(f"{noun} number too long: {{{noun}_number[:20]}}")\n'
+        f"    return {{\n"
+        f'        "{noun}_number": {noun}_number,\n'
+        f'        "{flag}_part": {flag}_part.strip(),\n'
+        f"    }}\n"
+    )
+    number = f"{noun[:2].upper()}-{chance.randrange(10_000, 99_999)}"
+    return Function(
+        name, text, right, wrong, f'{name}("{number}")["{noun}_number"]', repr(number),
+        "ValueError: not enough values to unpack (expected 2, got 1)",
+    )  # fmt: skip
+
+
+def _retry(chance: Chance, name: str, constant: str) -> Function:
+    noun, flag = chance.choice(NOUNS), chance.choice(QUALITIES)
+    right = f"            {flag}_delay = min({flag}_delay * 2, {constant})\n"
+    wrong = f"            {flag}_delay = {flag}_delay * 2\n"
+    text = (
+        f"def {name}(send: Callable[[str], bool], {noun}_id: str, tries: int = 5) -> int:\n"
+        f'    """Send a {flag} {noun} until it is taken; return the delay of the last try."""\n'
+        f"    {flag}_delay = 125\n"
+        f"    for attempt in range(tries):\n"
+        f"        if send({noun}_id):\n"
+        f"            return {flag}_delay\n"
+        f"        if attempt + 1 < tries:\n"
+        f"{right}"
+        f'            log.warning("{noun} %s refused, waiting %d ms", {noun}_id, {flag}_delay)\n'
+        f'    raise TimeoutError(f"{noun} {{{noun}_id}} was refused {{tries}} times")\n'
+    )
+    return Function(
+        name, text, right, wrong, f'{name}(refuse(4), "{noun}-17")', constant, "2000",
+    )  # fmt: skip
+
+
+def _group(chance: Chance, name: str, constant: str) -> Function:
+    noun, flag = chance.choice(NOUNS), chance.choice(QUALITIES)
+    right = f"        {flag}_groups.setdefault({noun}.depot, []).append({noun})\n"
+    wrong = f"        {flag}_groups[{noun}.depot] = [{noun}]\n"
+    text = (
+        f"def {name}({noun}s: Iterable[Record], most: int = {constant}) -> dict[str, list[Record]]:\n"
+        f'    """Sort the {flag} {noun}s by depot, at most so many in each."""\n'
+        f"    {flag}_groups: dict[str, list[Record]] = {{}}\n"
+        f"    for {noun} in sorted({noun}s, key=lambda record: record.number):\n"
+        f"        if {noun}.state == State.{flag.upper()} and not {noun}.depot:\n"
+        f'            raise ValueError(f"{{{noun}.number}} has no depot")\n'
+        f"{right}"
+        f"    return {{depot: found[:most] for depot, found in {flag}_groups.items()}}\n"
+    )
+    return Function(
+        name, text, right, wrong, f'len({name}({noun}_records())["RTM-{chance.randrange(1000, 9999)}"])',
+        "7", "1",
+    )  # fmt: skip
+
+
+Kind = Callable[[Chance, str, str], Function]
+KINDS: tuple[Kind, ...] = (_total, _lookup, _windows, _parse, _retry, _group)
+
+
+class Module(NamedTuple):
+    """A source file and its test file: their paths, the functions, and the name of its constant."""
 
     path: str
+    tests: str
+    constant: str
     functions: list[Function]
-    history: list[str] = field(default_factory=list)
-    _text: str | None = None
-    _notes: int = 0
-
-    @property
-    def text(self) -> str:
-        """The source as it stands now."""
-        if self._text is None:
-            body = [line for function in self.functions for line in function.lines()]
-            self._text = "\n".join([*_HEAD, *(f"# {entry}" for entry in self.history), *body])
-        return self._text
-
-    @property
-    def test_path(self) -> str:
-        """Where the tests of this module stand."""
-        area, name = self.path.removeprefix("src/").removesuffix(".py").rsplit("/", 1)
-        return f"tests/{area}/test_{name}.py"
-
-    def set_value(self, function: Function, value: int) -> None:
-        """Change a constant; the text follows."""
-        function.value = value
-        self._text = None
-
-    def add_note(self, entry: str) -> tuple[str, str]:
-        """Write a note into the head of the file; return the text it replaces and the new text.
-
-        A long head takes no more notes: the oldest makes room.
-        """
-        self._text = None
-        place = self._notes % MAX_NOTES
-        self._notes += 1
-        if len(self.history) == MAX_NOTES:
-            old, self.history[place] = self.history[place], entry
-            return f"# {old}", f"# {entry}"
-        old = f"# {self.history[-1]}" if self.history else f"{_LOGGER}\n"
-        self.history.append(entry)
-        return old, f"{old}\n# {entry}"
-
-
-_LOGGER = "log = logging.getLogger(__name__)"
-_HEAD = (
-    "from __future__ import annotations",
-    "",
-    "import logging",
-    "",
-    _LOGGER,
-    "",
-)
 
 
 class Project:
-    """All modules of one invented project; the same seed gives the same project."""
+    """The files of one project by path, as they are now, and its commits, newest first."""
 
-    def __init__(self, random: Random, modules: int = 14) -> None:
-        self.random = random
-        self.name = f"{random.choice(NOUNS)}-{random.choice(AREAS)}"
-        self.modules: list[Module] = []
-        taken: set[str] = set()
-        while len(self.modules) < modules:
-            module = self._module(taken)
-            if module.path not in taken:
-                taken.add(module.path)
-                self.modules.append(module)
-
-    def pick(self) -> Module:
-        """Return some module; the first ones come up more often, as in real work."""
-        place = int(len(self.modules) * self.random.random() ** 1.7)
-        return self.modules[place]
-
-    def break_one(self, module: Module) -> Function:
-        """Make one constant of a module wrong and return its function."""
-        function = self.random.choice(module.functions)
-        module.set_value(function, function.wanted + self.random.choice((-3, -1, 1, 2, 10)))
-        return function
-
-    def broken(self) -> list[tuple[Module, Function]]:
-        """Return every function whose tests fail now."""
-        return [(m, f) for m in self.modules for f in m.functions if f.broken]
-
-    def _module(self, taken: set[str]) -> Module:
-        random = self.random
-        area, noun = random.choice(AREAS), random.choice(NOUNS)
-        functions = []
-        for _ in range(random.randint(*FUNCTIONS_PER_MODULE)):
-            name = identifier(random)
-            if name not in taken:
-                taken.add(name)
-                functions.append(self._function(name, taken))
-        path = f"src/{area}/{noun}.py"
-        return Module(path, functions or [self._function(f"load_{area}_{noun}", taken)])
-
-    def _function(self, name: str, taken: set[str]) -> Function:
-        random = self.random
-        name_of_value = constant(random)
-        while name_of_value in taken:
-            name_of_value = constant(random)
-        taken.add(name_of_value)
-        value = random.randrange(2, 900)
-        note = f"{name.replace('_', ' ').capitalize()} for {random.choice(PLACES)}."
-        return Function(name, name_of_value, value, value, random.choice(PARTS), note)
-
-
-# -- What happens in a session, before any provider's words: users speak, the agent speaks and cal
-
-
-@dataclass(frozen=True, slots=True)
-class AgentCall:
-    """One tool call with what the tool returned."""
-
-    name: str
-    arguments: Mapping[str, Any]
-    output: str
-    failed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class AgentStep:
-    """One message of the user, or one of the agent with the results of its calls.
-
-    `plants` are facts that appear here for the first time, `needs` facts from earlier that the
-    step cannot do without.
-    """
-
-    role: str
-    text: str = ""
-    calls: tuple[AgentCall, ...] = ()
-    thinking: str = ""
-    plants: tuple[str, ...] = ()
-    needs: tuple[str, ...] = ()
+    def __init__(self, chance: Chance, modules: int) -> None:
+        self.chance = chance
+        self.package = chance.choice(PACKAGES)
+        self.root = f"/home/dev/{self.package}"
+        self.files: dict[str, str] = {}
+        self.modules = [self._module(noun) for noun in chance.some(NOUNS, modules)]
+        self.commits = [(chance.hexes(8), f"Import {self.package} {n}.0") for n in (3, 2, 1)]
+        self.files[f"{self.root}/README.md"] = self._readme()
+        self.files[f"{self.root}/settings.toml"] = self._settings()
 
     @property
-    def size(self) -> int:
-        """How many characters the step adds to a history."""
-        outputs = sum(len(call.output) + 60 for call in self.calls)
-        return len(self.text) + len(self.thinking) + outputs
+    def head(self) -> str:
+        """The name of the newest commit."""
+        return self.commits[0][0]
 
+    def functions(self) -> list[tuple[Module, Function]]:
+        """Return all functions, each with its module."""
+        return [(module, function) for module in self.modules for function in module.functions]
 
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """A text that was said at message `born` and is needed again at the messages `needed`."""
+    def break_function(self, module: Module, function: Function) -> None:
+        """Write the fault of a function into its file."""
+        text = self.files[module.path]
+        self.files[module.path] = text.replace(function.text, function.faulty_text)
 
-    text: str
-    born: int
-    needed: tuple[int, ...]
+    def commit(self, title: str) -> str:
+        """Add a commit and return its name."""
+        sha = self.chance.hexes(8)
+        self.commits.insert(0, (sha, title))
+        return sha
 
+    def is_broken(self, module: Module, function: Function) -> bool:
+        """Return whether the file has the fault now."""
+        return function.faulty_text in self.files[module.path]
 
-# -- The tools of the invented agent: what each prints for the project as it stands now
+    def failing(self, tests: str | None = None) -> list[tuple[Module, Function]]:
+        """Return the functions whose tests fail now, of one test file or of all."""
+        return [
+            (module, function)
+            for module, function in self.functions()
+            if tests in (None, module.tests) and self.is_broken(module, function)
+        ]
 
+    def short(self, path: str) -> str:
+        """Return a path relative to the project's root."""
+        return path.removeprefix(f"{self.root}/")
 
-MAX_HITS = 40
+    def line_of(self, path: str, part: str) -> int:
+        """Return the line number at which a part of a file begins."""
+        return self.files[path][: self.files[path].index(part)].count("\n") + 1
 
+    def fault_line(self, module: Module, function: Function) -> int:
+        """Return the line number of the fault in a broken function."""
+        before = function.faulty_text[: function.faulty_text.index(function.wrong)]
+        return self.line_of(module.path, function.faulty_text) + before.count("\n")
 
-def _schema(name: str, about: str, **fields: str) -> dict[str, Any]:
-    properties = {field: {"type": kind} for field, kind in fields.items()}
-    parameters = {"type": "object", "properties": properties, "required": list(fields)}
-    return {"name": name, "description": about, "parameters": parameters}
+    def _module(self, noun: str) -> Module:
+        chance = self.chance
+        path = f"{self.root}/src/{self.package}/{noun}s.py"
+        tests = f"{self.root}/tests/test_{noun}s.py"
+        constant = chance.constant()
+        names = sorted({chance.symbol() for _ in range(chance.randrange(6, 12))})
+        module = Module(path, tests, constant, [make_function(chance, n, constant) for n in names])
+        self.files[path] = self._module_text(noun, module)
+        self.files[tests] = self._tests_text(noun, module)
+        return module
 
-
-SCHEMAS = (
-    _schema("read_file", "Return a file with line numbers.", path="string"),
-    _schema("grep", "Search all files for a text.", pattern="string"),
-    _schema("edit_file", "Replace a text in a file.", path="string", old="string", new="string"),
-    _schema("run_tests", "Run the tests of one file, or of the project.", target="string"),
-    _schema("bash", "Run a shell command.", command="string"),
-    _schema("write_todos", "Replace the list of open work.", todos="array"),
-)
-
-
-class AgentTools:
-    """Runs the tools of one agent on one project."""
-
-    def __init__(self, project: Project, random: Random) -> None:
-        self._project = project
-        self._random = random
-        self._numbered: dict[str, tuple[str, str]] = {}
-        self._runs = 0
-
-    def read_file(self, module: Module) -> str:
-        """Return a file with a number before each line."""
-        known = self._numbered.get(module.path)
-        if known is None or known[0] is not module.text:
-            lines = enumerate(module.text.split("\n"), 1)
-            known = (module.text, "\n".join(f"{n:6d}\t{line}" for n, line in lines))
-            self._numbered[module.path] = known
-        return known[1]
-
-    def grep(self, pattern: str) -> str:
-        """Return the lines of all files that hold a text, with their places."""
-        files = (module for module in self._project.modules if pattern in module.text)
-        hits = (
-            f"{module.path}:{number}:{line.strip()}"
-            for module in files
-            for number, line in enumerate(module.text.split("\n"), 1)
-            if pattern in line
+    def _module_text(self, noun: str, module: Module) -> str:
+        chance = self.chance
+        head = (
+            f'"""Everything about {noun}s: kept by {chance.choice(PEOPLE)}, '
+            f'used in {chance.choice(PLACES)}."""\n'
+            "\nfrom __future__ import annotations\n\nimport logging\n"
+            "from collections.abc import Callable, Iterable\n\n"
+            f"from {self.package}.records import Record, State\n\n"
+            f'log = logging.getLogger("{self.package}.{noun}s")\n\n'
+            f"{module.constant} = {chance.randrange(1000, 9999)}\n"
         )
-        return "\n".join(itertools.islice(hits, MAX_HITS)) or "no matches"
+        return head + "".join(f"\n\n{function.text}" for function in module.functions)
 
-    def edit_file(self, module: Module, function: Function, value: int) -> tuple[str, str, str]:
-        """Set a constant; return the old line, the new line and what the tool says."""
-        old, new = function.constant_line(), function.constant_line(value)
-        module.set_value(function, value)
-        return old, new, _edited(module, new)
-
-    def annotate(self, module: Module, entry: str) -> tuple[str, str, str]:
-        """Write a note into the head of a file; return the same as `edit_file`."""
-        old, new = module.add_note(entry)
-        return old, new, _edited(module, new)
-
-    def run_tests(self, module: Module | None = None) -> str:
-        """Return what the test runner prints: a traceback for each broken function."""
-        modules = self._project.modules if module is None else [module]
-        total = sum(len(m.functions) * 3 for m in modules)
-        broken = [(m, f) for m in modules for f in m.functions if f.broken]
-        self._runs += 1
-        seconds = f"{self._runs % 7}.{self._random.randrange(100):02d}s"
-        head = [f"collected {total} items", ""]
-        head += [f"{m.test_path} {_dots(m.functions)}" for m in modules]
-        if not broken:
-            return "\n".join([*head, "", f"===== {total} passed in {seconds} ====="])
-        traces = [line for m, f in broken for line in _traceback(m, f)]
-        summary = [f"FAILED {m.test_path}::test_{f.name}" for m, f in broken]
-        tail = f"===== {len(broken)} failed, {total - len(broken)} passed in {seconds} ====="
-        return "\n".join([*head, "", "===== FAILURES =====", *traces, *summary, tail])
-
-    def log(self, code: str, lines: int) -> str:
-        """Return a long service log with one line in it that matters."""
-        important = self._random.randrange(lines)
-        start = self._random.randrange(10_000, 90_000)
-        return "\n".join(
-            _important(start, code) if n == important else _routine(start, n) for n in range(lines)
+    def _tests_text(self, noun: str, module: Module) -> str:
+        names = ", ".join(function.name for function in module.functions)
+        head = (
+            f'"""Tests of {noun}s."""\n\nfrom {self.package}.{noun}s import {names}\n'
+            f"from tests.records import TABLE, refuse\n"
         )
+        return head + "".join(f"\n\n{function.test_text}" for function in module.functions)
 
+    def _readme(self) -> str:
+        rows = "\n".join(
+            f"- `{self.short(module.path)}` holds {len(module.functions)} functions;"
+            f" the limit is `{module.constant}`"
+            for module in self.modules
+        )
+        return f"# {self.package}\n\nFreight, from the gate to the depot.\n\n{rows}\n"
 
-def todo_text(items: Sequence[str], done: int) -> str:
-    """Return a todo list as the tool shows it."""
-    return "\n".join(f"[{'x' if n < done else ' '}] {item}" for n, item in enumerate(items))
-
-
-def _edited(module: Module, new: str) -> str:
-    line = module.text.count("\n", 0, module.text.index(new)) + 1
-    return f"Edited {module.path}: 1 replacement at line {line}."
-
-
-def _dots(functions: Sequence[Function]) -> str:
-    return "".join("F.." if function.broken else "..." for function in functions)
-
-
-def _traceback(module: Module, function: Function) -> list[str]:
-    return [
-        f"_____ test_{function.name} _____",
-        "",
-        f"    def test_{function.name}() -> None:",
-        f">       assert {function.name}(3) == {3 * function.wanted}",
-        f"E       assert {3 * function.value} == {3 * function.wanted}",
-        f"E        +  where {3 * function.value} = {function.name}(3)",
-        "",
-        f"{module.test_path}: AssertionError",
-    ]
-
-
-def _important(start: int, code: str) -> str:
-    return f"{start} ERROR worker-3 request {code} failed: upstream closed the connection"
-
-
-def _routine(start: int, n: int) -> str:
-    job = (start * 31 + n * 17) % 99_991
-    return f"{start + n} INFO worker-{n % 8} handled job {job} in {n % 40 + 3} ms"
+    def _settings(self) -> str:
+        lines = [
+            f'[{m.constant.lower()}]\nhost = "10.4.{n}.17"\n' for n, m in enumerate(self.modules)
+        ]
+        return "".join(f"{line}port = {self.chance.randrange(4000, 9000)}\n\n" for line in lines)

@@ -1,60 +1,64 @@
-"""Steps in the words of each provider, as the plain dicts that an agent would send."""
+"""Steps in the format of each provider, as the plain dicts that an agent would send."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from collections.abc import Iterator
 from itertools import count
-from typing import Any, Protocol
+from typing import Any
 
-from ctxgc.testing.agent.project import SCHEMAS, AgentCall, AgentStep
+from ctxgc.testing.agent.tools import SCHEMAS, AgentCall, AgentStep
 
 Message = dict[str, Any]
 
 
-class Renderer(Protocol):
-    """Writes steps in one provider's format."""
+class Renderer:
+    """Writes steps in one provider's format.
+
+    Call ids are numbered through, or start again with every step as some servers do (`reuse_ids`),
+    or are taken from `ids`.
+    """
+
+    _prefix = "call_"
+
+    def __init__(
+        self, *, thinking: bool = False, reuse_ids: bool = False, ids: Iterator[str] | None = None
+    ) -> None:
+        self._thinking = thinking
+        self._ids = None if reuse_ids else ids or self._numbered(1)
 
     def messages(self, step: AgentStep) -> list[Message]:
         """Return the messages of one step."""
-        ...
+        raise NotImplementedError
 
     def tools(self) -> list[Message]:
         """Return the tool definitions of a request."""
-        ...
+        raise NotImplementedError
 
+    def _numbered(self, first: int) -> Iterator[str]:
+        return (f"{self._prefix}{number:06d}" for number in count(first))
 
-class CallIds:
-    """Ids for calls: each new, or starting again with every step as some servers do."""
-
-    def __init__(self, start: str, *, reuse: bool) -> None:
-        self._start = start
-        self._reuse = reuse
-        self._numbers = count(1)
-
-    def of(self, step: AgentStep) -> list[tuple[str, AgentCall]]:
+    def _calls(self, step: AgentStep) -> list[tuple[str, AgentCall]]:
         """Return the calls of a step with their ids."""
-        numbers = count() if self._reuse else self._numbers
-        return [(f"{self._start}{next(numbers):06d}", call) for call in step.calls]
+        ids = self._ids or self._numbered(0)
+        return [(next(ids), call) for call in step.calls]
+
+    def _thought(self, step: AgentStep) -> str:
+        return step.thinking if self._thinking else ""
 
 
-class ChatRendering:
+class ChatRendering(Renderer):
     """The format of chat completions."""
-
-    def __init__(self, *, thinking: bool = False, reuse_ids: bool = False) -> None:
-        self._ids = CallIds("call_", reuse=reuse_ids)
-        self._thinking = thinking
 
     def messages(self, step: AgentStep) -> list[Message]:
         """Return the message, and one tool message for each result."""
         if not step.calls:
             return [{"role": step.role, "content": step.text}]
-        calls = self._ids.of(step)
+        calls = self._calls(step)
         said: Message = {"role": "assistant", "content": step.text or None}
-        if self._thinking and step.thinking:
-            said["reasoning_content"] = step.thinking
+        if thought := self._thought(step):
+            said["reasoning_content"] = thought
         said["tool_calls"] = [_function(call_id, call) for call_id, call in calls]
         results = (
             {"role": "tool", "tool_call_id": call_id, "content": call.output}
@@ -67,18 +71,16 @@ class ChatRendering:
         return [{"type": "function", "function": dict(schema)} for schema in SCHEMAS]
 
 
-class Anthropic:
+class AnthropicRendering(Renderer):
     """The format of the messages API."""
 
-    def __init__(self, *, thinking: bool = False, reuse_ids: bool = False) -> None:
-        self._ids = CallIds("toolu_", reuse=reuse_ids)
-        self._thinking = thinking
+    _prefix = "toolu_"
 
     def messages(self, step: AgentStep) -> list[Message]:
         """Return the message, and one user message with all results."""
         if not step.calls:
             return [{"role": step.role, "content": step.text}]
-        calls = self._ids.of(step)
+        calls = self._calls(step)
         content = list(self._head(step))
         content += (
             {"type": "tool_use", "id": call_id, "name": call.name, "input": dict(call.arguments)}
@@ -99,32 +101,31 @@ class Anthropic:
         ]
 
     def _head(self, step: AgentStep) -> Iterator[Message]:
-        if self._thinking and step.thinking:
-            digest = hashlib.sha256(step.thinking.encode()).digest()
+        if thought := self._thought(step):
+            digest = hashlib.sha256(thought.encode()).digest()
             signature = base64.b64encode(digest).decode()
-            yield {"type": "thinking", "thinking": step.thinking, "signature": signature}
+            yield {"type": "thinking", "thinking": thought, "signature": signature}
         if step.text:
             yield {"type": "text", "text": step.text}
 
 
-class Responses:
+class ResponsesRendering(Renderer):
     """The format of the Responses API: every item is a message of its own."""
 
     def __init__(self, *, thinking: bool = False, reuse_ids: bool = False) -> None:
-        self._ids = CallIds("call_", reuse=reuse_ids)
+        super().__init__(thinking=thinking, reuse_ids=reuse_ids)
         self._numbers = count(1)
-        self._thinking = thinking
 
     def messages(self, step: AgentStep) -> list[Message]:
         """Return the items: reasoning, text, all calls, then all outputs."""
-        calls = self._ids.of(step)
+        calls = self._calls(step)
         items = list(self._head(step))
         items += (
             {
                 "type": "function_call",
                 "call_id": call_id,
                 "name": call.name,
-                "arguments": json.dumps(call.arguments),
+                "arguments": call.arguments_json,
             }
             for call_id, call in calls
         )
@@ -139,8 +140,8 @@ class Responses:
         return [{"type": "function", "strict": False, **schema} for schema in SCHEMAS]
 
     def _head(self, step: AgentStep) -> Iterator[Message]:
-        if self._thinking and step.thinking:
-            summary = [{"type": "summary_text", "text": step.thinking}]
+        if thought := self._thought(step):
+            summary = [{"type": "summary_text", "text": thought}]
             yield {"type": "reasoning", "id": f"rs_{next(self._numbers):06d}", "summary": summary}
         if step.text:
             kind = "input_text" if step.role == "user" else "output_text"
@@ -149,7 +150,7 @@ class Responses:
 
 
 def _function(call_id: str, call: AgentCall) -> Message:
-    function = {"name": call.name, "arguments": json.dumps(call.arguments)}
+    function = {"name": call.name, "arguments": call.arguments_json}
     return {"id": call_id, "type": "function", "function": function}
 
 
