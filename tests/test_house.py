@@ -107,7 +107,7 @@ def test_a_face_offers_what_it_declares_and_no_name_of_a_file(face: Path) -> Non
     declared = {
         alias.name: node.module
         for node in ast.walk(_tree(face))
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{package}.")
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ctxgc.")
         for alias in node.names
         if alias.name != "lazy"
     }

@@ -13,9 +13,9 @@ def lazy(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return `__getattr__`, `__dir__` and `__all__` of a package that loads its names on first use.
 
-    `homes` maps a module, relative to the package, to the names that it offers, with blanks between.
-    So a program pays only for what it uses: a hook of a coding agent that has nothing to do loads
-    five small files.
+    `homes` maps a file of the package, or another room by its full name, to the names that come from
+    there, with blanks between. So a program pays only for what it uses: a hook of a coding agent that
+    has nothing to do loads five small files.
     """
     home_of = {name: home for home, names in homes.items() for name in names.split()}
 
@@ -26,7 +26,8 @@ def lazy(
         import importlib  # noqa: PLC0415 (see above)
         import sys  # noqa: PLC0415
 
-        value = getattr(importlib.import_module(f"{package}.{home}"), name)
+        module = home if home.startswith("ctxgc.") else f"{package}.{home}"
+        value = getattr(importlib.import_module(module), name)
         setattr(sys.modules[package], name, value)
         return value
 

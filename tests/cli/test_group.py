@@ -65,8 +65,9 @@ def test_every_command_of_the_table_can_be_loaded_and_has_help(run: Run) -> None
         assert "Usage:" in done.output
 
 
-def test_the_module_runs_like_the_script() -> None:
-    done = python("-m", "ctxgc.cli", "--version")
+@pytest.mark.parametrize("module", ["ctxgc", "ctxgc.cli"])
+def test_the_module_runs_like_the_script(module: str) -> None:
+    done = python("-m", module, "--version")
     assert (done.returncode, done.stdout, done.stderr) == (0, f"ctxgc, version {__version__}\n", "")
 
 
