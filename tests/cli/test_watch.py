@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from ctxgc.cli.watch_file import Follower
-from ctxgc.cli.watch_frame import Frame, RequestSample, ToolSample, draw
+from ctxgc.cli.watch import draw
 from ctxgc.drawing import text_of
 from ctxgc.errors import TranscriptError
+from ctxgc.insight import LiveWindow, RequestSample, SessionFollower, ToolSample
 from tests.agents.made import SESSION, all_files, chat, claude_code, codex, dumped
 from tests.agents.reports import reported_claude_code
 
 Run = Callable[..., Result]
 
-FRAME = Frame(
+FRAME = LiveWindow(
     name="s.jsonl", path="/repo/s.jsonl", called="s.jsonl", kind="claude_code", project="/repo",
     model="claude-x", messages=3,
     tokens=176_000,
@@ -98,31 +98,31 @@ def test_only_whole_lines_count_and_only_new_ones_are_read(project: Path) -> Non
     data = dumped(chat())
     cut = data.index(b"\n", len(data) // 2) + 20
     path.write_bytes(data[:cut])
-    follower = Follower(path)
+    follower = SessionFollower(path)
     assert follower.look() is True
-    before = follower.frame()
+    before = follower.window()
     assert follower.look() is False
     with path.open("ab") as agent:
         agent.write(data[cut:])
     assert follower.look() is True
-    assert follower.frame().messages == len(chat()) > before.messages
-    assert follower.frame().tokens > before.tokens
+    assert follower.window().messages == len(chat()) > before.messages
+    assert follower.window().tokens > before.tokens
 
 
 def test_a_file_that_is_cut_replaced_or_moved_away_is_followed(project: Path) -> None:
     path = project / "s.jsonl"
     path.write_bytes(dumped(chat()))
-    follower = Follower(path)
+    follower = SessionFollower(path)
     follower.look()
     path.write_bytes(dumped(chat(1)))
     follower.look()
-    assert follower.frame().messages == len(chat(1))
+    assert follower.window().messages == len(chat(1))
     path.rename(project / "old.jsonl")
     assert follower.look() is False
     (project / "new.jsonl").write_bytes(claude_code())
     (project / "new.jsonl").rename(path)
     assert follower.look() is True
-    assert (follower.frame().kind, follower.frame().window) == ("claude_code", 2)
+    assert (follower.window().kind, follower.window().window) == ("claude_code", 2)
 
 
 def test_usage_that_the_agent_reports_is_the_fill_over_time(project: Path) -> None:
@@ -133,9 +133,9 @@ def test_usage_that_the_agent_reports_is_the_fill_over_time(project: Path) -> No
     event = {"type": "event_msg", "payload": {"type": "token_count", "info": counts}}
     path = project / "r.jsonl"
     path.write_bytes(codex() + dumped([event]))
-    follower = Follower(path)
+    follower = SessionFollower(path)
     follower.look()
-    frame = follower.frame()
+    frame = follower.window()
     assert frame.samples == [RequestSample(10_000, 2)]
     assert (frame.limit, frame.tokens >= 10_000) == (20_000, True)
 
@@ -143,12 +143,12 @@ def test_usage_that_the_agent_reports_is_the_fill_over_time(project: Path) -> No
 def test_garbage_and_tools_are_counted_as_the_provider_does(project: Path) -> None:
     path = project / "s.jsonl"
     path.write_bytes(claude_code())
-    bare = Follower(path)
+    bare = SessionFollower(path)
     bare.look()
     (project / "t.jsonl").write_bytes(reported_claude_code(0.5))
-    told = Follower(project / "t.jsonl")
+    told = SessionFollower(project / "t.jsonl")
     told.look()
-    plain, scaled = bare.frame(), told.frame()
+    plain, scaled = bare.window(), told.window()
     ratio = sum(scaled.garbage.values()) / sum(plain.garbage.values())
     assert 0.5 < ratio < 0.95
     for one, other in zip(plain.tools, scaled.tools, strict=True):
@@ -185,7 +185,7 @@ def test_what_does_not_grow_by_lines_is_refused(run: Run, project: Path, data: b
         "error: x.json is not a session that grows line by line (next: ctxgc analyze looks at documents)\n"
     )
     with pytest.raises(TranscriptError, match="cannot be read"):
-        Follower(project / "none.jsonl").look()
+        SessionFollower(project / "none.jsonl").look()
 
 
 def test_a_folder_is_one_line_that_says_so(run: Run, project: Path) -> None:

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     )
     from ctxgc.agents.installation_check import Finding, check
     from ctxgc.agents.plugin_folder import write_plugin_folder
-    from ctxgc.agents.prune import (
-        PRESETS, Proposal, ProposalRow, PruneTarget, configured, propose, store_name, written,
-    )
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
@@ -36,7 +33,5 @@ else:
             "installation": "FileEdit anchored install stash_of stash_that_goes uninstall",
             "installation_check": "Finding check",
             "plugin_folder": "write_plugin_folder",
-            "prune":
-                "PRESETS Proposal ProposalRow PruneTarget configured propose store_name written",
         },
     )

@@ -5,6 +5,7 @@ They lie beside the transcript in `.ctxgc/undo`: the original, and a receipt tha
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import time
@@ -105,6 +106,7 @@ def _busy(path: Path, why: str) -> TranscriptBusyError:
 
 
 FOLDER = Path(".ctxgc") / "undo"
+_GZIP = b"\x1f\x8b"
 
 
 class Backup(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,13 +145,15 @@ def write_in_place(path: Path, old: bytes, new: bytes, seen: Look) -> Backup:
     Args:
         path: the transcript.
         old: its bytes as they were read.
-        new: its bytes from now on.
+        new: its content from now on; it is packed with gzip if the old one was.
         seen: what the file looked like before it was read.
 
     Raises:
         TranscriptBusyError: somebody is writing it; nothing was changed.
         StoreError: it could not be written; the transcript is what it was.
     """
+    if old[:2] == _GZIP:
+        new = gzip.compress(new, mtime=0)
     backup = Backup(
         name=path.name,
         number=_kept(path, old),

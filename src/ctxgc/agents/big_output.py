@@ -17,7 +17,7 @@ from typing import Any
 
 from ctxgc.agents.events import HookSettings, note
 from ctxgc.agents.transcript import last_request, size_of
-from ctxgc.stores import leave
+from ctxgc.session import leave
 
 # -- Which lines of a huge output stay: its head, its tail, and those that match
 

@@ -110,7 +110,7 @@ def note_failure(settings: HookSettings, event: str, error: BaseException) -> No
     """Write down why a hook could not do its work; what it says may quote the agent, so keys are masked."""
     said = f"{type(error).__name__}: {error}"[:MOST_TEXT]
     try:
-        from ctxgc.core import mask_secrets  # noqa: PLC0415
+        from ctxgc.session import mask_secrets  # noqa: PLC0415
 
         said = mask_secrets(said)
     except Exception:  # noqa: BLE001 (a broken installation must not show in the agent)

@@ -29,7 +29,7 @@ from ctxgc.agents.targets import (
 from ctxgc.config import unknown_key
 from ctxgc.errors import ConfigError, StoreBusyError, StoreError
 from ctxgc.files import os_errors, remove, write_atomic
-from ctxgc.stores import inbox_of
+from ctxgc.session import inbox_of
 
 # -- A change of one file of others: what it holds before and after, written so that all or none a
 

@@ -23,7 +23,7 @@ from ctxgc.agents.targets import (
     targets_of,
 )
 from ctxgc.errors import CtxgcError
-from ctxgc.stores import open_store
+from ctxgc.session import open_store
 
 HOOKED = ("claude-code", "codex")
 """The agents that get hooks; the others get the MCP server alone."""

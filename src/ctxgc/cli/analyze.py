@@ -12,11 +12,10 @@ import click
 
 from ctxgc.cli.output import output_options, write_json, write_lines
 from ctxgc.cli.session_argument import optional_session_argument
-from ctxgc.economics import SHEETS
 from ctxgc.errors import InputError
 from ctxgc.files import write_atomic
-from ctxgc.insight import Insight, Tell, analyze_transcript
-from ctxgc.wire.transcripts import open_transcript
+from ctxgc.insight import Insight, Tell, analyze_transcript, open_transcript
+from ctxgc.session import SHEETS
 
 _EPILOG = """\b
 Examples:

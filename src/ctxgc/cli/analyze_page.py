@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from ctxgc.core import mask_secrets
 from ctxgc.drawing import (
     Axis,
     Bar,
@@ -28,6 +27,7 @@ from ctxgc.drawing import (
     tone_at,
 )
 from ctxgc.insight import Insight, UsageRow
+from ctxgc.session import mask_secrets
 
 _Cells: TypeAlias = list[str | Cell]
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from ctxgc.cli.sessions import size_text
 from ctxgc.cli.stash_store import printable
-from ctxgc.core import mask_secrets
 from ctxgc.drawing import Line, bar, chart, plain, shortened, terminal_bars
 from ctxgc.insight import Insight, UsageRow
+from ctxgc.session import mask_secrets
 
 WIDTH = 96
 _BAR = 26

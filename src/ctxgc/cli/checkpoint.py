@@ -10,7 +10,6 @@ import msgspec
 
 from ctxgc.cli.diff import find_checkpoint, one_session
 from ctxgc.cli.output import FOUND_PROBLEMS, done, output_options, warn, write_json, write_table
-from ctxgc.cli.stash_admin import open_session
 from ctxgc.cli.stash_store import (
     age,
     count,
@@ -20,11 +19,17 @@ from ctxgc.cli.stash_store import (
     session_option,
     store_option,
 )
-from ctxgc.core import Message
 from ctxgc.errors import CtxgcError
-from ctxgc.guard import Checkpoint, CheckpointShelf, compare_files
-from ctxgc.session import messages_of
-from ctxgc.stores import Store, chosen_sessions
+from ctxgc.session import (
+    Checkpoint,
+    CheckpointShelf,
+    Message,
+    Store,
+    chosen_sessions,
+    compare_files,
+    messages_of,
+    open_stored,
+)
 
 _EPILOG = """\b
 Examples:
@@ -80,7 +85,7 @@ def make(
     """Make a checkpoint of a session as it is now."""
     with opened(store_url) as store:
         name = one_session(store, session)
-        made = open_session(store, name, datetime.now(UTC)).checkpoint(label)
+        made = open_stored(store, name, datetime.now(UTC)).checkpoint(label)
     if as_json:
         write_json({"session": name, "checkpoint_id": made.checkpoint_id, "label": label})
     elif not quiet:
@@ -120,7 +125,7 @@ def restore(
     """
     with opened(store_url) as store:
         name, key = find_checkpoint(store, checkpoint_id, session)
-        continued = open_session(store, name, datetime.now(UTC))
+        continued = open_stored(store, name, datetime.now(UTC))
         restored = continued.restore(key)
         continued.flush()
         messages = len(continued.history)

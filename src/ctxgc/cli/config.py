@@ -35,8 +35,7 @@ from ctxgc.config import (
     variables_in_use,
 )
 from ctxgc.errors import CtxgcError
-from ctxgc.session import DEFAULT_PRICES, DEFAULT_STORE, preset_of
-from ctxgc.strategies import load_gc_plugin
+from ctxgc.session import DEFAULT_PRICES, DEFAULT_STORE, load_gc_plugin, preset_of
 
 # -- The configuration in force, value by value, with the place that each one comes from
 

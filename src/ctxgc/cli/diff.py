@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
@@ -18,43 +17,28 @@ from ctxgc.cli.output import (
     write_table,
 )
 from ctxgc.cli.session_argument import find_session
-from ctxgc.cli.stash_admin import open_session
 from ctxgc.cli.stash_store import opened, preview, session_option, store_option
-from ctxgc.core import Message
 from ctxgc.drawing import terminal_bars
 from ctxgc.errors import CtxgcError, InputError, PlanError
-from ctxgc.guard import CheckpointShelf
-from ctxgc.session import messages_of
-from ctxgc.stores import MemoryStore, Store, chosen_sessions, copy_session
-from ctxgc.tokens import counter_for
-from ctxgc.wire.transcripts import open_writable
-
-# -- The sides of a comparison: histories from transcripts and from stores, part by part
-
-
-class DiffPart(NamedTuple):
-    """One part of a message; `key` is the same in two histories that both hold it."""
-
-    key: tuple[str, str, int]
-    what: str
-    text: str
-    tokens: int
-
-
-class Side(NamedTuple):
-    """A history to compare."""
-
-    name: str
-    messages: int
-    units: list[DiffPart]
-
-    @property
-    def tokens(self) -> int:
-        """The tokens of all its parts."""
-        return sum(unit.tokens for unit in self.units)
+from ctxgc.insight import (
+    ComparedHistory,
+    HistoryDifference,
+    compared_history,
+    history_changes,
+    open_writable,
+)
+from ctxgc.session import (
+    CheckpointShelf,
+    Message,
+    Store,
+    chosen_sessions,
+    copy_in_memory,
+    messages_of,
+    open_stored,
+)
 
 
-def read_side(name: str, store_url: str | None, session: str | None) -> Side:
+def read_history(name: str, store_url: str | None, session: str | None) -> ComparedHistory:
     """Return the history that a name means.
 
     Raises:
@@ -63,12 +47,12 @@ def read_side(name: str, store_url: str | None, session: str | None) -> Side:
     kind, _, rest = name.partition(":")
     if kind not in ("session", "checkpoint", "collection") or not rest:
         entries = open_writable(find_session(name)).entries
-        return _side(name, (entry.message() for entry in entries))
+        return compared_history(name, (entry.message() for entry in entries))
     with opened(store_url) as store:
         if kind == "checkpoint":
-            return _side(name, _checkpoint(store, rest, session))
+            return compared_history(name, _checkpoint(store, rest, session))
         wanted = rest if kind == "session" else one_session(store, session)
-        return _side(name, _view(store, wanted, rest if kind == "collection" else None))
+        return compared_history(name, _view(store, wanted, rest if kind == "collection" else None))
 
 
 def one_session(store: Store, session: str | None) -> str:
@@ -112,9 +96,7 @@ def _checkpoint(store: Store, name: str, session: str | None) -> Sequence[Messag
 def _view(store: Store, session_id: str, collection: str | None) -> Sequence[Message]:
     """The view of a session, on a copy: now, or right before a collection."""
     chosen_sessions(store, [session_id])
-    copy = MemoryStore()
-    copy_session(store, copy, session_id)
-    session = open_session(copy, session_id, datetime.now(UTC))
+    session = open_stored(copy_in_memory(store, session_id), session_id, datetime.now(UTC))
     if collection is None:
         return session.history
     if not collection.isdigit():
@@ -134,23 +116,6 @@ def _no_collection(number: str, error: CtxgcError) -> InputError:
         f"the view before collection {number} is not known: {error.message}",
         hint="ctxgc checkpoint list shows other points to compare with",
     )
-
-
-def _side(name: str, messages: Iterable[Message | None]) -> Side:
-    count = counter_for(None).count
-    sound = [message for message in messages if message is not None]
-    seen: Counter[tuple[str, str]] = Counter()
-    units = []
-    for message in sound:
-        for part in message.parts:
-            # A call and its result are known by the id of the call, everything else by what it says.
-            named = part.call_id if part.kind in ("tool_call", "tool_result") else None
-            key = (f"{message.role} {part.kind}", named or part.text)
-            what = part.kind.replace("_", " ") if part.kind != "text" else message.role
-            label = f"{what} {part.name}" if part.name else what
-            units.append(DiffPart((*key, seen[key]), label, part.text, count(part.text)))
-            seen[key] += 1
-    return Side(name, len(sound), units)
 
 
 SHOWN_ROWS = 40
@@ -192,8 +157,8 @@ def diff(
     Each is a transcript (a file, the beginning of a session id, or `latest`), or of a store:
     `session:NAME` (its view now), `checkpoint:ID`, or `collection:N` (the view right before it).
     """
-    before, after = (read_side(name, store_url, session) for name in (a, b))
-    rows = differences(before, after)
+    before, after = (read_history(name, store_url, session) for name in (a, b))
+    rows = [_row(change) for change in history_changes(before, after)]
     if as_json:
         sides = {"a": _side_data(before), "b": _side_data(after)}
         write_json({**sides, "differences": rows})
@@ -202,34 +167,19 @@ def diff(
     ctx.exit(FOUND_PROBLEMS if rows else 0)
 
 
-def differences(before: Side, after: Side) -> list[dict[str, Any]]:
-    """Return what is in one side only, or has another text in the other, in the order of A, then B."""
-    known = {unit.key: unit for unit in after.units}
-    rows = []
-    for unit in before.units:
-        other = known.pop(unit.key, None)
-        if other is None:
-            rows.append(_row("left", unit, unit.tokens, 0))
-        elif other.text != unit.text:
-            rows.append(_row("changed", other, unit.tokens, other.tokens))
-    return [*rows, *(_row("came", unit, 0, unit.tokens) for unit in known.values())]
+def _row(change: HistoryDifference) -> dict[str, Any]:
+    found = change._asdict()
+    line = preview(found.pop("text"))
+    return {**found, "line": line}
 
 
-def _row(what: str, unit: DiffPart, before: int, after: int) -> dict[str, Any]:
-    return {
-        "change": what,
-        "part": unit.what,
-        "tokens_before": before,
-        "tokens_after": after,
-        "line": preview(unit.text),
-    }
-
-
-def _side_data(side: Side) -> dict[str, Any]:
+def _side_data(side: ComparedHistory) -> dict[str, Any]:
     return {"name": side.name, "messages": side.messages, "tokens": side.tokens}
 
 
-def _write(before: Side, after: Side, rows: list[dict[str, Any]], *, show_all: bool) -> None:
+def _write(
+    before: ComparedHistory, after: ComparedHistory, rows: list[dict[str, Any]], *, show_all: bool
+) -> None:
     shown = rows if show_all else rows[:SHOWN_ROWS]
     cells = [
         (

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,21 +15,24 @@ from ctxgc.cli.checkpoint import damage
 from ctxgc.cli.config import effective, plugin_problem
 from ctxgc.cli.output import FOUND_PROBLEMS, output_options, paint, write_json
 from ctxgc.cli.session_argument import find_session
-from ctxgc.cli.stash_admin import open_session
 from ctxgc.cli.stash_store import count, opened, printable, store_option
 from ctxgc.config import SessionSettings, environment_warnings, explain_file, find_gc_file
-from ctxgc.core import Message, is_tombstone
 from ctxgc.errors import ConfigError, CtxgcError, StoreBusyError, TranscriptError
-from ctxgc.stores import DEFAULT_URL, MemoryStore, Store, copy_session
-from ctxgc.wire import repair, validate
-from ctxgc.wire.transcripts import (
-    Addition,
+from ctxgc.insight import (
     Damage,
-    Revision,
-    TranscriptEntry,
     Writable,
-    open_transcript,
+    broken_rules,
+    damaged_lines,
     open_writable,
+    repair_transcript,
+)
+from ctxgc.session import (
+    DEFAULT_URL,
+    Store,
+    copy_in_memory,
+    lost_handles,
+    open_stored,
+    validate,
 )
 
 # -- The doctor for histories: what cannot be read, what a provider would refuse, and the repair
@@ -47,7 +49,7 @@ def check_history(path: Path, *, fix: bool) -> list[Finding]:
         TranscriptBusyError: it should be repaired while its agent writes it.
     """
     where = path.name
-    damage = [_damaged(where, each) for each in _damage(path)]
+    damage = [_damaged(where, each) for each in damaged_lines(path)]
     try:
         file = open_writable(path)
     except TranscriptError as error:
@@ -64,39 +66,6 @@ def check_history(path: Path, *, fix: bool) -> list[Finding]:
     return [*damage, *broken, Finding(level="info", where=where, what="can be repaired", fix=hint)]
 
 
-def revision_between(entries: Sequence[TranscriptEntry], messages: Sequence[Message]) -> Revision:
-    """Return how a repaired history differs from the entries; a message that moved is taken and put."""
-    places = {entry.message_id: place for place, entry in enumerate(entries)}
-    stays: dict[str, Message] = {}
-    last = -1
-    for message in messages:
-        place = places.get(message.message_id, -1)
-        if place > last:
-            stays[message.message_id] = message
-            last = place
-    added: list[Addition] = []
-    following = None
-    for message in reversed(messages):
-        if stays.get(message.message_id) is message:
-            following = message.message_id
-        else:
-            added.append(Addition(following, message.data))
-    edited = {e.message_id: stays[e.message_id].data for e in entries if _is_edited(e, stays)}
-    gone = frozenset(e.message_id for e in entries if e.message_id not in stays)
-    return Revision(gone=gone, edited=edited, added=tuple(reversed(added)))
-
-
-def _is_edited(entry: TranscriptEntry, stays: dict[str, Message]) -> bool:
-    return entry.message_id in stays and stays[entry.message_id].data != entry.data
-
-
-def _damage(path: Path) -> list[Damage]:
-    transcript = open_transcript(path)
-    for _ in transcript.items():
-        pass
-    return transcript.damage
-
-
 def _damaged(where: str, damage: Damage) -> Finding:
     return Finding(
         level="warning" if damage.is_lost else "info",
@@ -107,10 +76,9 @@ def _damaged(where: str, damage: Damage) -> Finding:
 
 
 def _broken(file: Writable, where: str) -> Iterator[Finding]:
-    found = validate([entry.data for entry in file.entries], file.format, complete=False)
+    found = list(broken_rules(file))
     for each in found[:MOST_SHOWN]:
-        line = file.entries[each.index].line
-        place = f"{where} line {line}" if line else f"{where} message {each.index}"
+        place = f"{where} line {each.line}" if each.line else f"{where} message {each.index}"
         yield Finding(level="error", where=place, what=each.text, fix=each.fix)
     if len(found) > MOST_SHOWN:
         rest = f"... and {len(found) - MOST_SHOWN} more"
@@ -120,19 +88,14 @@ def _broken(file: Writable, where: str) -> Iterator[Finding]:
 def _fixed(path: Path, file: Writable, where: str) -> list[Finding]:
     seen = check_still(path)
     raw = path.read_bytes()
-    messages = [m for m in (entry.message() for entry in file.entries) if m is not None]
-    result = repair(messages, file.format, complete=False)
-    if not result.messages:
+    repaired = repair_transcript(file)
+    if repaired.data is None:
         what = "no message would be left: nothing was changed"
         return [Finding(level="error", where=where, what=what, fix="correct it by hand")]
-    data = file.write(revision_between(file.entries, result.messages))
-    backup = write_in_place(
-        path, raw, gzip.compress(data, mtime=0) if _is_packed(raw) else data, seen
-    )
-    shapeless = len(file.entries) - len(messages)
+    backup = write_in_place(path, raw, repaired.data, seen)
+    shapeless = repaired.shapeless
     said = [f"dropped: {count(shapeless, 'message')} of no valid shape"] if shapeless else []
-    said += [f"{fix.action}: {fix.text}" for fix in result.fixes]
-    done = [Finding(level="ok", where=where, what=what) for what in said]
+    done = [Finding(level="ok", where=where, what=what) for what in (*said, *repaired.fixes)]
     kept = f"the original is {backup.original}"
     return [
         *done,
@@ -140,15 +103,10 @@ def _fixed(path: Path, file: Writable, where: str) -> list[Finding]:
     ]
 
 
-def _is_packed(raw: bytes) -> bool:
-    return raw[:2] == b"\x1f\x8b"
-
-
 # -- The doctor for stores and configurations: handles that lead nowhere, seals that are broken
 
 
 _SCHEMES = ("json", "sqlite", "postgresql", "postgres")
-_HANDLE = re.compile(r"h-[a-z2-7]{16}")
 _SQLITE = b"SQLite format 3\0"
 
 
@@ -242,32 +200,16 @@ def _session(store: Store, name: str) -> Iterator[Finding]:
 
 
 def _handles(store: Store, name: str, where: str) -> Iterator[Finding]:
-    """Every tombstone in the view must name a handle that something answers to."""
-    docs = [doc for _, doc in store.load(name, "segments")]
-    live = {doc.get("handle") for doc in docs if doc.get("derived_from") is None}
-    for doc in docs:
-        text = str(doc.get("text", ""))
-        if doc.get("tier") != "working" or not is_tombstone(text):
-            continue
-        for handle in _HANDLE.findall(text.partition("\n")[0]):
-            if handle not in live and not _elsewhere(store, name, handle):
-                said = f"a tombstone names {handle}, which nothing answers to"
-                yield Finding(level="error", where=where, what=said, fix="restore a checkpoint")
-
-
-def _elsewhere(store: Store, name: str, handle: str) -> bool:
-    others = [info.session_id for info in store.sessions() if info.session_id != name]
-    found = (doc for other in others for _, doc in store.load(other, "segments"))
-    return any(doc.get("handle") == handle for doc in found)
+    for handle in lost_handles(store, name):
+        said = f"a tombstone names {handle}, which nothing answers to"
+        yield Finding(level="error", where=where, what=said, fix="restore a checkpoint")
 
 
 def _view(store: Store, name: str, where: str) -> Iterator[Finding]:
     """The view of a session, opened on a copy, must be one that its provider takes."""
     if store.get(name, "state", "session") is None:
         return
-    copy = MemoryStore()
-    copy_session(store, copy, name)
-    history = open_session(copy, name, datetime.now(UTC)).history
+    history = open_stored(copy_in_memory(store, name), name, datetime.now(UTC)).history
     for each in validate(history, history[0].format, complete=False) if history else ():
         yield Finding(
             level="error", where=f"{where}, message {each.index}", what=each.text, fix=each.fix

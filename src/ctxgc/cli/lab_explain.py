@@ -67,7 +67,6 @@ def explain(
     """
     import msgspec  # noqa: PLC0415 - help must be there at once
 
-    from ctxgc.economics import price_sheet  # noqa: PLC0415
     from ctxgc.lab import (  # noqa: PLC0415
         Experiment,
         parse_regime,
@@ -75,6 +74,7 @@ def explain(
         run_called,
     )
     from ctxgc.lab import explain as explained  # noqa: PLC0415
+    from ctxgc.session import price_sheet  # noqa: PLC0415
 
     # The alarms of a replayed session are not about anything that happens now.
     logging.getLogger("ctxgc").addHandler(logging.NullHandler())

@@ -71,7 +71,6 @@ def ablate(
 
     The same runs give the same table, whatever --jobs.
     """
-    from ctxgc.economics import price_sheet  # noqa: PLC0415
     from ctxgc.lab import (  # noqa: PLC0415
         Experiment,
         Trials,
@@ -79,6 +78,7 @@ def ablate(
     )
     from ctxgc.lab import ablate as ablated  # noqa: PLC0415
     from ctxgc.lab import subject as subject_called  # noqa: PLC0415
+    from ctxgc.session import price_sheet  # noqa: PLC0415
 
     chosen = subject_called(subject)
     experiment = Experiment(policies=(), **runs)
@@ -234,10 +234,10 @@ def fit(
     changes, whatever --jobs. The file names the runs, the seed and what was reached. It takes effect
     where the one that ships stands.
     """
-    from ctxgc.economics import price_sheet  # noqa: PLC0415
     from ctxgc.lab import Experiment, Trials  # noqa: PLC0415
     from ctxgc.lab import fit as fitting  # noqa: PLC0415
     from ctxgc.lab import subject as subject_called  # noqa: PLC0415
+    from ctxgc.session import price_sheet  # noqa: PLC0415
 
     chosen = subject_called(subject)
     experiment = Experiment(policies=(), **runs)

@@ -14,24 +14,16 @@ import click
 
 from ctxgc.agents import (
     FOLDER,
-    PRESETS,
     RECALL_TOOL,
     Backup,
     Look,
-    Proposal,
-    ProposalRow,
-    PruneTarget,
     anchored,
     backups_of,
     check_still,
-    configured,
     newest_backup,
-    propose,
     put_back,
     stash_of,
-    store_name,
     write_in_place,
-    written,
 )
 from ctxgc.cli.output import (
     FOUND_PROBLEMS,
@@ -44,17 +36,26 @@ from ctxgc.cli.output import (
     write_lines,
     write_table,
 )
-from ctxgc.cli.session_argument import find_session, session_argument, session_folders
+from ctxgc.cli.session_argument import find_session, session_argument
 from ctxgc.cli.stash_store import address_of, age, count, opened, printable, store_option
-from ctxgc.config import GCConfig, SessionSettings
+from ctxgc.config import GCConfig, SessionSettings, load_config
 from ctxgc.drawing import shortened, terminal_bars
 from ctxgc.errors import ConfigError, InputError, StoreError
 from ctxgc.files import write_atomic
-from ctxgc.insight import limit_for
-from ctxgc.session import RECALL_CALL
-from ctxgc.stores import MemoryStore, Store, copy_session
-from ctxgc.strategies import load_gc_plugin
-from ctxgc.wire.transcripts import Writable, open_writable
+from ctxgc.insight import (
+    PRESETS,
+    Proposal,
+    ProposalRow,
+    PruneTarget,
+    Writable,
+    limit_for,
+    open_writable,
+    propose_pruning,
+    pruned_transcript,
+    session_folders,
+    stored_session_id,
+)
+from ctxgc.session import RECALL_CALL, Store, copy_in_memory, load_gc_plugin, open_store
 
 # -- What pruning writes: the plan as a table, the pruned file, and how to go on with it
 
@@ -138,8 +139,7 @@ def in_place(source: Path, raw: bytes, data: bytes, seen: Look) -> dict[str, Any
         TranscriptBusyError: its agent wrote to it meanwhile; nothing was changed.
         StoreError: it cannot be written.
     """
-    packed = gzip.compress(data, mtime=0) if raw[:2] == b"\x1f\x8b" else data
-    backup = write_in_place(source, raw, packed, seen)
+    backup = write_in_place(source, raw, data, seen)
     place = {"file": str(source), "session_id": None, "bytes": len(data)}
     return {**place, "backup": str(backup.original), "beside": True}
 
@@ -241,20 +241,19 @@ def stash_for(url: str | None, session_id: str, *, dry: bool) -> Iterator[Store]
         with opened(url, new=True) as store:
             yield store
         return
-    rehearsal = MemoryStore()
-    _copy(url, session_id, rehearsal)
-    yield rehearsal
+    yield _rehearsal(url, session_id)
 
 
-def _copy(url: str | None, session_id: str, rehearsal: MemoryStore) -> None:
+def _rehearsal(url: str | None, session_id: str) -> Store:
     try:
         with opened(url) as store:
             if store.revision(session_id):
-                copy_session(store, rehearsal, session_id)
+                return copy_in_memory(store, session_id)
     except StoreError as error:
         # No store yet: then it knows nothing of the session.
         if "path" not in error.details or "errno" in error.details:
             raise
+    return open_store("memory:")
 
 
 TIGHT_MESSAGES = 4
@@ -326,7 +325,7 @@ def prune(
     place = None
     if output.writes and proposal.revision:
         new_id = None if output.replaces else output.new_id(file)
-        data = written(file, proposal, new_id)
+        data = pruned_transcript(file, proposal, new_id)
         place = (
             in_place(session, raw, data, seen)
             if seen is not None
@@ -351,9 +350,9 @@ def _propose(
     file: Writable, path: Path, target: PruneTarget, chosen: dict[str, Any], *, dry: bool
 ) -> Proposal:
     limit = chosen["context_limit"] or SessionSettings.from_env().context_limit or _limit(file)
-    name = store_name(file, path)
+    name = stored_session_id(file, path)
     with stash_for(chosen["store_url"], name, dry=dry) as store:
-        return propose(
+        return propose_pruning(
             file,
             store,
             name,
@@ -373,7 +372,7 @@ def _limit(file: Writable) -> int:
 
 def _config(preset: str) -> GCConfig:
     """The configuration in force here; who wants it tight needs fewer of the newest messages whole."""
-    config = configured()
+    config = load_config()
     if preset != "tight":
         return config
     return config.replace(recent_messages=min(TIGHT_MESSAGES, config.recent_messages))

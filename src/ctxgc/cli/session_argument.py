@@ -69,13 +69,6 @@ def find_session(text: str | None, *, only_here: bool = False) -> Path:
     return latest or found[0].path
 
 
-def session_folders() -> list[Path]:
-    """Return the folders that agents keep their sessions in."""
-    from ctxgc.insight import claude_folder, codex_folder  # noqa: PLC0415
-
-    return [claude_folder(), codex_folder()]
-
-
 def is_inside(project: str | None, folder: Path) -> bool:
     """Tell whether a session worked in a folder or below it."""
     return project is not None and Path(project).is_relative_to(folder)

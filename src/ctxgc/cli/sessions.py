@@ -17,7 +17,7 @@ from ctxgc.config import SessionSettings
 from ctxgc.drawing import Line, shortened
 from ctxgc.errors import CtxgcError
 from ctxgc.insight import LocalSession, find_sessions, peek
-from ctxgc.stores import DEFAULT_URL
+from ctxgc.session import DEFAULT_URL
 
 _EPILOG = """\b
 Examples:

@@ -24,9 +24,14 @@ from ctxgc.cli.stash_store import (
     session_option,
     store_option,
 )
-from ctxgc.core import SegmentType
-from ctxgc.session import excerpt
-from ctxgc.stores import SearchFilters, SessionInfo, StoreHit, chosen_sessions
+from ctxgc.session import (
+    SearchFilters,
+    SegmentType,
+    SessionInfo,
+    StoreHit,
+    chosen_sessions,
+    excerpt,
+)
 
 # -- `ctxgc stash list`, `search` and `show`: looking into a store without changing it
 

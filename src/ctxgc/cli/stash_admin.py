@@ -21,21 +21,20 @@ from ctxgc.cli.stash_store import (
     store_option,
     tell_progress,
 )
-from ctxgc.config import GCConfig, find_gc_file, read_gc_file
-from ctxgc.core import ContextSegment
+from ctxgc.config import load_config
 from ctxgc.errors import InputError, StoreError
 from ctxgc.files import os_errors
-from ctxgc.session import Session
-from ctxgc.stores import (
+from ctxgc.session import (
     UNMASKABLE,
+    ContextSegment,
     ExportEntry,
-    MemoryStore,
     Store,
     chosen_sessions,
-    copy_session,
+    copy_in_memory,
     entries_of,
     import_entries,
     migrate_sessions,
+    open_stored,
     read_export,
     to_json,
     to_lines,
@@ -48,8 +47,6 @@ from ctxgc.stores import (
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zA-Z]*)")
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _BYTES = {"": 1, "b": 1, "kb": 1_000, "mb": 1_000_000, "gb": 1_000_000_000}
-_NO_WINDOW = 1_000_000
-"""For sessions that never had a window, such as those of S0's files; nothing depends on it here."""
 
 
 class Quantity(click.ParamType[float]):
@@ -114,32 +111,23 @@ def gc(
 
 def rehearse(store: Store, session_id: str, now: datetime, **limits: Any) -> list[ContextSegment]:
     """Return what `collect` would delete, found out on a copy in memory."""
-    copy = MemoryStore()
-    copy_session(store, copy, session_id)
+    copy = copy_in_memory(store, session_id)
     known = {
-        segment.segment_id: segment for segment in open_session(copy, session_id, now).segments()
+        segment.segment_id: segment for segment in open_stored(copy, session_id, now).segments()
     }
     return [known[segment_id] for segment_id in collect(copy, session_id, now, **limits)]
 
 
 def collect(store: Store, session_id: str, now: datetime, **limits: Any) -> list[str]:
     """Collect the stash of a session and return the ids of what is gone."""
-    session = open_session(store, session_id, now)
+    session = open_stored(store, session_id, now)
     gone = session.collect_stash(**limits)
     session.flush()
     return gone
 
 
-def open_session(store: Store, session_id: str, now: datetime) -> Session:
-    """Continue a session with its own window, and with a strategy that never acts by itself."""
-    state = store.get(session_id, "state", "session") or {}
-    limit = state.get("context_limit") or _NO_WINDOW
-    return Session(limit, store=store, session_id=session_id, plugin="gc_none", clock=lambda: now)
-
-
 def _limits(older_than: float | None, max_size: float | None) -> dict[str, Any]:
-    path = find_gc_file()
-    config = read_gc_file(path).config() if path is not None else GCConfig()
+    config = load_config()
     age = config.stash_max_age_seconds if older_than is None else older_than
     size = config.stash_max_bytes if max_size is None else int(max_size)
     if age is None and size is None:

@@ -15,10 +15,8 @@ import click
 from ctxgc.agents import default_home, store_in
 from ctxgc.cli.output import paint, styled
 from ctxgc.config import SessionSettings
-from ctxgc.core import mask_secrets
 from ctxgc.errors import ConfigError, InputError, StoreError, UnknownHandleError
-from ctxgc.stores import DEFAULT_URL, Store, open_store
-from ctxgc.stores import SUFFIX as INBOX_SUFFIX
+from ctxgc.session import DEFAULT_URL, Store, inbox_of, mask_secrets, open_store
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -128,9 +126,9 @@ def _check(url: str, *, new: bool) -> None:
             key="store",
         )
     path = rest.removeprefix("//")
-    if scheme in ("json", "sqlite") and path and not new and not _is_there(path):
+    if scheme in ("json", "sqlite") and path and not new and not _is_there(url):
         agents = store_in(default_home())
-        of_agents = _is_there(agents.partition(":")[2])
+        of_agents = _is_there(agents)
         raise StoreError(
             f"there is no store at {path}",
             hint="name one with --store or CTXGC_STORE"
@@ -139,9 +137,10 @@ def _check(url: str, *, new: bool) -> None:
         )
 
 
-def _is_there(path: str) -> bool:
+def _is_there(url: str) -> bool:
     # What hooks left in the inbox is taken in by whoever opens the store first.
-    return Path(path).exists() or Path(path + INBOX_SUFFIX).exists()
+    path = url.partition(":")[2].removeprefix("//")
+    return Path(path).exists() or inbox_of(url).exists()
 
 
 # -- Finding segments in stores, and what lists show of them

@@ -12,12 +12,17 @@ import click
 
 from ctxgc.cli.output import write_json, write_lines
 from ctxgc.cli.session_argument import optional_session_argument
-from ctxgc.cli.watch_file import Follower
-from ctxgc.cli.watch_frame import Frame, draw
+from ctxgc.cli.stash_store import printable
+from ctxgc.drawing import Line, bar, chart, plain, shortened, terminal_bars
+from ctxgc.insight import LiveWindow, SessionFollower, ToolSample, age_text
+from ctxgc.session import mask_secrets
 
 if TYPE_CHECKING:
     from rich.text import Text
 
+_MARKS = {70: "warning", 90: "hard limit"}
+_BAR = 40
+_TOOLS_HEAD = 2
 _EPILOG = """\b
 Examples:
   ctxgc watch                      the newest session of this project
@@ -44,17 +49,17 @@ def watch(
 
     The file is only read. If it is cut, replaced or moved away, watching goes on with what is there.
     """
-    follower = Follower(session, context_limit)
+    follower = SessionFollower(session, context_limit)
     follower.look()
     if as_json:
-        write_json(follower.frame().to_dict())
+        write_json(follower.window().to_dict())
     elif once or not _is_seen():
-        write_lines(draw(follower.frame(), _width()))
+        write_lines(draw(follower.window(), _width()))
     else:
         _follow(follower, interval)
 
 
-def _follow(follower: Follower, interval: float) -> None:
+def _follow(follower: SessionFollower, interval: float) -> None:
     """Draw again and again, until somebody ends it."""
     from rich.console import Console  # noqa: PLC0415 (0.1 s)
     from rich.live import Live  # noqa: PLC0415
@@ -63,21 +68,21 @@ def _follow(follower: Follower, interval: float) -> None:
     try:
         with Live(console=console, screen=False, auto_refresh=False) as live:
             while True:
-                live.update(_rich(follower.frame()), refresh=True)
+                live.update(_rich(follower.window()), refresh=True)
                 time.sleep(interval)
                 follower.look()
     except KeyboardInterrupt:
         return
 
 
-def _rich(frame: Frame) -> Text:
+def _rich(now: LiveWindow) -> Text:
     from rich.text import Text  # noqa: PLC0415
 
     from ctxgc.drawing import STYLES  # noqa: PLC0415
 
     lines = [
         Text.assemble(*((text, STYLES[style]) for text, style in line))
-        for line in draw(frame, _width(), shutil.get_terminal_size((100, 24)).lines - 1)
+        for line in draw(now, _width(), shutil.get_terminal_size((100, 24)).lines - 1)
     ]
     return Text("\n").join(lines)
 
@@ -88,3 +93,83 @@ def _is_seen() -> bool:
 
 def _width() -> int:
     return min(110, max(50, shutil.get_terminal_size((100, 24)).columns))
+
+
+# -- The picture of one moment
+
+
+def draw(now: LiveWindow, width: int, height: int | None = None) -> list[Line]:
+    """Return the lines of a picture that is at most so wide and high.
+
+    Where the height does not do, the oldest tools go first, then the chart.
+    """
+    head, over_time, tools, garbage = (
+        _head(now), _over_time(now, width), _tools(now), _garbage(now)
+    )  # fmt: skip
+    if height is not None:
+        room = height - len(head) - len(garbage)
+        over_time = over_time if len(over_time) <= room else []
+        room -= len(over_time)
+        tools = tools[:room] if room > _TOOLS_HEAD else []
+    return [_cut(line, width) for line in (*head, *over_time, *tools, *garbage)]
+
+
+def _head(now: LiveWindow) -> list[Line]:
+    about = ", ".join(filter(None, (now.kind.replace("_", " "), now.model, now.project)))
+    filled = f"{now.tokens:,} of {now.limit:,} tokens ({now.percent:.0f}%)"
+    window = f", window {now.window}" if now.window > 1 else ""
+    return [
+        [(printable(now.name), "name"), (f"  {printable(about)}", "faint")],
+        [*bar(now.percent, _BAR), (f" {now.zone}", now.zone)],
+        plain(f"{filled}, {now.messages} messages{window}, last written {_ago(now.seconds_quiet)}"),
+    ]
+
+
+def _ago(seconds: float) -> str:
+    return "now" if seconds < 2 else f"{age_text(seconds)} ago"
+
+
+def _over_time(now: LiveWindow, width: int) -> list[Line]:
+    percents = [100.0 * sample.tokens / now.limit for sample in now.samples]
+    if len(percents) < 2:
+        return []
+    return [plain(""), plain("fill over time", "title"), *chart(percents, width - 20, _MARKS)]
+
+
+def _tools(now: LiveWindow) -> list[Line]:
+    if not now.tools:
+        return []
+    return [plain(""), plain("last tools", "title"), *map(_tool, reversed(now.tools))]
+
+
+def _tool(tool: ToolSample) -> Line:
+    said = printable(shortened(mask_secrets(tool.said), 60))
+    if tool.tokens is None:
+        return [(f"  {'...':>8}  {printable(tool.name)} ", "name"), (f"{said} (running)", "faint")]
+    style = "critical" if tool.failed else ""
+    return [(f"  {tool.tokens:>8,}  {printable(tool.name)} ", style), (said, "faint")]
+
+
+def _garbage(now: LiveWindow) -> list[Line]:
+    total = sum(now.garbage.values())
+    if not total:
+        return [plain(""), plain("no garbage: everything is reachable", "faint")]
+    rows = sorted(now.garbage.items(), key=lambda row: -row[1])
+    share = 100.0 * total / max(1, now.tokens)
+    lines = terminal_bars([(name, float(n), f"{n:,} tokens") for name, n in rows], _BAR // 2)
+    advice = f"what would leave: ctxgc prune {printable(now.called)}"
+    return [
+        plain(""),
+        plain(f"garbage: {total:,} tokens, {share:.0f}%", "title"),
+        *lines,
+        plain(advice, "faint"),
+    ]
+
+
+def _cut(line: Line, width: int) -> Line:
+    """A line that would wrap would break the picture."""
+    cut: Line = []
+    for text, style in line:
+        cut.append((text[:width], style))
+        width -= len(text[:width])
+    return cut

@@ -7,24 +7,45 @@ from ctxgc._lazy import lazy
 # fmt: off
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ctxgc.core import age_text
     from ctxgc.insight.analysis import analyze_transcript
     from ctxgc.insight.garbage import find_garbage
+    from ctxgc.insight.history_diff import (
+        ComparedHistory, HistoryDifference, compared_history, history_changes,
+    )
+    from ctxgc.insight.live import LiveWindow, RequestSample, SessionFollower, ToolSample
     from ctxgc.insight.local import (
         LocalSession, SessionFile, claude_folder, codex_folder, find_sessions, limit_for, peek,
-        project_of,
+        project_of, session_folders,
     )
     from ctxgc.insight.measured import Tell
+    from ctxgc.insight.prune_proposal import (
+        PRESETS, Proposal, ProposalRow, PruneTarget, propose_pruning, pruned_transcript,
+        stored_session_id,
+    )
     from ctxgc.insight.report import Insight, SCHEMA, UsageRow
+    from ctxgc.insight.segment_reason import SegmentReason, explain_segment
+    from ctxgc.insight.transcript_edit import broken_rules, damaged_lines, repair_transcript
+    from ctxgc.wire.transcripts import Damage, Writable, open_transcript, open_writable
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
+            "ctxgc.core": "age_text",
             "analysis": "analyze_transcript",
             "garbage": "find_garbage",
+            "history_diff": "ComparedHistory HistoryDifference compared_history history_changes",
+            "live": "LiveWindow RequestSample SessionFollower ToolSample",
             "local":
                 "LocalSession SessionFile claude_folder codex_folder find_sessions limit_for "
-                "peek project_of",
+                "peek project_of session_folders",
             "measured": "Tell",
+            "prune_proposal":
+                "PRESETS Proposal ProposalRow PruneTarget propose_pruning pruned_transcript "
+                "stored_session_id",
             "report": "Insight SCHEMA UsageRow",
+            "segment_reason": "SegmentReason explain_segment",
+            "transcript_edit": "broken_rules damaged_lines repair_transcript",
+            "ctxgc.wire.transcripts": "Damage Writable open_transcript open_writable",
         },
     )

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 
 import msgspec
 
 from ctxgc.core import Analysis, ContextSegment, GCEngine, Heap
 from ctxgc.errors import MessageError
+from ctxgc.insight.clock import TranscriptClock
 from ctxgc.strategies import Segmenter
 from ctxgc.tokens import TokenCounter
 from ctxgc.wire import build
 from ctxgc.wire.transcripts import Recorded
 
 REASONS = ("superseded", "duplicate", "unreachable", "verbose")
-_LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class Dead(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,15 +36,15 @@ class WindowGarbage(msgspec.Struct, frozen=True, kw_only=True):
 
 def find_garbage(view: Sequence[Recorded], counter: TokenCounter) -> WindowGarbage:
     """Return what could leave a window, as it was at its end."""
-    moments = _Moments()
+    clock = TranscriptClock()
     heap = Heap(counter.count)
-    segmenter = Segmenter(counter, heap, moments.now)
+    segmenter = Segmenter(counter, heap, clock)
     lines: dict[str, int] = {}
     for message in view:
-        moments.pass_to(message.written_at)
+        clock.advance(message.written_at)
         _take(segmenter, message, lines)
     engine = GCEngine()
-    analysis = engine.analyze(engine.state(heap, moments.now()))
+    analysis = engine.analyze(engine.state(heap, clock()))
     tokens = sum(segment.tokens or 0 for segment in heap)
     return WindowGarbage(tokens=tokens, dead=_dead(analysis, engine, lines))
 
@@ -90,17 +89,3 @@ def _row(segment: ContextSegment, reason: str, lines: dict[str, int]) -> Dead:
         name=segment.file_path or segment.command or segment.name or segment.part or segment.type,
         line=lines.get(segment.segment_id, 0),
     )
-
-
-class _Moments:
-    """A clock that shows the times of a transcript; it never goes back."""
-
-    def __init__(self) -> None:
-        self._now = _LONG_AGO
-
-    def now(self) -> datetime:
-        return self._now
-
-    def pass_to(self, moment: datetime | None) -> None:
-        if moment is not None and moment > self._now:
-            self._now = moment

@@ -89,6 +89,11 @@ def codex_folder(env: Mapping[str, str] | None = None) -> Path:
     return (Path(given) if given else Path.home() / ".codex") / "sessions"
 
 
+def session_folders() -> list[Path]:
+    """Return the folders that agents keep their sessions in."""
+    return [claude_folder(), codex_folder()]
+
+
 def find_sessions(env: Mapping[str, str] | None = None) -> list[SessionFile]:
     """Return the session files of all known agents, newest first."""
     found = [

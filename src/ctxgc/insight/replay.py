@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import accumulate, islice, pairwise
 from typing import Any
 
@@ -12,13 +12,12 @@ import msgspec
 from ctxgc.core import Message
 from ctxgc.economics import PriceSheet
 from ctxgc.errors import CtxgcError
+from ctxgc.insight.clock import LONG_AGO, TranscriptClock
 from ctxgc.session import Session
 from ctxgc.tokens import Reported, TokenCounter, message_tokens
-from ctxgc.tokens import messages as growth
+from ctxgc.tokens import scale_of as reported_scale
 from ctxgc.wire import repair
 from ctxgc.wire.transcripts import Recorded, Usage
-
-_LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class Bills(msgspec.Struct, kw_only=True):
@@ -82,7 +81,7 @@ class BillReplay:
         form: Any,
         tell: Callable[[], None],
     ) -> None:
-        clock = _ReplayClock(times)
+        clock = TranscriptClock(next((at for at in times if at is not None), LONG_AGO))
         session = Session(
             self._limit, store="memory:", prices=self._sheet, counter=self._counter, clock=clock,
             recall_call=None,
@@ -91,7 +90,7 @@ class BillReplay:
         said: list[Message] = []
         with session:
             for place, message in enumerate(history):
-                clock.place = min(place, len(times) - 1)
+                clock.advance(times[min(place, len(times) - 1)])
                 if _is_answer(message) and place and not _is_answer(history[place - 1]):
                     session.messages()
                     self.bills.requests += 1
@@ -132,7 +131,7 @@ class BillReplay:
 class _Sent:
     """What a line of requests sent last: the next one finds its common beginning in the cache."""
 
-    def __init__(self, replay: BillReplay, clock: _ReplayClock) -> None:
+    def __init__(self, replay: BillReplay, clock: TranscriptClock) -> None:
         self._replay = replay
         self._clock = clock
         self._before: list[Message] = []
@@ -150,21 +149,6 @@ class _Sent:
         self._before, self._at = list(messages), now
         cached = self._sums[shared] + self._replay.beside if warm else 0
         return self._replay.cost(cached, self._sums[-1] + self._replay.beside - cached)
-
-
-class _ReplayClock:
-    """Shows the time at which the present message was written."""
-
-    def __init__(self, times: list[datetime | None]) -> None:
-        self.place = 0
-        self._times: list[datetime] = []
-        now = next((at for at in times if at is not None), _LONG_AGO)
-        for at in times:
-            now = max(now, at) if at is not None else now
-            self._times.append(now)
-
-    def __call__(self) -> datetime:
-        return self._times[self.place]
 
 
 def _shared(before: list[Message], now: list[Message]) -> int:
@@ -222,7 +206,7 @@ def scale_of(requests: list[SessionRequest]) -> float | None:
         for request in requests
         if request.usage is not None
     ]
-    scale = growth.scale_of(told)
+    scale = reported_scale(told)
     return None if scale is None else min(max(scale, _SCALES[0]), _SCALES[1])
 
 

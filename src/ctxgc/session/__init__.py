@@ -7,6 +7,9 @@ from ctxgc._lazy import lazy
 # fmt: off
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ctxgc.core import ContextSegment, Message, SegmentType, mask_secrets
+    from ctxgc.economics import SHEETS, price_sheet
+    from ctxgc.guard import Checkpoint, CheckpointShelf, compare_files
     from ctxgc.session.accounting import ContextUsage
     from ctxgc.session.events import Event
     from ctxgc.session.guard import EMERGENCY, messages_of
@@ -15,10 +18,21 @@ if TYPE_CHECKING:
     from ctxgc.session.session import Session
     from ctxgc.session.setup import DEFAULT_PRICES, DEFAULT_STORE
     from ctxgc.session.state import preset_of
+    from ctxgc.session.stored import copy_in_memory, lost_handles, open_stored
+    from ctxgc.stores import (
+        DEFAULT_URL, ExportEntry, SearchFilters, SessionInfo, Store, StoreHit, UNMASKABLE,
+        chosen_sessions, entries_of, import_entries, inbox_of, leave, migrate_sessions, open_store,
+        read_export, to_json, to_lines, write_export,
+    )
+    from ctxgc.strategies import load_gc_plugin
+    from ctxgc.wire import validate
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
+            "ctxgc.core": "ContextSegment Message SegmentType mask_secrets",
+            "ctxgc.economics": "SHEETS price_sheet",
+            "ctxgc.guard": "Checkpoint CheckpointShelf compare_files",
             "accounting": "ContextUsage",
             "events": "Event",
             "guard": "EMERGENCY messages_of",
@@ -27,5 +41,12 @@ else:
             "session": "Session",
             "setup": "DEFAULT_PRICES DEFAULT_STORE",
             "state": "preset_of",
+            "stored": "copy_in_memory lost_handles open_stored",
+            "ctxgc.stores":
+                "DEFAULT_URL ExportEntry SearchFilters SessionInfo Store StoreHit UNMASKABLE "
+                "chosen_sessions entries_of import_entries inbox_of leave migrate_sessions "
+                "open_store read_export to_json to_lines write_export",
+            "ctxgc.strategies": "load_gc_plugin",
+            "ctxgc.wire": "validate",
         },
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ctxgc.agents import PruneTarget
 from ctxgc.errors import InputError
+from ctxgc.insight import PruneTarget
 
 
 @pytest.mark.parametrize(

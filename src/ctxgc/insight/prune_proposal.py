@@ -1,17 +1,22 @@
-"""Pruning: the transcript of a coding agent, collected and written again so that the agent can go on."""
+"""What pruning makes of a coding agent's transcript: which segments leave, why, and the new file.
+
+A target says where to land; `propose_pruning` collects the window of a transcript in a session and explains
+every change; `pruned_transcript` returns the new file, checked as its agent would read it. Nothing here
+writes to the transcript.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from ctxgc.config import GCConfig, find_gc_file, read_gc_file
+from ctxgc.config import GCConfig, load_config
 from ctxgc.core import (
     Action,
     ContextSegment,
@@ -22,6 +27,8 @@ from ctxgc.core import (
     describe,
 )
 from ctxgc.errors import InputError, PlanError
+from ctxgc.insight.clock import LONG_AGO, TranscriptClock
+from ctxgc.insight.transcript_edit import revision_between
 from ctxgc.invariants import check
 from ctxgc.session import RECALL_CALL, Session
 from ctxgc.stores import Store
@@ -37,12 +44,12 @@ from ctxgc.tokens import (
     scale_of,
 )
 from ctxgc.wire import dump, validate
-from ctxgc.wire.transcripts import Addition, Revision, TranscriptEntry, Writable, writable
+from ctxgc.wire.transcripts import Revision, TranscriptEntry, Writable, writable
 
 # -- How the provider counts the window of a transcript, learned from what it reported for its req
 
 
-class Measure(msgspec.Struct, frozen=True, kw_only=True):
+class ReportedWindow(msgspec.Struct, frozen=True, kw_only=True):
     """What counts the window as its provider does.
 
     `beside` is what a request holds beside the messages of the file, such as the system prompt;
@@ -58,10 +65,10 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.prompt is None else max(self.beside, self.prompt - tokens)
 
 
-def measure(file: Writable) -> Measure:
+def reported_window(file: Writable) -> ReportedWindow:
     """Return how the window of a transcript is counted: by its reports, without any in o200k."""
     if not file.usages:
-        return Measure(counter=counter_for(None))
+        return ReportedWindow(counter=counter_for(None))
     counter = counter_for(file.facts.model)
     sizes = [(entry.line, _size(entry, counter)) for entry in file.entries]
     counted = counted_before(sizes, [usage.line for usage in file.usages])
@@ -71,7 +78,7 @@ def measure(file: Writable) -> Measure:
         scale = 1.0
     else:
         counter.calibration = Calibration([scale] * QUORUM)
-    return Measure(
+    return ReportedWindow(
         counter=counter,
         beside=max(0, told[-1].prompt - round(told[-1].counted * scale)),
         prompt=told[-1].prompt,
@@ -194,17 +201,7 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     requests_to_pay_back: float | None = None
 
 
-class _ProposalClock:
-    """Stands at the time of the message that comes in."""
-
-    def __init__(self, start: datetime) -> None:
-        self.now = start
-
-    def __call__(self) -> datetime:
-        return self.now
-
-
-def store_name(file: Writable, path: Path) -> str:
+def stored_session_id(file: Writable, path: Path) -> str:
     """Return the name under which the session of a transcript is kept in stores."""
     if file.session_id is not None:
         return f"{file.kind.replace('_', '-')}-{file.session_id}"
@@ -212,7 +209,7 @@ def store_name(file: Writable, path: Path) -> str:
     return f"file-{path.name.partition('.')[0]}-{digest.hexdigest()}"
 
 
-def propose(
+def propose_pruning(
     file: Writable,
     store: Store,
     session_id: str,
@@ -231,8 +228,8 @@ def propose(
     Raises:
         CtxgcError: the session could not be collected; the transcript is not touched by this.
     """
-    entries, measured = sound(file.entries), measure(file)
-    clock = _ProposalClock(_first_time(entries))
+    entries, measured = valid_entries(file.entries), reported_window(file)
+    clock = TranscriptClock(_first_time(entries))
     session = Session(
         context_limit, store=store, session_id=session_id, plugin=plugin, clock=clock,
         config=_by_hand(config), counter=measured.counter, recall_call=recall_call,
@@ -259,7 +256,7 @@ def propose(
         strategy=result.plugin_name,
         rows=_rows(plan, {s.segment_id: s for s in session.segments()}, handle_of),
         revision=msgspec.structs.replace(
-            revise(session, entries),
+            _revision(session, entries),
             reported=measured.without(result.tokens_before - result.tokens_after),
             beside=beside,
         ),
@@ -267,7 +264,7 @@ def propose(
     )
 
 
-def sound(entries: Sequence[TranscriptEntry]) -> list[TranscriptEntry]:
+def valid_entries(entries: Sequence[TranscriptEntry]) -> list[TranscriptEntry]:
     """Return the entries that make up a valid history; one that breaks a rule is left out."""
     parsed = [(entry, entry.message()) for entry in entries]
     kept = [(entry, message) for entry, message in parsed if message is not None]
@@ -276,34 +273,24 @@ def sound(entries: Sequence[TranscriptEntry]) -> list[TranscriptEntry]:
     return [entry for entry, _ in kept]
 
 
-def revise(session: Session, entries: Sequence[TranscriptEntry]) -> Revision:
+def _revision(session: Session, entries: Sequence[TranscriptEntry]) -> Revision:
     """Return how the view of a session differs from the entries that came in, in this order."""
-    entry_of = dict(zip(session.arrivals(), entries, strict=True))
-    shown = {message.message_id: message.data for message in session.history}
-    edited = {
-        entry.message_id: shown[name]
-        for name, entry in entry_of.items()
-        if name in shown and shown[name] != entry.data
-    }
-    gone = frozenset(e.message_id for name, e in entry_of.items() if name not in shown)
-    added, following = [], None
-    for message in reversed(session.history):
-        if message.message_id in entry_of:
-            following = entry_of[message.message_id].message_id
-        else:
-            added.append(Addition(following, message.data))
-    return Revision(gone=gone, edited=edited, added=tuple(reversed(added)))
+    pairs = zip(session.arrivals(), entries, strict=True)
+    entry_of = {arrival: entry.message_id for arrival, entry in pairs}
+    view = [(entry_of.get(message.message_id), message.data) for message in session.history]
+    return revision_between(entries, view)
 
 
-def _take_in(session: Session, entries: Sequence[TranscriptEntry], clock: _ProposalClock) -> None:
-    """Let the session know what its agent wrote, each message at its time."""
+def _take_in(session: Session, entries: Sequence[TranscriptEntry], clock: TranscriptClock) -> None:
+    """Give the session what its agent wrote, each message at its time."""
     form = entries[0].format if entries else None
     if not session.arrivals():
         for entry in entries:
-            clock.now = max(clock.now, entry.written_at or clock.now)
+            clock.advance(entry.written_at)
             session.append(entry.data, form)
         return
-    clock.now = max([clock.now, *(e.written_at for e in entries if e.written_at is not None)])
+    for entry in entries:
+        clock.advance(entry.written_at)
     try:
         while True:
             session.undo()
@@ -311,20 +298,14 @@ def _take_in(session: Session, entries: Sequence[TranscriptEntry], clock: _Propo
         session.sync([entry.data for entry in entries], form)
 
 
-def configured() -> GCConfig:
-    """Return the configuration in force here: the environment over the file over the defaults."""
-    path = find_gc_file()
-    return GCConfig() if path is None else read_gc_file(path).config()
-
-
 def _by_hand(config: GCConfig | None) -> GCConfig:
     """Only what is asked for is collected."""
-    return (config or configured()).replace(auto_trigger=False, auto_recall=False)
+    return (config or load_config()).replace(auto_trigger=False, auto_recall=False)
 
 
 def _first_time(entries: Sequence[TranscriptEntry]) -> datetime:
     times = [entry.written_at for entry in entries if entry.written_at is not None]
-    return min(times, default=datetime(2000, 1, 1, tzinfo=UTC))
+    return min(times, default=LONG_AGO)
 
 
 def _handles(store: Store, session_id: str) -> Callable[[str], str]:
@@ -363,7 +344,7 @@ def _why(segment: ContextSegment, candidate: PruningCandidate) -> str:
 # -- Writing a proposal: the new file, judged before anybody sees it
 
 
-def written(file: Writable, proposal: Proposal, new_id: str | None = None) -> bytes:
+def pruned_transcript(file: Writable, proposal: Proposal, new_id: str | None = None) -> bytes:
     """Return the transcript with a proposal in it.
 
     It is read again as its agent would read it: the window must hold what the proposal says and break

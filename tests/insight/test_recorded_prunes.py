@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ctxgc import validate
-from ctxgc.agents import PruneTarget, propose, store_name, written
+from ctxgc.insight import PruneTarget, propose_pruning, pruned_transcript, stored_session_id
 from ctxgc.stores import MemoryStore
 from ctxgc.wire.transcripts import Revision, writable
 from ctxgc.wire.transcripts.files import read_whole
@@ -21,10 +21,10 @@ def test_recorded_sessions_are_pruned_to_valid_ones() -> None:
         data = read_whole(path)
         file = writable(data)
         assert file.write(Revision()) == data
-        name, target = store_name(file, path), PruneTarget.preset("balanced")
+        name, target = stored_session_id(file, path), PruneTarget.preset("balanced")
         store = MemoryStore()
-        proposal = propose(file, store, name, target=target, context_limit=200_000)
-        pruned = writable(written(file, proposal, "another-id"))
+        proposal = propose_pruning(file, store, name, target=target, context_limit=200_000)
+        pruned = writable(pruned_transcript(file, proposal, "another-id"))
         assert pruned.session_id == "another-id"
         assert validate([entry.data for entry in pruned.entries], "anthropic", complete=False) == []
         before, after = (

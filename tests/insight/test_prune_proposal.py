@@ -8,9 +8,15 @@ from pathlib import Path
 import pytest
 
 from ctxgc import validate
-from ctxgc.agents import Proposal, PruneTarget, propose, store_name, written
-from ctxgc.agents.prune import sound
 from ctxgc.errors import PlanError
+from ctxgc.insight import (
+    Proposal,
+    PruneTarget,
+    propose_pruning,
+    pruned_transcript,
+    stored_session_id,
+)
+from ctxgc.insight.prune_proposal import valid_entries
 from ctxgc.stores import MemoryStore
 from ctxgc.wire.transcripts import Revision, Writable, writable
 from tests.agents.made import OTHER, SESSION, all_files, chat, claude_code, dumped
@@ -20,8 +26,10 @@ names = pytest.mark.parametrize("name", sorted(FILES))
 
 
 def prune(file: Writable, store: MemoryStore, preset: str = "balanced") -> Proposal:
-    name = store_name(file, Path("chat.json"))
-    return propose(file, store, name, target=PruneTarget.preset(preset), context_limit=200_000)
+    name = stored_session_id(file, Path("chat.json"))
+    return propose_pruning(
+        file, store, name, target=PruneTarget.preset(preset), context_limit=200_000
+    )
 
 
 @names
@@ -31,7 +39,7 @@ def test_the_pruned_file_is_smaller_valid_and_keeps_the_requests(name: str, pres
     proposal = prune(file, MemoryStore(), preset)
     assert proposal.tokens_after < proposal.tokens_before
     assert proposal.tokens_after - proposal.shortfall <= proposal.target
-    data = written(file, proposal, OTHER)
+    data = pruned_transcript(file, proposal, OTHER)
     again = writable(data)
     assert len(data) < len(FILES[name])
     assert again.kind == file.kind
@@ -46,7 +54,7 @@ def test_what_leaves_is_in_the_stash_under_its_handle_word_for_word(name: str) -
     store = MemoryStore()
     file = writable(FILES[name])
     proposal = prune(file, store, "tight")
-    data = written(file, proposal).decode()
+    data = pruned_transcript(file, proposal).decode()
     docs = {
         doc["handle"]: doc
         for _, doc in store.load(proposal.session_id, "segments")
@@ -92,12 +100,15 @@ def test_pruning_again_keeps_the_handles_of_before() -> None:
 def test_a_pruned_file_that_grew_can_be_pruned_again() -> None:
     store = MemoryStore()
     file = writable(claude_code())
-    pruned = writable(written(file, prune(file, store)))
+    pruned = writable(pruned_transcript(file, prune(file, store)))
     again = prune(pruned, store, "tight")
     assert again.tokens_after <= again.tokens_before
-    assert validate([e.data for e in writable(written(pruned, again)).entries], "anthropic") == []
+    assert (
+        validate([e.data for e in writable(pruned_transcript(pruned, again)).entries], "anthropic")
+        == []
+    )
     handles = {doc["handle"] for _, doc in store.load(again.session_id, "segments")}
-    text = written(pruned, again).decode()
+    text = pruned_transcript(pruned, again).decode()
     assert all(part[:18] in handles for part in text.split('context_recall(handle=\\"')[1:])
 
 
@@ -109,8 +120,8 @@ def test_what_breaks_a_rule_by_itself_is_left_as_it_is() -> None:
     file = writable(dumped(messages))
     proposal = prune(file, MemoryStore(), "tight")
     assert proposal.left_alone == 1
-    assert orphan in [entry.data for entry in writable(written(file, proposal)).entries]
-    assert len(sound(file.entries)) == len(file.entries) - 1
+    assert orphan in [entry.data for entry in writable(pruned_transcript(file, proposal)).entries]
+    assert len(valid_entries(file.entries)) == len(file.entries) - 1
 
 
 def test_a_result_that_is_not_what_was_planned_is_never_given_out() -> None:
@@ -124,21 +135,21 @@ def test_a_result_that_is_not_what_was_planned_is_never_given_out() -> None:
 
     file = writable(FILES["chat.jsonl"])
     with pytest.raises(PlanError, match="is not what was planned"):
-        written(Wrong(file), prune(file, MemoryStore()))
+        pruned_transcript(Wrong(file), prune(file, MemoryStore()))
 
 
 def test_a_strategy_that_proposes_nothing_changes_nothing() -> None:
     file = writable(FILES["chat.json"])
-    name = store_name(file, Path("chat.json"))
+    name = stored_session_id(file, Path("chat.json"))
     target = PruneTarget(tokens=1_000_000)
-    proposal = propose(file, MemoryStore(), name, target=target, context_limit=2_000_000)
+    proposal = propose_pruning(file, MemoryStore(), name, target=target, context_limit=2_000_000)
     assert (proposal.rows, bool(proposal.revision)) == ([], False)
-    assert written(file, proposal) == FILES["chat.json"]
+    assert pruned_transcript(file, proposal) == FILES["chat.json"]
 
 
 def test_stores_know_a_session_by_its_agent_and_id_and_a_file_by_its_path(tmp_path: Path) -> None:
-    assert store_name(writable(claude_code()), tmp_path) == f"claude-code-{SESSION}"
-    first = store_name(writable(FILES["chat.json"]), tmp_path / "a" / "chat.json")
-    other = store_name(writable(FILES["chat.json"]), tmp_path / "b" / "chat.json")
+    assert stored_session_id(writable(claude_code()), tmp_path) == f"claude-code-{SESSION}"
+    first = stored_session_id(writable(FILES["chat.json"]), tmp_path / "a" / "chat.json")
+    other = stored_session_id(writable(FILES["chat.json"]), tmp_path / "b" / "chat.json")
     assert first.startswith("file-chat-")
     assert first != other

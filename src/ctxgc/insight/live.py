@@ -1,18 +1,22 @@
-"""Following the file of a session: only what is new is read, and a file that was replaced is read anew."""
+"""A session while its agent works: its file is followed as it grows, and each look shows the window.
+
+Only what is new is read; a file that was replaced is read from its beginning.
+"""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ctxgc.cli.session_argument import session_folders
-from ctxgc.cli.watch_frame import Frame, RequestSample, ToolSample
+import msgspec
+
 from ctxgc.config import GCConfig
 from ctxgc.core import Message
 from ctxgc.errors import TranscriptError
 from ctxgc.guard import zone_of
-from ctxgc.insight import find_garbage, limit_for
+from ctxgc.insight.garbage import find_garbage
+from ctxgc.insight.local import limit_for, session_folders
 from ctxgc.tokens import CountingCache, Reported, counted_before, counter_for, scale_of
 from ctxgc.wire.transcripts import (
     HEAD,
@@ -35,6 +39,50 @@ LAST_TOOLS = 6
 _UUID, _ENOUGH = 36, 8
 
 
+class RequestSample(NamedTuple):
+    """The tokens of one request, and in which window of the session it was."""
+
+    tokens: int
+    window: int
+
+
+class ToolSample(NamedTuple):
+    """A tool call, and the size of its result; None while it runs."""
+
+    name: str
+    said: str
+    tokens: int | None
+    failed: bool
+
+
+class LiveWindow(msgspec.Struct, frozen=True, kw_only=True):
+    """What there is to see of a session at one moment; `called` is what a command finds it by."""
+
+    name: str
+    path: str
+    called: str
+    kind: str
+    project: str
+    model: str
+    messages: int
+    tokens: int
+    limit: int
+    percent: float
+    zone: str
+    window: int
+    samples: list[RequestSample]
+    tools: list[ToolSample]
+    garbage: dict[str, int]
+    seconds_quiet: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON-ready data."""
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        found["tools"] = [tool._asdict() for tool in self.tools]
+        found["samples"] = [sample._asdict() for sample in self.samples]
+        return found
+
+
 class _Place(NamedTuple):
     """Which file was read, how long it was, and up to where its lines were whole."""
 
@@ -43,7 +91,7 @@ class _Place(NamedTuple):
     offset: int
 
 
-class Follower:
+class SessionFollower:
     """Knows the window of a session as far as its file has been written."""
 
     def __init__(self, path: Path, context_limit: int | None = None) -> None:
@@ -68,7 +116,7 @@ class Follower:
                 ) from None
             return False  # moved away for a moment: its agent may be replacing it
 
-    def frame(self) -> Frame:
+    def window(self) -> LiveWindow:
         """Return what there is to see now."""
         entries = self._window.entries(chained=self._kind == "claude_code")
         known = [(e.line, message) for e in entries if (message := e.message()) is not None]
@@ -83,7 +131,7 @@ class Follower:
         dead: dict[str, int] = {}
         for each in garbage.dead:
             dead[each.reason] = dead.get(each.reason, 0) + round(scale * each.tokens)
-        return Frame(
+        return LiveWindow(
             name=self.path.name,
             path=str(self.path),
             called=_named(self.path),
