@@ -66,6 +66,7 @@ deep: $(READY)
 
 docs: $(READY)
 	@$(RUN) -m tools.seeds_page && echo 'docs/development/seeds.md is current'
+	@$(RUN) -m tools.map_page && echo 'docs/map.md is current'
 
 clean:
 	@rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache out dist build

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import itertools
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from tests.markdown import Block, Page, read
+from tests.message_walk import walks
+from tools import map_page
 from tools.requirement_scan import ROOT
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -62,6 +65,38 @@ def _leads(page: Page, link: str) -> bool:
     if not anchor or target.suffix != ".md":
         return target.exists()
     return target.exists() and anchor in read(target).anchors()
+
+
+def test_a_link_that_names_code_leads_to_its_definition(page: Page) -> None:
+    wrong = [f"{name}: {file}" for name, file in _code_links(page.prose, page.path.parent)
+             if file.exists() and name not in map_page.defined_in(file)]  # fmt: skip
+    assert wrong == []
+
+
+def _code_links(lines: Iterable[str], folder: Path) -> list[tuple[str, Path]]:
+    """Return the name and the file of each link such as [`Heap.add`](heap.py)."""
+    found = re.findall(r"\[`([\w.]+)`\]\(([^)]+\.py)\)", "\n".join(lines))
+    return [(name, (folder / file).resolve()) for name, file in found if not name.endswith(".py")]
+
+
+def test_the_map_is_current() -> None:
+    assert map_page.main(["--check"]) == 0
+
+
+def test_the_walk_on_the_map_is_the_way_that_a_message_goes() -> None:
+    """Each function of a list is called by that call, for the first time after the one before it."""
+    page = read(ROOT / "docs" / "map.md")
+    lists = dict(_sections(page.prose))
+    for call, walk in walks().items():
+        named = [(file, name) for name, file in _code_links(lists[call], page.path.parent)]
+        assert named == [step for step in walk if step in named], call
+
+
+def _sections(lines: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield each heading with the lines up to the next one."""
+    starts = [number for number, line in enumerate(lines) if line.startswith("#")]
+    for start, end in itertools.pairwise([*starts, len(lines)]):
+        yield lines[start].lstrip("# "), list(lines[start + 1 : end])
 
 
 def test_the_make_targets_in_the_shell_examples_exist(page: Page) -> None:
