@@ -112,7 +112,7 @@ def test_quiet_writes_nothing(run: Run, project: Path) -> None:
     ("arguments", "said"),
     [
         (["none.jsonl"], "error: none.jsonl cannot be read: No such file or directory (next: "),
-        (["empty.jsonl"], "error: empty.jsonl holds no message that can be read (next: "),
+        (["empty.jsonl"], "error: empty.jsonl contains no readable message (next: "),
         (["nosuchid"], "error: no file and no session is called 'nosuchid' (next: "),
         (["a.jsonl", "--html", "no/such/page.html"], "error: --html: there is no folder no/such"),
     ],

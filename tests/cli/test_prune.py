@@ -245,7 +245,7 @@ def test_long_plans_are_cut_unless_all_is_asked_for(run: Run) -> None:
         ([CLAUDE, "-o", CLAUDE], 2, "-o names the session itself (next: use --in-place)"),
         ([CLAUDE, "-o", "chat.json"], 1, "chat.json is there already (next: add --force"),
         ([CLAUDE, "--strategy", "gc_nothing"], 2, "gc_nothing"),
-        (["empty.jsonl"], 1, "holds no message that can be read"),
+        (["empty.jsonl"], 1, "contains no readable message"),
         ([CLAUDE, "-o", "x/", "--store", "memory:"], 1, "lives and ends with its process"),
     ],
 )

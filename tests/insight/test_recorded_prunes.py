@@ -10,7 +10,7 @@ from ctxgc import validate
 from ctxgc.insight import PruneTarget, propose_pruning, pruned_transcript, stored_session_id
 from ctxgc.stores import MemoryStore
 from ctxgc.wire.transcripts import Revision, writable
-from ctxgc.wire.transcripts.files import read_whole
+from ctxgc.wire.transcripts.transcript import read_whole
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "claude_code_raw"
 

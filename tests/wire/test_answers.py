@@ -63,7 +63,7 @@ def test_a_whole_answer_is_refused_with_the_place_of_its_message(answer: Any, hi
     for form in (answer, answer.model_dump(mode="json"), answer.model_dump(exclude_unset=True)):
         with pytest.raises(MessageError) as caught:
             refuse_answers([SAID, form])
-        assert caught.value.message == "this is a whole answer of a provider, not a message"
+        assert caught.value.message == "this is a whole provider response, not a message"
         assert caught.value.hint == hint
 
 

@@ -5,8 +5,12 @@ import struct
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from ctxgc.wire.formats import MOST_OF_AN_IMAGE, describe, image_tokens, media_part
+from ctxgc.wire.blocks import MOST_OF_AN_IMAGE, describe, image_tokens, media_part
+
+sides = st.integers(1, 20_000)
 
 
 def _png(width: int, height: int) -> str:
@@ -29,6 +33,34 @@ def test_an_image_weighs_by_its_area(make: Callable[[int, int], str]) -> None:
     assert image_tokens(make(1, 1)) == 85 + 170
     assert image_tokens(make(1500, 1000)) == 2000
     assert image_tokens(make(15_000, 10_000)) == MOST_OF_AN_IMAGE
+
+
+@pytest.mark.parametrize(
+    ("size", "tokens"),
+    [
+        ((1, 1), 255),
+        ((512, 512), 350),
+        ((512, 300), 255),
+        ((1000, 1000), 1334),
+        ((1024, 1024), 1399),
+        ((4096, 60), 765),
+        ((9000, 9000), 4784),
+    ],
+)
+def test_an_image_costs_what_the_dearer_of_tiles_and_area_says(
+    size: tuple[int, int], tokens: int
+) -> None:
+    assert image_tokens(_png(*size)) == tokens
+
+
+@given(sides, sides)
+def test_no_image_costs_more_than_one_of_unknown_size(width: int, height: int) -> None:
+    assert image_tokens(_png(width, height)) <= MOST_OF_AN_IMAGE
+
+
+@given(sides, sides)
+def test_turning_an_image_does_not_change_its_price(width: int, height: int) -> None:
+    assert image_tokens(_png(width, height)) == image_tokens(_png(height, width))
 
 
 @pytest.mark.parametrize(

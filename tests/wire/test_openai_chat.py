@@ -108,4 +108,4 @@ def test_a_wrong_shape_is_refused_by_its_field(data: dict[str, Any], field: str)
 def test_a_content_of_the_wrong_type_is_told_what_it_may_be() -> None:
     with pytest.raises(MessageError) as caught:
         wire.parse({"role": "user", "content": 5}, "openai")
-    assert caught.value.message == "`content` must be a text or a list, but is of the type int"
+    assert caught.value.message == "`content` must be a text or a list, got int"

@@ -12,7 +12,7 @@ from ctxgc.insight.clock import TranscriptClock
 from ctxgc.strategies import Segmenter
 from ctxgc.tokens import TokenCounter
 from ctxgc.wire import build
-from ctxgc.wire.transcripts import Recorded
+from ctxgc.wire.transcripts import RecordedMessage
 
 REASONS = ("superseded", "duplicate", "unreachable", "verbose")
 
@@ -34,7 +34,7 @@ class WindowGarbage(msgspec.Struct, frozen=True, kw_only=True):
     dead: list[Dead]
 
 
-def find_garbage(view: Sequence[Recorded], counter: TokenCounter) -> WindowGarbage:
+def find_garbage(view: Sequence[RecordedMessage], counter: TokenCounter) -> WindowGarbage:
     """Return what could leave a window, as it was at its end."""
     clock = TranscriptClock()
     heap = Heap(counter.count)
@@ -49,7 +49,7 @@ def find_garbage(view: Sequence[Recorded], counter: TokenCounter) -> WindowGarba
     return WindowGarbage(tokens=tokens, dead=_dead(analysis, engine, lines))
 
 
-def _take(segmenter: Segmenter, recorded: Recorded, lines: dict[str, int]) -> None:
+def _take(segmenter: Segmenter, recorded: RecordedMessage, lines: dict[str, int]) -> None:
     try:
         message = build(recorded.data, recorded.format, recorded.message_ids[0])
     except MessageError:

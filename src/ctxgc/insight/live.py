@@ -19,19 +19,19 @@ from ctxgc.insight.garbage import find_garbage
 from ctxgc.insight.local import limit_for, session_folders
 from ctxgc.tokens import CountingCache, Reported, counted_before, counter_for, scale_of
 from ctxgc.wire.transcripts import (
-    HEAD,
-    Facts,
+    HEAD_BYTES,
     Item,
     RecordedWindow,
+    TranscriptFacts,
     TranscriptKind,
     Usage,
     claude_code,
     codex,
-    decode,
-    merged,
-    newest,
+    decode_line,
+    latest_usages,
     plain,
     sniff,
+    whole_messages,
 )
 
 _PIECE = 4 << 20
@@ -126,7 +126,7 @@ class SessionFollower:
         counted = round(scale * sum(size for _, size in sizes))
         tokens = max(self._reported, counted) if self._reported else counted
         limit = self._limit or limit_for(self._facts.model, self._facts.context_limit, tokens)
-        garbage = find_garbage(list(merged(entries)), self._counter)
+        garbage = find_garbage(list(whole_messages(entries)), self._counter)
         percent = 100.0 * tokens / limit
         dead: dict[str, int] = {}
         for each in garbage.dead:
@@ -153,7 +153,7 @@ class SessionFollower:
     def _begin(self) -> None:
         self._place: _Place | None = None
         self._kind: TranscriptKind = "plain"
-        self._facts = Facts()
+        self._facts = TranscriptFacts()
         self._window = RecordedWindow()
         self._samples: list[RequestSample] = []
         self._reported = 0
@@ -174,7 +174,7 @@ class SessionFollower:
     def _read(self, inode: int, offset: int) -> None:
         with self.path.open("rb") as file:
             if not offset:
-                self._sniff(file.read(HEAD))
+                self._sniff(file.read(HEAD_BYTES))
             file.seek(offset)
             left = b""
             while piece := file.read(_PIECE):
@@ -198,7 +198,7 @@ class SessionFollower:
 
     def _take(self, raw: bytes, offset: int) -> None:
         self._line += 1
-        line, _ = decode(raw)
+        line, _ = decode_line(raw)
         if line is None:
             return
         for item in self._items(line, raw, offset):
@@ -221,7 +221,7 @@ class SessionFollower:
 
     def _scale(self, sizes: list[tuple[int, int]]) -> float:
         """Return how many tokens the provider counts for one of ours, by the reports of this window."""
-        usages = newest(self._window.usages)
+        usages = latest_usages(self._window.usages)
         counted = counted_before(sizes, [usage.line for usage in usages])
         told = [Reported(n, u.prompt, u.beside) for n, u in zip(counted, usages, strict=True)]
         return scale_of(told) or 1.0

@@ -13,7 +13,7 @@ import msgspec
 
 from ctxgc.config import GCConfig
 from ctxgc.guard import zone_of
-from ctxgc.wire.transcripts import Facts, Usage, claude_code, codex, decode
+from ctxgc.wire.transcripts import TranscriptFacts, Usage, claude_code, codex, decode_line
 
 # -- How large the context window of a model is, where the transcript does not say it
 
@@ -126,7 +126,7 @@ def peek(found: SessionFile, config: GCConfig | None = None) -> LocalSession:
 
 def project_of(found: SessionFile) -> str | None:
     """Return the folder that a session worked in."""
-    facts = Facts()
+    facts = TranscriptFacts()
     try:
         with found.path.open("rb") as file:
             _read(file, found.agent, facts, HEAD_BYTES)
@@ -153,8 +153,8 @@ def _files(agent: str, folder: Path, pattern: str) -> Iterator[SessionFile]:
         )
 
 
-def _glance(found: SessionFile) -> tuple[Facts, Usage | None]:
-    facts, usage = Facts(), None
+def _glance(found: SessionFile) -> tuple[TranscriptFacts, Usage | None]:
+    facts, usage = TranscriptFacts(), None
     try:
         with found.path.open("rb") as file:
             usage = _read(file, found.agent, facts, HEAD_BYTES)
@@ -166,10 +166,10 @@ def _glance(found: SessionFile) -> tuple[Facts, Usage | None]:
     return facts, usage
 
 
-def _read(file: IO[bytes], agent: str, facts: Facts, size: int) -> Usage | None:
+def _read(file: IO[bytes], agent: str, facts: TranscriptFacts, size: int) -> Usage | None:
     reader, last = _READERS[agent], None
     for raw in file.read(size).split(b"\n"):
-        line, _ = decode(raw) if raw else (None, "")
+        line, _ = decode_line(raw) if raw else (None, "")
         if line is None or not _is_theirs(agent, line):
             continue
         for item in reader.items(line, 0, facts):

@@ -14,13 +14,13 @@ from ctxgc.tokens import TokenCounter, counter_for
 from ctxgc.wire.transcripts import (
     Compaction,
     Item,
-    Recorded,
+    RecordedMessage,
     RecordedWindow,
     Rollback,
     Transcript,
     TranscriptEntry,
     Usage,
-    merged,
+    whole_messages,
 )
 
 # -- One pass over a transcript: survey, requests and windows, in bounded memory
@@ -29,7 +29,7 @@ from ctxgc.wire.transcripts import (
 MOST_WINDOW = 2_000_000
 """No model's window is larger, in tokens: of a longer conversation only its end is looked at closely."""
 
-WindowSeen = Callable[[list[Recorded]], None]
+WindowSeen = Callable[[list[RecordedMessage]], None]
 
 
 class Pass:
@@ -62,9 +62,9 @@ class Pass:
         for item in self._transcript.items(tell):
             self._take(item)
 
-    def view(self) -> list[Recorded]:
+    def view(self) -> list[RecordedMessage]:
         """Return the messages of the last window."""
-        return list(merged(self.entries()))
+        return list(whole_messages(self.entries()))
 
     def entries(self) -> list[TranscriptEntry]:
         """Return the entries of the last window."""
@@ -169,7 +169,7 @@ class Measured:
         self.config = config
         self.tell = tell
         self.counter: TokenCounter = counter_for(None)
-        self.windows: list[list[Recorded]] = []
+        self.windows: list[list[RecordedMessage]] = []
         self.passed = self._read()
         self.scale = scale_of(self.passed.requests)
         self.sheet = price_sheet(prices or _prices(transcript))

@@ -17,7 +17,7 @@ from ctxgc.session import Session
 from ctxgc.tokens import Reported, TokenCounter, message_tokens
 from ctxgc.tokens import scale_of as reported_scale
 from ctxgc.wire import repair
-from ctxgc.wire.transcripts import Recorded, Usage
+from ctxgc.wire.transcripts import RecordedMessage, Usage
 
 
 class Bills(msgspec.Struct, kw_only=True):
@@ -61,7 +61,9 @@ class BillReplay:
         self._beside = beside
         self._sizes: dict[int, tuple[Message, int]] = {}
 
-    def window(self, view: Sequence[Recorded], tell: Callable[[], None] = lambda: None) -> None:
+    def window(
+        self, view: Sequence[RecordedMessage], tell: Callable[[], None] = lambda: None
+    ) -> None:
         """Send a window again; `tell` is called after every message."""
         if not view:
             return

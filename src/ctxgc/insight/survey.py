@@ -12,7 +12,7 @@ from ctxgc.core import Message, Part
 from ctxgc.errors import MessageError
 from ctxgc.tokens import CALL_OVERHEAD, RESULT_OVERHEAD
 from ctxgc.wire import ToolUse, build, understand
-from ctxgc.wire.transcripts import TranscriptEntry, opens_turn
+from ctxgc.wire.transcripts import TranscriptEntry, starts_turn
 
 # -- Sizes: tokens counted exactly for a sample, and by the sample's rate from then on
 
@@ -118,7 +118,7 @@ class Survey:
             return 0
         if entry.is_side:
             return self._side(message)
-        if opens_turn(entry):
+        if starts_turn(entry):
             self._turn(entry, message)
         self.messages += 1
         tokens = sum(self._part(entry, message, part) for part in message.parts)

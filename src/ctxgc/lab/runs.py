@@ -16,7 +16,14 @@ from ctxgc.core import Message, Part
 from ctxgc.errors import InputError, MessageError, TranscriptError
 from ctxgc.lab.facts import total_weight
 from ctxgc.wire import parse, parse_history, repair
-from ctxgc.wire.transcripts import Compaction, Item, Recorded, Transcript, open_transcript, recorded
+from ctxgc.wire.transcripts import (
+    Compaction,
+    Item,
+    RecordedMessage,
+    Transcript,
+    last_window,
+    open_transcript,
+)
 
 # -- An agent's own transcript as conversations in chat-completions messages, one for each window
 
@@ -55,14 +62,14 @@ def _check(transcript: Transcript) -> None:
 
 
 def _window(items: Sequence[Item], *, chained: bool) -> Window:
-    timed = list(_chat(recorded(items, chained=chained)))
+    timed = list(_chat(last_window(items, chained=chained)))
     messages = [message for message, _ in timed]
     fixed = [m.data for m in repair(parse_history(messages, "openai"), "openai").messages]
     times = [time for _, time in timed if time is not None]
     return fixed, times if len(times) == len(fixed) == len(messages) else None
 
 
-def _chat(window: Iterable[Recorded]) -> Iterator[Timed]:
+def _chat(window: Iterable[RecordedMessage]) -> Iterator[Timed]:
     for number, each in enumerate(window):
         time = None if each.written_at is None else each.written_at.timestamp()
         if each.format == "openai":

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from ctxgc.tokens.counter import Calibration, CountingCache, QUORUM, TokenCounter
     from ctxgc.tokens.estimated import CharCounter, EstimatedCounter, UpperBoundCounter
     from ctxgc.tokens.exact import ExactCounter
-    from ctxgc.tokens.media import image_tokens, media_tokens
     from ctxgc.tokens.messages import (
         CALL_OVERHEAD, RESULT_OVERHEAD, Reported, counted_before, message_tokens, part_tokens,
         scale_of,
@@ -27,7 +26,6 @@ else:
             "counter": "Calibration CountingCache QUORUM TokenCounter",
             "estimated": "CharCounter EstimatedCounter UpperBoundCounter",
             "exact": "ExactCounter",
-            "media": "image_tokens media_tokens",
             "messages":
                 "CALL_OVERHEAD RESULT_OVERHEAD Reported counted_before message_tokens "
                 "part_tokens scale_of",

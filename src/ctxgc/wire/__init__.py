@@ -1,6 +1,13 @@
-"""The providers' message formats: read, write, edit, check and repair.
+"""The providers' message formats: read, render, edit, check and repair.
 
-What is not edited leaves byte-identical (P16).
+What is not edited stays byte-identical (P16).
+
+- `messages`: `parse` into parts, `render` back. `anthropic`, `openai_chat`, `openai_responses`: one format
+  each; `blocks`: fields, media and tool results, which they share; `json_text`: JSON with limits.
+- `edit`: another text or other arguments, fewer parts. `validation`, `repairs`: whole histories.
+- `detect`: which format a history is in; `overflow`: whether a refusal means "too long".
+- `tools`: what a tool call is about; `texts`: the text of each part, read once.
+- `transcripts`: the session files of coding agents, a room of its own.
 """
 
 from __future__ import annotations

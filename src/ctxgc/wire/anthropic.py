@@ -7,7 +7,7 @@ from typing import Any
 
 from ctxgc.core import Part, Role
 from ctxgc.errors import MessageError
-from ctxgc.wire.formats import (
+from ctxgc.wire.blocks import (
     Json,
     blocks_field,
     is_text_document,
@@ -15,13 +15,13 @@ from ctxgc.wire.formats import (
     merge_text,
     payload_of,
     result_text,
+    role_field,
     shown,
     text_field,
-    unknown_role,
 )
 from ctxgc.wire.json_text import dump
 
-ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
+_ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 _HOME = {
     "tool_use": "assistant",
     "server_tool_use": "assistant",
@@ -35,10 +35,7 @@ _MEDIA = ("image", "document")
 
 def read(data: Json) -> tuple[Role, tuple[Part, ...]]:
     """Return the role and the parts of an Anthropic message."""
-    name = data.get("role")
-    role = ROLES.get(name) if isinstance(name, str) else None
-    if role is None:
-        raise unknown_role(name, ROLES)
+    role = role_field(data, _ROLES)
     content = data.get("content")
     if isinstance(content, str):
         return role, (Part(kind="text", text=content, path=("content",)),)
@@ -54,8 +51,8 @@ def _block(block: Json, index: int, role: Role) -> Part:
     home = _HOME.get(kind, role)
     if home != role:
         raise MessageError(
-            f"`{where}type` {kind!r} cannot stand in a {role} message",
-            hint=f"it belongs into a message of the role {home!r}",
+            f"`{where}type` {kind!r} is not allowed in a {role} message",
+            hint=f"it belongs in a message with the role {home!r}",
             field=f"{where}type",
         )
     if kind == "text":
@@ -135,7 +132,7 @@ def set_input(data: Json, part: Part, value: Json) -> Json:
 
 
 def drop(data: Json, parts: Collection[Part]) -> Json:
-    """Return the message without some blocks; thinking that would then stand last goes too."""
+    """Return the message without some blocks; thinking that would then come last is dropped too."""
     if isinstance(data["content"], str):
         return {**data, "content": []}
     gone = {part.path[1] for part in parts}
@@ -146,7 +143,7 @@ def drop(data: Json, parts: Collection[Part]) -> Json:
 
 
 def text_data(role: str, text: str) -> Json:
-    """Return a new message that says one text."""
+    """Return a new message with one text."""
     return {"role": role, "content": [{"type": "text", "text": text}]}
 
 

@@ -1,4 +1,4 @@
-"""Which format a history is in, by what only one format has."""
+"""The format of a history, recognised by what only one format has."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _OF_A_SYSTEM_MESSAGE = ("clear_at", "output_config")
 def detect_format(history: Iterable[Any]) -> Format:
     """Return the format of a history; plain text that fits all of them counts as `openai`.
 
-    Marks of two formats in one history are a `MessageError` that names both.
+    A history with marks of two formats raises a `MessageError` that names both.
     """
     first: dict[Format, int] = {}
     for index, message in enumerate(history):
@@ -51,14 +51,14 @@ def detect_format(history: Iterable[Any]) -> Format:
         )
         raise MessageError(
             f"the history mixes the formats {places}",
-            hint="name the format, and convert the messages of the other",
+            hint="pass the format, and convert the messages of the other",
             field="format",
         )
     return next(iter(first), "openai")
 
 
 def _read(message: Any) -> Any:
-    """Return a message that came as JSON text as what it says; nothing if it says nothing."""
+    """Return a message that came as JSON text as data; None if it is not JSON."""
     if not isinstance(message, str | bytes):
         return message
     try:
@@ -86,7 +86,7 @@ def _marks(message: Any) -> Iterator[Format]:
 
 
 def _of(thing: Any, field: str) -> Any:
-    """Return a field of a message or a block, be it plain data or an object of an SDK."""
+    """Return a field of a message or a block, whether plain data or an SDK object."""
     if isinstance(thing, Mapping):
         return thing.get(field)
     return getattr(thing, field, None) if hasattr(thing, "model_dump") else None

@@ -10,7 +10,7 @@ from ctxgc.core import Format, Message, Origin, Part
 from ctxgc.errors import MessageError
 from ctxgc.invariants import is_json
 from ctxgc.wire import anthropic, openai_chat, openai_responses
-from ctxgc.wire.formats import Json
+from ctxgc.wire.blocks import Json
 from ctxgc.wire.messages import build
 
 _WRITERS = {"openai": openai_chat, "responses": openai_responses, "anthropic": anthropic}
@@ -21,7 +21,7 @@ def replace_text(
 ) -> Message:
     """Return the message with another text in one text or result part.
 
-    Cache marks and unknown fields beside the text stay. The text of a result that is a list of
+    Cache marks and unknown fields next to the text stay. The text of a result that is a list of
     blocks becomes one block; images in it stay unless `keep_media` is false.
     """
     part = _part(message, part_index)
@@ -30,7 +30,7 @@ def replace_text(
     if isinstance(message.data.get("output"), dict):
         raise _refusal("the output is a screenshot and has no text to replace", part_index)
     if message.data.get("type") == "tool_search_output":
-        raise _refusal("the tools that were found are no text to replace", part_index)
+        raise _refusal("a list of found tools has no text to replace", part_index)
     if part.kind == "text" and message.format == "anthropic" and not text.strip():
         raise _refusal("Anthropic refuses blank text; drop the part instead", part_index)
     data = _WRITERS[message.format].set_text(message.data, part, text, keep_media=keep_media)
@@ -38,18 +38,18 @@ def replace_text(
 
 
 def drop_parts(message: Message, indices: Collection[int]) -> Message | None:
-    """Return the message without some parts, or None if nothing that may stand alone is left."""
+    """Return the message without some parts, or None if nothing is left that is valid by itself."""
     if not indices:
         return message
     gone = [_part(message, index) for index in sorted(set(indices))]
     if any(part.path == () for part in gone):
         return None
     edited = _edited(message, _WRITERS[message.format].drop(message.data, gone))
-    stands = any(
+    is_valid = any(
         part.kind != "thinking" and (part.text or part.media_tokens or part.call_id)
         for part in edited.parts
     )
-    return edited if stands else None
+    return edited if is_valid else None
 
 
 def replace_arguments(message: Message, part_index: int, arguments: str) -> Message:
@@ -69,7 +69,7 @@ def text_message(
     message_id: str,
     origin: Origin = "gc_notice",
 ) -> Message:
-    """Return a new message for a summary or a notice; never one of the system's (P19)."""
+    """Return a new message for a summary or a notice; never a system message (P19)."""
     if role not in ("user", "assistant"):
         raise MessageError(
             f"`role` {role!r} cannot carry text that ctxgc wrote",
@@ -77,7 +77,9 @@ def text_message(
             field="role",
         )
     if not text.strip():
-        raise MessageError("`text` is blank", hint="say something, or add no message", field="text")
+        raise MessageError(
+            "`text` is blank", hint="pass some text, or add no message", field="text"
+        )
     data = _WRITERS[format].text_data(role, str.__str__(text))
     return build(data, format, message_id, origin=origin)
 
@@ -109,7 +111,7 @@ def _refusal(text: str, index: int) -> MessageError:
     return MessageError(f"part {index}: {text}", hint="see `Message.parts`", part_index=index)
 
 
-# -- Thinking that is bound to everything in front of it (P2)
+# -- Thinking bound to the history before it (P2)
 
 
 _MODEL = re.compile(r"claude-(fable|opus|sonnet|haiku)-(\d{1,2})(?:[-.](\d{1,2})(?!\d))?")
@@ -117,7 +119,7 @@ _BOUND_SINCE = {"fable": (5, 1), "opus": (5, 5), "sonnet": (5, 5), "haiku": (5, 
 
 
 def binds_thinking(model: str) -> bool:
-    """Tell whether a model refuses thinking blocks behind an edit.
+    """Return whether a model refuses thinking blocks after an edit.
 
     Claude Fable from 5.1 on, Opus, Sonnet and Haiku from 5.5 on.
     """
@@ -128,9 +130,9 @@ def binds_thinking(model: str) -> bool:
 
 
 def strip_bound_thinking(messages: Sequence[Message], first_edited: int) -> list[Message]:
-    """Return the history without the thinking from an edit on; what stands before it is untouched.
+    """Return the history without the thinking from an edit on; what comes before it is untouched.
 
-    A message that held nothing but thinking goes. Only Anthropic binds thinking.
+    A message with nothing but thinking is dropped. Only Anthropic binds thinking.
     """
     stripped = [_without_thinking(message) for message in messages[first_edited:]]
     return [*messages[:first_edited], *(message for message in stripped if message is not None)]

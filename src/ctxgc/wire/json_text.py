@@ -1,7 +1,7 @@
 """JSON in and out without surprises: limits on the way in, legal UTF-8 on the way out.
 
-A number that Python cannot hold exactly as JSON (5,000 digits, 1e999) stands in the data as its
-spelling; the source bytes of the message keep it as a number.
+A number that Python cannot hold exactly (5,000 digits, 1e999) is kept in the data as its spelling; the
+source bytes of the message keep it as a number.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def snapshot(data: Any) -> dict[str, Any]:
     """
     plain = _Snapshot().copy(data, 1)
     if not isinstance(plain, dict):
-        several = "hand in one message, or several with extend" if isinstance(plain, list) else ""
+        several = "pass one message, or several with extend" if isinstance(plain, list) else ""
         raise _refusal(f"a message must be a JSON object, not {type(data).__name__}", several)
     return plain
 
@@ -64,7 +64,7 @@ def copies(values: list[Any]) -> list[Any]:
     """Return copies of plain JSON data that share no container with it."""
     try:
         return list(msgspec.to_builtins(values))
-    except TypeError:  # a text or a number of somebody's own class
+    except TypeError:  # a str or a number of a user's own class
         return [copy(value) for value in values]
 
 
@@ -119,7 +119,7 @@ class _Snapshot:
             return {_key(key): self.copy(each, depth + 1) for key, each in value.items()}
         if isinstance(value, list | tuple):
             return [self.copy(each, depth + 1) for each in value]
-        # Texts and numbers of somebody's own class are plain data from here on.
+        # A str or a number of a user's own class is plain data from here on.
         if isinstance(value, str):
             return self.copy(str.__str__(value), depth)
         if isinstance(value, int | float):
@@ -132,8 +132,8 @@ class _Snapshot:
 def _sent(model: Any) -> Any:
     """Return what an SDK sends for one of its objects.
 
-    Fields go by their names on the wire (`from`, not `from_`), and what only the SDK knows, such as
-    the parsed form of an answer, stays at home: providers refuse it.
+    Fields have their names on the wire (`from`, not `from_`), and what only the SDK knows, such as the
+    parsed form of an answer, is left out: providers refuse it.
     """
     return model.model_dump(
         mode="json",
@@ -177,4 +177,4 @@ def _too_deep() -> MessageError:
 
 
 def _refusal(text: str, hint: str = "") -> MessageError:
-    return MessageError(text, hint=hint or "hand in one provider message as a dict or as JSON text")
+    return MessageError(text, hint=hint or "pass one provider message as a dict or as JSON text")

@@ -1,4 +1,4 @@
-"""Provider messages in and out: read into parts, and given back as they came."""
+"""Provider messages in and out: read into parts, and rendered as they came in."""
 
 from __future__ import annotations
 
@@ -9,44 +9,8 @@ from typing import Any, Protocol, TypeAlias
 from ctxgc.core import FORMATS, Format, Message, Origin, Part, Role
 from ctxgc.errors import MessageError
 from ctxgc.wire import anthropic, openai_chat, openai_responses
-from ctxgc.wire.formats import Json
+from ctxgc.wire.blocks import Json
 from ctxgc.wire.json_text import copies, dump, load, snapshot
-
-# -- Whole answers of a provider, which are handed in by mistake for the messages inside them
-
-
-_CHAT = "append response.choices[0].message"
-_RESPONSES = "extend with response.output"
-_ANTHROPIC = 'append {"role": "assistant", "content": response.content}'
-
-
-def refuse_answers(batch: Iterable[Any], asked: Format | None = None) -> None:
-    """Raise MessageError, with a hint where the message is, for a whole answer among messages.
-
-    Whole answers of Anthropic are messages with more fields, and recordings hold them: they pass where
-    the format is named.
-    """
-    for each in batch:
-        hint = _inside(each)
-        if hint and not (hint == _ANTHROPIC and asked == "anthropic"):
-            raise MessageError("this is a whole answer of a provider, not a message", hint=hint)
-
-
-def _inside(thing: Any) -> str:
-    """Return what to take of a whole answer; nothing for everything else."""
-    if _has(thing, "stop_reason", "usage", "content", "role"):
-        return _ANTHROPIC
-    if _has(thing, "role"):
-        return ""
-    if _has(thing, "choices") or _has(thing, "message", "finish_reason"):
-        return _CHAT
-    return _RESPONSES if _has(thing, "object", "output") else ""
-
-
-def _has(thing: Any, *fields: str) -> bool:
-    if isinstance(thing, Mapping):
-        return all(field in thing for field in fields)
-    return hasattr(thing, "model_dump") and all(hasattr(thing, field) for field in fields)
 
 
 class SdkObject(Protocol):
@@ -68,10 +32,9 @@ _READERS: dict[Format, Callable[[Json], tuple[Role, tuple[Part, ...]]]] = {
 def parse(data: RawMessage, format: Format, message_id: str | None = None) -> Message:  # noqa: A002
     """Return a provider message in parts.
 
-    A dict is copied, so that its owner may go on changing it; JSON text is kept byte for byte; an
-    object of an SDK becomes what the SDK sends for it. What the format does not know stays in the
-    message as it is. A shape that no rule of the format allows is a `MessageError` that names the
-    field.
+    A dict is copied, so its owner may change it later; JSON text is kept byte for byte; an SDK object
+    becomes what the SDK sends for it. Unknown fields stay in the message. A shape that the format does
+    not allow raises a `MessageError` that names the field.
     """
     if isinstance(data, str | bytes):
         plain, source = load(data)
@@ -88,7 +51,7 @@ def build(
     source: bytes | None = None,
     origin: Origin = "conversation",
 ) -> Message:
-    """Return the message for data that nobody else holds."""
+    """Return the message for data that the caller hands over."""
     if format not in _READERS:
         raise MessageError(
             f"`format` {format!r} is unknown",
@@ -128,10 +91,47 @@ def render(messages: Sequence[Message]) -> list[dict[str, Any]]:
 
 
 def render_json(messages: Sequence[Message]) -> bytes:
-    """Return a JSON array in which messages that came as bytes stand byte for byte."""
+    """Return a JSON array; messages that came in as bytes are in it byte for byte."""
     return b"[" + b",".join(message_bytes(message) for message in messages) + b"]"
 
 
 def message_bytes(message: Message) -> bytes:
-    """Return the JSON of one message: its source where it came as bytes, else compact text."""
+    """Return the JSON of one message: its source if it came in as bytes, else compact text."""
     return message.source if message.source is not None else dump(message.data).encode()
+
+
+# -- Whole responses handed in by mistake
+
+
+_CHAT = "append response.choices[0].message"
+_RESPONSES = "extend with response.output"
+_ANTHROPIC = 'append {"role": "assistant", "content": response.content}'
+
+
+def refuse_answers(batch: Iterable[Any], asked: Format | None = None) -> None:
+    """Raise MessageError for a whole provider response among messages; the hint says where the message is.
+
+    Anthropic's responses are messages with more fields, and recordings hold them: they pass when the
+    format is named.
+    """
+    for each in batch:
+        hint = _inside(each)
+        if hint and not (hint == _ANTHROPIC and asked == "anthropic"):
+            raise MessageError("this is a whole provider response, not a message", hint=hint)
+
+
+def _inside(thing: Any) -> str:
+    """Return how to get the message out of a whole response; "" for anything else."""
+    if _has(thing, "stop_reason", "usage", "content", "role"):
+        return _ANTHROPIC
+    if _has(thing, "role"):
+        return ""
+    if _has(thing, "choices") or _has(thing, "message", "finish_reason"):
+        return _CHAT
+    return _RESPONSES if _has(thing, "object", "output") else ""
+
+
+def _has(thing: Any, *fields: str) -> bool:
+    if isinstance(thing, Mapping):
+        return all(field in thing for field in fields)
+    return hasattr(thing, "model_dump") and all(hasattr(thing, field) for field in fields)

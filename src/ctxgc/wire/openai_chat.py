@@ -6,20 +6,20 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from ctxgc.core import Part, PartKind, Role
-from ctxgc.wire.formats import (
+from ctxgc.wire.blocks import (
     Json,
     blocks_field,
     media_part,
     merge_text,
     object_field,
     result_text,
+    role_field,
     text_field,
-    unknown_role,
     wrong,
 )
 from ctxgc.wire.json_text import dump
 
-ROLES: dict[str, Role] = {
+_ROLES: dict[str, Role] = {
     "system": "system",
     "developer": "system",
     "user": "user",
@@ -33,10 +33,7 @@ _MEDIA = {"image_url": "image", "input_audio": "audio", "file": "file"}
 
 def read(data: Json) -> tuple[Role, tuple[Part, ...]]:
     """Return the role and the parts of a chat message."""
-    name = data.get("role")
-    role = ROLES.get(name) if isinstance(name, str) else None
-    if role is None:
-        raise unknown_role(name, ROLES)
+    role = role_field(data, _ROLES)
     if role == "tool":
         return role, (_result(data),)
     parts = [*_content(data)]
@@ -166,7 +163,7 @@ def drop(data: Json, parts: Collection[Part]) -> Json:
 
 
 def text_data(role: str, text: str) -> Json:
-    """Return a new message that says one text."""
+    """Return a new message with one text."""
     return {"role": role, "content": text}
 
 

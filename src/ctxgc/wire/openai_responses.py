@@ -1,7 +1,7 @@
 """OpenAI Responses: every input item is a message of its own.
 
-A call and its result are known by the ending of their type (`_call`, `_output`) and a `call_id`, so
-that tools which the provider adds later pair as well. Calls without a `call_id` and programs run on
+A call and its result are recognised by the ending of their type (`_call`, `_output`) and a `call_id`,
+so that tools which the provider adds later pair as well. Calls without a `call_id` and programs run on
 the provider's side.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from ctxgc.core import Part, Role
 from ctxgc.errors import MessageError
-from ctxgc.wire.formats import (
+from ctxgc.wire.blocks import (
     Json,
     blocks_field,
     describe,
@@ -20,14 +20,14 @@ from ctxgc.wire.formats import (
     merge_text,
     payload_of,
     result_text,
+    role_field,
     shown,
     text_field,
-    unknown_role,
     wrong,
 )
 from ctxgc.wire.json_text import dump
 
-ROLES: dict[str, Role] = {
+_ROLES: dict[str, Role] = {
     "system": "system",
     "developer": "system",
     "user": "user",
@@ -43,7 +43,7 @@ def read(data: Json) -> tuple[Role, tuple[Part, ...]]:
     kind = _kind(data)
     if not isinstance(kind, str):
         raise MessageError(
-            "`type` of the item must be a string", hint="name the item", field="type"
+            "`type` of the item must be a string", hint="give the type of the item", field="type"
         )
     if kind == "message":
         return _message(data)
@@ -58,17 +58,14 @@ def read(data: Json) -> tuple[Role, tuple[Part, ...]]:
 
 
 def _kind(data: Json) -> Any:
-    """Return the type of an item; messages and references may leave it out."""
+    """Return the type of an item; messages and references may omit it."""
     if data.get("type") is not None:
         return data["type"]
     return "item_reference" if "role" not in data and "id" in data else "message"
 
 
 def _message(data: Json) -> tuple[Role, tuple[Part, ...]]:
-    name = data.get("role")
-    role = ROLES.get(name) if isinstance(name, str) else None
-    if role is None:
-        raise unknown_role(name, ROLES)
+    role = role_field(data, _ROLES)
     content = data.get("content")
     if isinstance(content, str):
         return role, (Part(kind="text", text=content, path=("content",)),)
@@ -202,7 +199,7 @@ def drop(data: Json, parts: Collection[Part]) -> Json:
 
 
 def text_data(role: str, text: str) -> Json:
-    """Return a new item that says one text."""
+    """Return a new item with one text."""
     kind = "output_text" if role == "assistant" else "input_text"
     return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
 

@@ -1,4 +1,4 @@
-"""Reading from a provider's refusal that the request was too long, and by how much."""
+"""Context overflow: whether a provider's refusal means that the request was too long, and by how much."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ class Overflow(msgspec.Struct, frozen=True, kw_only=True):
 def parse_overflow(
     status: int | None, body: Mapping[str, Any] | str | bytes | None
 ) -> Overflow | None:
-    """Return what a provider's answer says about an overflow, or None if it was none.
+    """Return what a provider's answer says about an overflow, or None if it is not about one.
 
-    Takes the HTTP status if known and the body as text or as an object: an error, or a message of
-    Anthropic that stopped at the end of its window.
+    Takes the HTTP status if known and the body as text or as an object: an error, or an Anthropic
+    message that stopped at the end of its window.
     """
     text = _text(body).lower()
     if _stopped_at_window(text):

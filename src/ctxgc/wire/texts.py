@@ -1,4 +1,4 @@
-"""What the parts of a history say, each read once."""
+"""The texts of the parts of a history, each read once."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _VERY_LONG = 8_000
 
 
 class Texts:
-    """Remembers the text of every part that is shown."""
+    """Caches the text of every part in the view."""
 
     def __init__(self) -> None:
         self._names = Names()
         self._known: dict[str, dict[int, tuple[str, Text]]] = {}
 
     def read(self, message: Message) -> None:
-        """Read a message as it comes in, so that a collection finds it read.
+        """Read a message as it comes in, so that a collection need not.
 
-        The lines of very long ones wait for that: they would hold up a request, and are few.
+        The lines of very long results are left to the collection: they would delay a request, and are few.
         """
         for number, part in enumerate(message.parts):
             text = self.of(message.message_id, number, part)
@@ -30,7 +30,7 @@ class Texts:
             _ = text.things
 
     def of(self, message_id: str, number: int, part: Part) -> Text:
-        """Return what a part says: a call its arguments, a tombstone the lines under it."""
+        """Return the text of a part: of a call its arguments, of a tombstone the lines kept under it."""
         known = self._known.setdefault(message_id, {})
         found = known.get(number)
         if found is None or found[0] is not part.text:

@@ -1,7 +1,7 @@
 """What a tool call is about: the file it reads or edits, the command it runs.
 
-Tools are known by the shape of their names and arguments, not by a list of products: a file-like
-argument and a verb in the name are enough. An unknown tool is a command of its own.
+Tools are recognised by the shape of their names and arguments, not by a list of products: a file-like
+argument and a verb in the name are enough. A call of an unknown tool counts as a command.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ToolUse(msgspec.Struct, frozen=True, kw_only=True):
     command: str | None = None
 
     def failed(self, output: str) -> bool:
-        """Tell whether an output of this call reads like a failure; a file's content never does."""
+        """Return whether an output of this call looks like a failure; the content of a file never does."""
         if self.access == "read":
             return False
         return _FAILED.search(output[:_HEAD]) is not None
@@ -63,7 +63,7 @@ def understand(name: str, arguments: str) -> ToolUse:
 
 
 def strings_of(arguments: str) -> str:
-    """Return all values of JSON arguments, one after the other, as the model means them."""
+    """Return all values of JSON arguments, one per line, as the model means them."""
     try:
         waiting = [json.loads(arguments)]
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The check of a whole history, for anybody's messages."""
+"""The check of a whole history, for provider messages and parsed ones."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def validate(
 
     Takes provider messages or parsed ones. A message of unknown shape is itself a violation; the
     rest is still checked. With `complete=False` calls at the very end may wait for their results.
-    Only what stands in the list is known: the results of a Responses request that continues a
-    `previous_response_id` answer nothing here.
+    Only the list itself is known: the results of a Responses request that continues a
+    `previous_response_id` answer no call here.
     """
     check_request(messages, format)
     parsed, places, found = [], [], []
@@ -44,15 +44,15 @@ def validate(
 
 
 def check_request(messages: object, format: Format) -> None:  # noqa: A002
-    """Refuse what is no list of messages, and a format that nobody speaks.
+    """Refuse anything but a list of messages in a known format.
 
     Raises:
         MessageError: `details["field"]` says which of the two is wrong.
     """
     if isinstance(messages, str | bytes | dict) or not isinstance(messages, Sequence):
         raise MessageError(
-            f"`messages` is of the type {type(messages).__name__}",
-            hint="give a list of messages",
+            f"`messages` must be a list of messages, got {type(messages).__name__}",
+            hint="pass a list of messages",
             field="messages",
         )
     if format not in FORMATS:
@@ -70,7 +70,7 @@ def as_message(message: Message | RawMessage, format: Format, index: int) -> Mes
     if message.format != format:
         raise MessageError(
             f"the message is in the format {message.format!r}, not {format!r}",
-            hint="validate each format by itself",
+            hint="check the messages of each format separately",
             field="format",
         )
     return message

@@ -163,9 +163,9 @@ def test_damaged_lines_are_reported_with_their_numbers_and_the_rest_is_read(tmp_
     transcript = open_transcript(path)
     assert len(transcript.view()) == 32
     assert transcript.damage == [
-        Damage(line=3, what="no JSON"),
+        Damage(line=3, what="not JSON"),
         Damage(line=4, what="only NUL bytes"),
-        Damage(line=5, what="no JSON object"),
+        Damage(line=5, what="not a JSON object"),
         Damage(
             line=len(bad),
             what="cut off: its writer has not finished it, or the file was truncated",
@@ -211,7 +211,7 @@ def test_a_packed_file_that_was_cut_gives_what_is_before_the_cut(tmp_path: Path)
     path.write_bytes(path.read_bytes()[:-60])
     transcript = open_transcript(path)
     assert len(transcript.view()) > 100
-    assert transcript.damage[-1].what.startswith("the packed file ends or breaks here")
+    assert transcript.damage[-1].what.startswith("the compressed file ends or breaks here")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ctxgc.errors import TranscriptError
 from ctxgc.invariants import groups
 from ctxgc.wire.transcripts import Addition, Revision, open_writable, writable
-from ctxgc.wire.transcripts.files import read_whole
+from ctxgc.wire.transcripts.transcript import read_whole
 from tests.agents.made import SESSION, all_files, chat, dumped
 
 FILES = all_files()

@@ -1,4 +1,11 @@
-"""Transcripts: the files in which agents keep their conversations, read as a stream or line by line."""
+"""Transcripts: the files in which agents keep their conversations.
+
+- `transcript`: `open_transcript` (a stream), `read_lines` (a piece), `open_writable` (to rewrite it).
+- `claude_code`, `codex`, `plain`: the formats, read and written; `revision`: what a rewriting changes.
+- `items`: what a transcript holds: messages, usage, compactions, and the facts about its session.
+- `window`: the newest context window, as whole messages.
+- `lines`, `documents`: bytes into JSON, whatever is damaged.
+"""
 
 from __future__ import annotations
 
@@ -7,29 +14,31 @@ from ctxgc._lazy import lazy
 # fmt: off
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ctxgc.wire.transcripts.entry import (
-        Compaction, Damage, Facts, Item, Rollback, SilentLine, TranscriptEntry, TranscriptPiece,
-        Usage, newest,
+    from ctxgc.wire.transcripts.items import (
+        Compaction, Damage, Item, Rollback, SilentLine, TranscriptEntry, TranscriptFacts,
+        TranscriptPiece, Usage, latest_usages,
     )
-    from ctxgc.wire.transcripts.files import (
-        HEAD, Shape, Transcript, TranscriptKind, open_transcript, open_writable, read_lines, sniff,
-        writable,
-    )
-    from ctxgc.wire.transcripts.lines import decode
+    from ctxgc.wire.transcripts.lines import decode_line
     from ctxgc.wire.transcripts.revision import Addition, Revision, Writable
-    from ctxgc.wire.transcripts.window import Recorded, RecordedWindow, merged, opens_turn, recorded
+    from ctxgc.wire.transcripts.transcript import (
+        HEAD_BYTES, Shape, Transcript, TranscriptKind, open_transcript, open_writable, read_lines,
+        sniff, writable,
+    )
+    from ctxgc.wire.transcripts.window import (
+        RecordedMessage, RecordedWindow, last_window, starts_turn, whole_messages,
+    )
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
-            "entry":
-                "Compaction Damage Facts Item Rollback SilentLine TranscriptEntry "
-                "TranscriptPiece Usage newest",
-            "files":
-                "HEAD Shape Transcript TranscriptKind open_transcript open_writable read_lines "
-                "sniff writable",
-            "lines": "decode",
+            "items":
+                "Compaction Damage Item Rollback SilentLine TranscriptEntry TranscriptFacts "
+                "TranscriptPiece Usage latest_usages",
+            "lines": "decode_line",
             "revision": "Addition Revision Writable",
-            "window": "Recorded RecordedWindow merged opens_turn recorded",
+            "transcript":
+                "HEAD_BYTES Shape Transcript TranscriptKind open_transcript open_writable "
+                "read_lines sniff writable",
+            "window": "RecordedMessage RecordedWindow last_window starts_turn whole_messages",
         },
     )

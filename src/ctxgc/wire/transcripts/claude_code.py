@@ -1,7 +1,7 @@
 """Claude Code's session files: one JSON object per line, messages in Anthropic's format.
 
-A turn of the model is written block by block, each block a line of its own with the same message id.
-Every line is an entry here: an appended file can be read on from where the last reading ended.
+A turn of the model is written block by block, each block on its own line with the same message id. Here
+every line is an entry, so a file that grew can be read from where the last reading ended.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ from uuid import NAMESPACE_URL, uuid5
 
 from ctxgc.core import Format
 from ctxgc.wire import dump
-from ctxgc.wire.transcripts.entry import (
+from ctxgc.wire.transcripts.items import (
     Compaction,
-    Facts,
     Item,
     SilentLine,
     TranscriptEntry,
+    TranscriptFacts,
     Usage,
     beside_of,
-    less,
-    moment,
-    newest,
+    content_blocks,
+    latest_usages,
+    parse_time,
+    subtract_tokens,
     tokens_of,
     with_beside,
 )
@@ -32,25 +33,25 @@ from ctxgc.wire.transcripts.window import RecordedWindow
 
 _SPOKEN = ("user", "assistant")
 _INVENTED = "<synthetic>"
-"""The model of lines that Claude Code wrote in the model's place, which no request holds."""
+"""The model of lines that Claude Code wrote itself and never sends."""
 
 
 def is_claude_code(line: Mapping[str, Any]) -> bool:
-    """Tell whether a line is one that Claude Code wrote."""
+    """Return whether Claude Code wrote a line."""
     if "sessionId" in line and ("uuid" in line or isinstance(line.get("type"), str)):
         return True
     return line.get("type") in ("summary", "file-history-snapshot", "queue-operation")
 
 
 def entry_of(line: Mapping[str, Any]) -> TranscriptEntry | None:
-    """Return what a line says to the model of the main conversation; None if that is nothing."""
+    """Return the message of a line in the main conversation; None if it has none."""
     found = _spoken(line, 0) if line.get("type") in _SPOKEN else None
     return None if found is None or found.is_side else found
 
 
-def items(line: Mapping[str, Any], number: int, facts: Facts) -> Iterator[Item]:
-    """Yield what a line holds, a subagent's talk included, and note what it says about the session."""
-    at = moment(line.get("timestamp"))
+def items(line: Mapping[str, Any], number: int, facts: TranscriptFacts) -> Iterator[Item]:
+    """Yield what a line holds, subagents' messages included, and note what it says about the session."""
+    at = parse_time(line.get("timestamp"))
     _note(line, facts)
     facts.note_time(at)
     if _is_boundary(line):
@@ -64,7 +65,7 @@ def items(line: Mapping[str, Any], number: int, facts: Facts) -> Iterator[Item]:
         yield from _link(line, number)
         return
     if entry.is_summary and line.get("parentUuid") is None:
-        # Before there were boundaries, a summary without a parent opened the next window.
+        # In files without boundaries a summary without a parent opens the next window.
         yield Compaction(line=number, written_at=at)
     yield entry
     usage = _usage(line, number)
@@ -86,7 +87,7 @@ def _spoken(line: Mapping[str, Any], number: int) -> TranscriptEntry | None:
         message_id=uuid,
         data={"role": role, "content": message["content"]},
         format="anthropic",
-        written_at=moment(line.get("timestamp")),
+        written_at=parse_time(line.get("timestamp")),
         line=number,
         reply_id=_text(message.get("id")),
         parent_id=_text(line.get("parentUuid")),
@@ -97,8 +98,10 @@ def _spoken(line: Mapping[str, Any], number: int) -> TranscriptEntry | None:
     )
 
 
-def _attachment(line: Mapping[str, Any], number: int, facts: Facts) -> TranscriptEntry | None:
-    """Return what an attachment puts into the conversation; most say something, some only record."""
+def _attachment(
+    line: Mapping[str, Any], number: int, facts: TranscriptFacts
+) -> TranscriptEntry | None:
+    """Return the message that an attachment adds to the conversation; None for a mere record."""
     said, uuid = line.get("attachment"), line.get("uuid")
     if isinstance(said, Mapping) and said.get("type") == "prompt_snapshot":
         _note_prompt(said, facts)
@@ -112,7 +115,7 @@ def _attachment(line: Mapping[str, Any], number: int, facts: Facts) -> Transcrip
         message_id=uuid,
         data={"role": _role(line), "content": [{"type": "text", "text": text}]},
         format="anthropic",
-        written_at=moment(line.get("timestamp")),
+        written_at=parse_time(line.get("timestamp")),
         line=number,
         parent_id=_text(line.get("parentUuid")),
         is_side=line.get("isSidechain") is True,
@@ -132,7 +135,7 @@ def _rendered_text(block: Mapping[str, Any]) -> str:
     return "\n".join(str(b.get("text", "")) for b in inner if isinstance(b, Mapping))
 
 
-def _note_prompt(said: Mapping[str, Any], facts: Facts) -> None:
+def _note_prompt(said: Mapping[str, Any], facts: TranscriptFacts) -> None:
     prompt, tools = said.get("systemPrompt"), said.get("tools")
     if isinstance(prompt, list):
         facts.system = "\n".join(part for part in prompt if isinstance(part, str))
@@ -140,7 +143,7 @@ def _note_prompt(said: Mapping[str, Any], facts: Facts) -> None:
         facts.tools = dump(tools)
 
 
-def _note(line: Mapping[str, Any], facts: Facts) -> None:
+def _note(line: Mapping[str, Any], facts: TranscriptFacts) -> None:
     facts.note("session_id", line.get("sessionId"))
     facts.note("version", line.get("version"))
     if facts.project is None:
@@ -168,7 +171,7 @@ def _compaction(line: Mapping[str, Any], number: int) -> Compaction:
     before = tokens_of(about, "preTokens")
     return Compaction(
         line=number,
-        written_at=moment(line.get("timestamp")),
+        written_at=parse_time(line.get("timestamp")),
         trigger=_text(about.get("trigger")) or "",
         tokens_before=before or None,
         kept=tuple(u for u in uuids if isinstance(u, str)) if isinstance(uuids, list) else (),
@@ -198,7 +201,7 @@ def _usage(line: Mapping[str, Any], number: int) -> Usage | None:
         output=tokens_of(said, "output_tokens"),
         line=number,
         reply_id=_text(message.get("id")),
-        written_at=moment(line.get("timestamp")),
+        written_at=parse_time(line.get("timestamp")),
         model=_text(message.get("model")),
         is_side=line.get("isSidechain") is True,
         beside=beside_of(line),
@@ -209,24 +212,24 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-# -- What Claude Code keeps beside a tool result for its own screen, made to say what the result s
+# -- `toolUseResult`: the copy of a result that Claude Code shows on screen
 
 
 _SHORT = 200
-"""Texts up to this length say what was done, not what came out; they stay."""
+"""Texts up to this length say what was done, not what came of it; they stay."""
 _NUMBERED = "→"
 
 
 def edited_result(kept: Any, before: str, after: str) -> Any:
-    """Return the value of `toolUseResult` once the result's text is another.
+    """Return the value of `toolUseResult` after the text of the result was replaced.
 
     Args:
         kept: the value as it is: a text, or an object whose fields depend on the tool.
         before: the text of the result as it was.
-        after: the text that stands there now.
+        after: the text of the result now.
 
-    The first field that holds what the result said gets the new text; what repeats it elsewhere is
-    taken out. Everything else stays, such as paths, counts and the patch of an edit.
+    The first field that holds the old text gets the new one; repetitions of it are emptied. Everything
+    else stays, such as paths, counts and the patch of an edit.
     """
     if isinstance(kept, str):
         return after
@@ -266,7 +269,7 @@ class _Editing:
 
 
 def _without_numbers(text: str) -> str:
-    """The text of a Read without the line numbers in front of its lines."""
+    """Return the text of a Read without its line numbers."""
     lines = text.split("\n")
     return "\n".join(
         rest if sep and number.strip().isdigit() else line
@@ -275,7 +278,7 @@ def _without_numbers(text: str) -> str:
     )
 
 
-# -- Claude Code's session files, written again so that `claude --resume` goes on with less
+# -- Writing, so that `claude --resume` continues with less
 
 
 _POINTERS = ("parentUuid", "logicalParentUuid", "leafUuid", "sourceToolAssistantUUID")
@@ -296,16 +299,16 @@ class ClaudeCodeFile:
             for line in self._lines
             if line.data is not None and isinstance(uuid := line.data.get("uuid"), str)
         }
-        self.facts = Facts()
+        self.facts = TranscriptFacts()
         window = RecordedWindow()
         for line in self._lines:
             for item in items(line.data, line.number, self.facts) if line.data else ():
                 window.take(item)
-        # What the program attaches to the spoken lines of the branch by itself is not edited.
+        # What the program itself attaches to the messages of the branch is not edited.
         found = window.entries(chained=True)
         self.entries = [e for e in found if self._known[e.message_id].get("type") != "attachment"]
         shown = {entry.line for entry in self.entries}
-        self.usages = newest(usage for usage in window.usages if usage.line in shown)
+        self.usages = latest_usages(usage for usage in window.usages if usage.line in shown)
 
     @property
     def session_id(self) -> str | None:
@@ -355,7 +358,7 @@ class ClaudeCodeFile:
             yield dump(self._new_line(addition, here)).encode() + b"\n"
 
     def _linked(self, data: dict[str, Any], revision: Revision) -> dict[str, Any]:
-        """The line with its pointers on lines that are still there; itself where they all are."""
+        """Return the line with its pointers on lines that remain; the same object if they all do."""
         moved = {
             name: self._alive(data[name], revision)
             for name in _POINTERS
@@ -371,7 +374,7 @@ class ClaudeCodeFile:
         return uuid if isinstance(uuid, str) else None
 
     def _new_line(self, addition: Addition, near: dict[str, Any]) -> dict[str, Any]:
-        """A line of ours in the envelope of its neighbour, under an id that follows from both."""
+        """Return a new line in the envelope of its neighbour, with an id derived from both."""
         role = addition.data["role"]
         name = uuid5(NAMESPACE_URL, f"ctxgc:{near.get('uuid')}:{dump(addition.data)}")
         return {
@@ -389,12 +392,6 @@ class ClaudeCodeFile:
         return {name for name in ids if isinstance(name, str)}
 
 
-def _blocks(message: dict[str, Any]) -> list[dict[str, Any]]:
-    content = message.get("content")
-    blocks = content if isinstance(content, list) else []
-    return [block for block in blocks if isinstance(block, dict)]
-
-
 def _edited(data: dict[str, Any], said: dict[str, Any]) -> dict[str, Any]:
     changed = {**data, "message": {**data["message"], "content": said["content"]}}
     if "toolUseResult" in data:
@@ -405,7 +402,7 @@ def _edited(data: dict[str, Any], said: dict[str, Any]) -> dict[str, Any]:
 
 
 def _lowered(data: dict[str, Any], most: int, beside: int) -> dict[str, Any]:
-    """The line with a usage of so many prompt tokens at most; the same object where it has no more."""
+    """Return the line with a usage of at most so many prompt tokens; the same object if it has no more."""
     message = data["message"]
     usage = message.get("usage")
     if not isinstance(usage, dict):
@@ -413,18 +410,18 @@ def _lowered(data: dict[str, Any], most: int, beside: int) -> dict[str, Any]:
     over = sum(tokens_of(usage, key) for key in _PROMPT) - most
     if over <= 0:
         return data
-    shorter = less(usage, _PROMPT, over)
+    shorter = subtract_tokens(usage, _PROMPT, over)
     lives = usage.get("cache_creation")
     if isinstance(lives, dict):
         written = tokens_of(usage, _PROMPT[1]) - tokens_of(shorter, _PROMPT[1])
-        shorter["cache_creation"] = less(lives, tuple(lives), written)
+        shorter["cache_creation"] = subtract_tokens(lives, tuple(lives), written)
     return with_beside({**data, "message": {**message, "usage": shorter}}, beside)
 
 
 def _result_text(message: dict[str, Any]) -> str:
-    """What the results in a message say."""
+    """Return the text of the results in a message."""
     texts = []
-    for block in _blocks(message):
+    for block in content_blocks(message):
         content = block.get("content") if block.get("type") == "tool_result" else None
         inner: list[Any] = content if isinstance(content, list) else [{"text": content}]
         said = [part.get("text") for part in inner if isinstance(part, dict)]
@@ -433,7 +430,7 @@ def _result_text(message: dict[str, Any]) -> str:
 
 
 def _renamed(raw: bytes, old: set[str], new: str | None) -> bytes:
-    """The line under another session id. In a text the quotes would be escaped, so only keys match."""
+    """Return the line with another session id. Quotes in a text are escaped, so only keys match."""
     if new is None or b'"sessionId"' not in raw or not old:
         return raw
     names = b"|".join(re.escape(name.encode()) for name in sorted(old))

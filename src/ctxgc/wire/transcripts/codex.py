@@ -1,7 +1,7 @@
 """Codex's rollout files: one JSON object per line, messages as items of the Responses API.
 
 A line is `{"timestamp", "type", "payload"}`. The items are in `response_item` lines; a `compacted` line
-brings the whole next window with it, or in older files only its summary.
+holds the whole next window, or in older files only its summary.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from typing import Any
 
 from ctxgc.core import Format
 from ctxgc.wire import dump
-from ctxgc.wire.transcripts.entry import (
+from ctxgc.wire.transcripts.items import (
     Compaction,
-    Facts,
     Item,
     Rollback,
     TranscriptEntry,
+    TranscriptFacts,
     Usage,
     beside_of,
-    less,
-    moment,
-    newest,
+    latest_usages,
+    parse_time,
+    subtract_tokens,
     tokens_of,
     with_beside,
 )
@@ -36,25 +36,25 @@ _KINDS = frozenset(
 _ASIDES = ("<environment_context>", "<user_instructions>", "<permissions", "<turn_aborted>",
            "# AGENTS.md instructions", "<skill", "<collaboration_mode")  # fmt: skip
 _RECORDS = ("ghost_snapshot", "compaction_trigger")
-"""Items that stand in the file but are not sent."""
+"""Items in the file that are not sent."""
 
 
 def is_codex(line: Mapping[str, Any]) -> bool:
-    """Tell whether a line is one that Codex wrote."""
+    """Return whether Codex wrote a line."""
     return line.get("type") in _KINDS and isinstance(line.get("payload"), Mapping)
 
 
 def entry_of(line: Mapping[str, Any], place: int) -> TranscriptEntry | None:
-    """Return the item of a line, named by its place; None if the line says nothing to the model."""
+    """Return the item of a line, named by its place; None if the line has none."""
     payload = line.get("payload")
     if line.get("type") != "response_item" or not isinstance(payload, Mapping):
         return None
-    return _entry(payload, place, 0, moment(line.get("timestamp")))
+    return _entry(payload, place, 0, parse_time(line.get("timestamp")))
 
 
-def items(line: Mapping[str, Any], number: int, facts: Facts) -> Iterator[Item]:
+def items(line: Mapping[str, Any], number: int, facts: TranscriptFacts) -> Iterator[Item]:
     """Yield what a line holds, and note what it says about the session."""
-    payload, at = line["payload"], moment(line.get("timestamp"))
+    payload, at = line["payload"], parse_time(line.get("timestamp"))
     facts.note_time(at)
     match line["type"]:
         case "response_item":
@@ -89,7 +89,7 @@ def _entry(
 
 
 def _is_aside(item: Mapping[str, Any]) -> bool:
-    """Tell whether a user item is one that Codex put in by itself."""
+    """Return whether Codex itself inserted a user item."""
     content = item.get("content")
     if item.get("role") != "user" or not isinstance(content, list) or not content:
         return False
@@ -113,7 +113,7 @@ def _compacted(payload: Mapping[str, Any], number: int, at: datetime | None) -> 
         yield entry
 
 
-def _note_session(payload: Mapping[str, Any], facts: Facts) -> None:
+def _note_session(payload: Mapping[str, Any], facts: TranscriptFacts) -> None:
     facts.note("session_id", payload.get("id") or payload.get("session_id"))
     facts.note("project", payload.get("cwd"))
     facts.note("version", payload.get("cli_version"))
@@ -125,7 +125,7 @@ def _note_session(payload: Mapping[str, Any], facts: Facts) -> None:
 
 
 def _event(
-    payload: Mapping[str, Any], number: int, at: datetime | None, facts: Facts
+    payload: Mapping[str, Any], number: int, at: datetime | None, facts: TranscriptFacts
 ) -> Iterator[Item]:
     match payload.get("type"):
         case "task_started" | "turn_started":
@@ -151,7 +151,7 @@ def _usage(
         tokens_of(last, "cached_input_tokens"),
         tokens_of(last, "cache_write_input_tokens"),
     )
-    # The same count is written again when only the rate limits changed: its running total tells.
+    # The same count is repeated when only the rate limits changed: its running total shows that.
     running = tokens_of(total, "total_tokens") if isinstance(total, Mapping) else None
     yield Usage(
         uncached=max(0, tokens_of(last, "input_tokens") - read - write),
@@ -166,21 +166,21 @@ def _usage(
     )
 
 
-# -- Codex's rollout files, written again so that `codex resume` goes on with less
+# -- Writing, so that `codex resume` continues with less
 
 
 _CACHED = ("cached_input_tokens", "cache_write_input_tokens")
 
 
 class CodexFile:
-    """A rollout file in memory. A compaction brings the items of its window in one line of its own."""
+    """A rollout file in memory. A compaction holds all items of its window in one line."""
 
     kind = "codex"
     format: Format = "responses"
 
     def __init__(self, data: bytes) -> None:
         self._lines = split_lines(data)
-        self.facts = Facts()
+        self.facts = TranscriptFacts()
         self._window = RecordedWindow()
         self._counts: list[Usage] = []
         for line in self._lines:
@@ -189,7 +189,7 @@ class CodexFile:
         bare = {f"line-{x.number}-1" for x in self._lines if _is_bare_summary(x.data)}
         entries = self._window.entries(chained=False)
         self.entries = [entry for entry in entries if entry.message_id not in bare]
-        self.usages = newest(self._window.usages)
+        self.usages = latest_usages(self._window.usages)
 
     def _read(self, number: int, data: dict[str, Any]) -> None:
         for item in items(data, number, self.facts):
@@ -228,20 +228,20 @@ class CodexFile:
             yield _item_line(addition.data, (last or {}).get("timestamp"))
 
     def _last_count(self) -> set[int]:
-        """The lines that tell the newest count; it is written again when only rate limits changed."""
+        """The lines with the newest count; it is repeated when only rate limits changed."""
         last = {usage.reply_id or usage.line for usage in self._counts[-1:] if self.usages}
         return {usage.line for usage in self._counts if (usage.reply_id or usage.line) in last}
 
 
 def _lowered(data: dict[str, Any], most: int, beside: int) -> dict[str, Any]:
-    """The line with a count of so many prompt tokens at most; the same object where it has no more."""
+    """Return the line with a count of at most so many prompt tokens; the same object if it has no more."""
     info = data["payload"]["info"]
     last = info["last_token_usage"]
     cached = sum(tokens_of(last, key) for key in _CACHED)
     over = max(tokens_of(last, "input_tokens"), cached) - most
     if over <= 0:
         return data
-    shorter = less(last, _CACHED, over)
+    shorter = subtract_tokens(last, _CACHED, over)
     shorter["input_tokens"] = most
     if tokens_of(last, "total_tokens"):
         shorter["total_tokens"] = max(0, tokens_of(last, "total_tokens") - over)
@@ -250,7 +250,7 @@ def _lowered(data: dict[str, Any], most: int, beside: int) -> dict[str, Any]:
 
 
 def _revised(line: FileLine, data: dict[str, Any], revision: Revision) -> dict[str, Any]:
-    """The data of a line that stays; the same object where nothing in it changes."""
+    """Return the data of a line that stays; the same object if nothing in it changes."""
     name = f"line-{line.number}"
     if name in revision.edited:
         return {**data, "payload": revision.edited[name]}
@@ -288,7 +288,7 @@ def _meta(data: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _is_bare_summary(data: dict[str, Any] | None) -> bool:
-    """Older files have only the text of a summary, which no item stands for."""
+    """Return whether a compaction has only the text of its summary, as in older files."""
     if data is None or data.get("type") != "compacted" or not isinstance(data.get("payload"), dict):
         return False
     return not isinstance(data["payload"].get("replacement_history"), list)

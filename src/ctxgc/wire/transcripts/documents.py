@@ -1,7 +1,7 @@
-"""Documents: one JSON value that holds a list of messages, given out message by message.
+"""Documents: one JSON value with a list of messages, read message by message.
 
 A list by itself, or an object with the list under `messages` (chat, Anthropic) or `input` (Responses).
-It is cut into its messages while it is read: its size does not matter, and neither does a missing end.
+It is split into its messages while it is read, so neither its size nor a missing end matters.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from ctxgc.wire.transcripts.entry import Damage
-from ctxgc.wire.transcripts.lines import BROKEN, decode
+from ctxgc.wire.transcripts.items import Damage
+from ctxgc.wire.transcripts.lines import BROKEN, decode_line
 
 LISTS: tuple[Literal["messages", "input"], ...] = ("messages", "input")
 _CHUNK = 1 << 20
@@ -27,7 +27,7 @@ Element = tuple[int, int, bytes]
 
 
 class Document:
-    """Reads one document; `fields` holds what stands beside the messages once they were given out."""
+    """Reads one document; `fields` holds its other fields once all messages were yielded."""
 
     def __init__(self, file: BufferedReader, damage: Callable[[Damage], None]) -> None:
         self.fields: dict[str, Any] = {}
@@ -98,10 +98,8 @@ class Document:
         if not self._token():
             self._damage(Damage(line=self._line, what="the list of messages has no end"))
 
-    # -- the scanner ----------------------------------------------------------------------------------
-
     def _skip_value(self) -> bool:
-        """Move behind one value; False when the document ends inside it."""
+        """Move past one value; False if the document ends inside it."""
         depth = 0
         while True:
             token = self._token()
@@ -151,14 +149,16 @@ class Document:
                 return None
 
     def _more(self) -> bool:
-        """Read on; False at the end, or when one value has become too long to hold."""
+        """Read more; False at the end, or if one value has become too long to hold."""
         if len(self._data) - self._at > _LONGEST:
             return False
         try:
             chunk = self._file.read1(_CHUNK)
         except BROKEN as error:
             line = self._line + self._data.count(b"\n")
-            self._damage(Damage(line=line, what=f"the packed file ends or breaks here: {error}"))
+            self._damage(
+                Damage(line=line, what=f"the compressed file ends or breaks here: {error}")
+            )
             return False
         self._data += chunk
         return bool(chunk)
@@ -168,7 +168,7 @@ class Document:
         return len(rest) - len(rest.lstrip())
 
     def _release(self) -> None:
-        """Let go of what has been given out."""
+        """Free what has been yielded."""
         if self._at > _CHUNK:
             self._line += self._data.count(b"\n", 0, self._at)
             self._start += self._at
@@ -186,6 +186,6 @@ class Document:
             return msgspec.UNSET
 
 
-def element(raw: bytes) -> tuple[dict[str, Any] | None, str]:
+def decode_element(raw: bytes) -> tuple[dict[str, Any] | None, str]:
     """Return the object of one message and what is wrong with its bytes."""
-    return decode(raw.strip() + b"\n")
+    return decode_line(raw.strip() + b"\n")

@@ -1,4 +1,4 @@
-"""Lines: a file as numbered lines, whatever it is packed or encoded in, in bounded memory."""
+"""Lines: a file as numbered lines, whatever its compression or encoding, in bounded memory."""
 
 from __future__ import annotations
 
@@ -14,40 +14,60 @@ from typing import IO, Any, TypeAlias
 import msgspec
 
 from ctxgc.errors import TranscriptError
-from ctxgc.wire.transcripts.entry import Damage
+from ctxgc.wire.transcripts.items import Damage
 
-# -- Decoding: one line of a transcript as an object, as far as its bytes allow it
+LONGEST_LINE = 64 << 20
+_CHUNK = 1 << 20
+_GZIP = b"\x1f\x8b"
+_GZIP_BITS = 31
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
+_Bytes: TypeAlias = io.BufferedIOBase | io.RawIOBase
+BROKEN = (OSError, EOFError, zlib.error)
+"""What reading a file raises if its end is missing or its bytes are wrong."""
+
+Line = tuple[int, int, bytes]
+"""Number from 1, offset of its first byte in the unpacked file, and its bytes."""
 
 _fast = msgspec.json.Decoder()
 
 
-def decode(raw: bytes) -> tuple[dict[str, Any] | None, str]:
+def decode_line(raw: bytes) -> tuple[dict[str, Any] | None, str]:
     """Return the object of a line and what is wrong with its bytes; no object if it cannot be read."""
     try:
         found = _fast.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _slowly(raw)
-    return (found, "") if isinstance(found, dict) else (None, "no JSON object")
+    return (found, "") if isinstance(found, dict) else (None, "not a JSON object")
 
 
 def _slowly(raw: bytes) -> tuple[dict[str, Any] | None, str]:
-    """Read what only Python's own reader takes (lone surrogates), then what had to be mended first."""
+    """Read what only Python's own reader accepts (lone surrogates), then what must be repaired first."""
     for text, trouble in _readings(raw):
         try:
             found = json.loads(text)
         except (ValueError, RecursionError):
             continue
-        return (found, trouble) if isinstance(found, dict) else (None, "no JSON object")
+        return (found, trouble) if isinstance(found, dict) else (None, "not a JSON object")
     return None, _why(raw)
+
+
+def json_object(raw: bytes) -> dict[str, Any] | None:
+    """Return the object of a line that is exactly JSON; None for anything else."""
+    try:
+        found = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _readings(raw: bytes) -> list[tuple[str, str]]:
     text = raw.decode("utf-8", "replace")
     is_utf8 = "�" not in text or _is_utf8(raw)
-    readings = [(text, "" if is_utf8 else "not UTF-8: the wrong bytes were replaced")]
+    readings = [(text, "" if is_utf8 else "not UTF-8: the invalid bytes were replaced")]
     if b"\0" in raw:
-        readings.append((text.replace("\0", ""), "holds NUL bytes, which were left out"))
+        readings.append((text.replace("\0", ""), "contained NUL bytes, which were removed"))
     return readings
 
 
@@ -64,34 +84,21 @@ def _why(raw: bytes) -> str:
         return "only NUL bytes"
     if not raw.endswith(b"\n") and raw.lstrip(b"\0 \t")[:1] == b"{":
         return "cut off: its writer has not finished it, or the file was truncated"
-    return "no JSON"
-
-
-LONGEST_LINE = 64 << 20
-_CHUNK = 1 << 20
-_GZIP = b"\x1f\x8b"
-_GZIP_BITS = 31
-_ZSTD = b"\x28\xb5\x2f\xfd"
-_WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-
-_Bytes: TypeAlias = io.BufferedIOBase | io.RawIOBase
-BROKEN = (OSError, EOFError, zlib.error)
-"""What reading a file raises when its end is missing or its bytes are wrong."""
-
-Line = tuple[int, int, bytes]
-"""Number from 1, offset of its first byte in the unpacked file, and its bytes."""
+    return "not JSON"
 
 
 @contextmanager
-def unpacked(path: Path, tell: Callable[[int], None] | None = None) -> Iterator[io.BufferedReader]:
-    """Give a file as UTF-8 bytes; `tell` hears how many bytes of the file itself were read.
+def unpacked(
+    path: Path, progress: Callable[[int], None] | None = None
+) -> Iterator[io.BufferedReader]:
+    """Open a file as UTF-8 bytes; `progress` is called with how many bytes of the file itself were read.
 
     Raises:
-        TranscriptError: it cannot be opened, or is packed in a way that cannot be read here.
+        TranscriptError: it cannot be opened, or its compression is not supported.
     """
     try:
         with path.open("rb") as file:
-            source: _Bytes = file if tell is None else _Told(file, tell)
+            source: _Bytes = file if progress is None else _ProgressFile(file, progress)
             yield _decoded(_inflated(file, source, path))
     except BROKEN as error:
         raise unreadable(path, error) from error
@@ -128,8 +135,8 @@ def _next(file: IO[bytes], longest: int, number: int, damage: Callable[[Damage],
     try:
         return file.readline(longest + 1)
     except BROKEN as error:
-        # A packed file that was cut off: all before the cut has been given out.
-        damage(Damage(line=number, what=f"the packed file ends or breaks here: {error}"))
+        # A compressed file that was cut off: everything before the cut has been read.
+        damage(Damage(line=number, what=f"the compressed file ends or breaks here: {error}"))
         return b""
 
 
@@ -147,8 +154,8 @@ def _inflated(file: IO[bytes], source: _Bytes, path: Path) -> _Bytes:
     file.seek(0)
     if head == _ZSTD:
         raise TranscriptError(
-            f"{path} is packed with zstd",
-            hint=f"unpack it first: zstd -d {path}",
+            f"{path} is compressed with zstd",
+            hint=f"decompress it first: zstd -d {path}",
             path=str(path),
         )
     if head[:2] == _GZIP:
@@ -169,7 +176,7 @@ def _decoded(file: _Bytes) -> io.BufferedReader:
 
 
 class _Narrow(io.RawIOBase):
-    """A file in a wide encoding, given out as UTF-8."""
+    """A UTF-16 file, read as UTF-8."""
 
     def __init__(self, file: IO[bytes], encoding: str) -> None:
         self._file = file
@@ -191,7 +198,7 @@ class _Narrow(io.RawIOBase):
 
 
 class _Inflated(io.RawIOBase):
-    """A packed file, given out unpacked to the very point where it breaks; only then that is an error."""
+    """A gzip file, decompressed up to the point where it breaks; only that point is an error."""
 
     def __init__(self, file: _Bytes) -> None:
         self._file = file
@@ -219,7 +226,7 @@ class _Inflated(io.RawIOBase):
         return raw
 
     def _is_over(self) -> bool:
-        """Tell whether the last member ended, and nothing follows that begins another."""
+        """Return whether the last member has ended and no other follows."""
         if not self._inflate.eof:
             return False
         if self._inflate.unused_data.lstrip(b"\0"):
@@ -231,17 +238,17 @@ class _Inflated(io.RawIOBase):
         return not more
 
 
-class _Told(io.RawIOBase):
-    """A file that tells how far it was read."""
+class _ProgressFile(io.RawIOBase):
+    """A file that reports how far it was read."""
 
-    def __init__(self, file: IO[bytes], tell: Callable[[int], None]) -> None:
+    def __init__(self, file: IO[bytes], progress: Callable[[int], None]) -> None:
         self._file = file
-        self._tell = tell
+        self._progress = progress
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         size = self._file.readinto(buffer)  # type: ignore[attr-defined] # files from open() have it
-        self._tell(self._file.tell())
+        self._progress(self._file.tell())
         return int(size or 0)

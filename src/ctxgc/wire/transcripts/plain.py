@@ -12,31 +12,37 @@ from ctxgc.core import Format
 from ctxgc.errors import MessageError, TranscriptError
 from ctxgc.wire import detect_format, dump, encode
 from ctxgc.wire.transcripts.documents import LISTS
-from ctxgc.wire.transcripts.entry import Facts, TranscriptEntry, Usage, moment, tokens_of
+from ctxgc.wire.transcripts.items import (
+    TranscriptEntry,
+    TranscriptFacts,
+    Usage,
+    parse_time,
+    tokens_of,
+)
 from ctxgc.wire.transcripts.revision import Revision, split_lines
 
 
 def is_plain(line: Mapping[str, Any]) -> bool:
-    """Tell whether a line is a provider message by itself."""
+    """Return whether a line is a provider message."""
     return isinstance(line.get("role"), str) or isinstance(line.get("type"), str)
 
 
 def entry_of(
     line: Mapping[str, Any], form: Format, offset: int, raw: bytes, number: int = 0
 ) -> TranscriptEntry:
-    """Return a line as an entry; where it stands in the file tells it from one that says the same."""
+    """Return a line as an entry; its offset tells it from another line with the same content."""
     digest = blake2b(raw, digest_size=8).hexdigest()
     return TranscriptEntry(
         message_id=f"line-{offset}-{digest}",
         data=dict(line),
         format=form,
-        written_at=moment(line.get("timestamp")),
+        written_at=parse_time(line.get("timestamp")),
         line=number,
     )
 
 
 def format_of(messages: Iterable[Mapping[str, Any]]) -> Format:
-    """Return the format of most of the messages that show one; where formats mix, of the first."""
+    """Return the format of the messages; if formats mix, the first that is not `openai`."""
     sample = list(messages)
     try:
         return detect_format(sample)
@@ -46,7 +52,7 @@ def format_of(messages: Iterable[Mapping[str, Any]]) -> Format:
 
 
 def usage_of(line: Mapping[str, Any], number: int) -> Usage | None:
-    """Return the usage that stands beside a message, as the providers spell it; None without one."""
+    """Return the usage in the line of a message, as the providers spell it; None if there is none."""
     said = line.get("usage")
     if not isinstance(said, Mapping):
         return None
@@ -63,11 +69,11 @@ def usage_of(line: Mapping[str, Any], number: int) -> Usage | None:
         cache_write=write,
         output=tokens_of(said, "completion_tokens") or tokens_of(said, "output_tokens"),
         line=number,
-        written_at=moment(line.get("timestamp")),
+        written_at=parse_time(line.get("timestamp")),
     )
 
 
-# -- Plain transcripts, written again in the shape they had: lines of messages, or one JSON docume
+# -- Writing
 
 
 _FIRST_KEY = re.compile(r'"[^"\\]*":( ?)')
@@ -79,7 +85,7 @@ class LinesFile:
 
     kind = "plain"
     session_id = None
-    facts: Final = Facts()
+    facts: Final = TranscriptFacts()
     usages: Final[list[Usage]] = []
 
     def __init__(self, data: bytes) -> None:
@@ -117,10 +123,10 @@ class DocumentFile:
         except (ValueError, RecursionError) as error:
             raise TranscriptError(
                 f"the document is damaged: {error}",
-                hint="only a whole JSON document can be written again; ctxgc doctor shows what is wrong",
+                hint="only a complete JSON document can be rewritten; ctxgc doctor shows what is wrong",
             ) from None
         self._under = _list_name(self._value)
-        self.facts = Facts()
+        self.facts = TranscriptFacts()
         if self._under is not None:
             self.facts.note("model", self._value.get("model"))
         messages = [m if isinstance(m, dict) else {} for m in self._messages()]
@@ -144,8 +150,8 @@ class DocumentFile:
 
     def _format(self, messages: list[dict[str, Any]]) -> Format:
         found = format_of(messages)
-        beside = isinstance(self._value, dict) and "system" in self._value
-        return "anthropic" if found == "openai" and beside else found
+        has_system = isinstance(self._value, dict) and "system" in self._value
+        return "anthropic" if found == "openai" and has_system else found
 
     def _written(self, revision: Revision) -> Iterator[Any]:
         for number, message in enumerate(self._messages(), 1):
@@ -157,7 +163,7 @@ class DocumentFile:
 
 
 def _entry(message_id: str, message: dict[str, Any], form: Format) -> TranscriptEntry:
-    at = moment(message.get("timestamp"))
+    at = parse_time(message.get("timestamp"))
     return TranscriptEntry(message_id=message_id, data=message, format=form, written_at=at)
 
 
@@ -168,7 +174,7 @@ def _list_name(value: Any) -> str | None:
 
 
 def _layout(text: str) -> dict[str, Any]:
-    """How a document is laid out: indented, on one line, or on one line without spaces."""
+    """Return the layout of a document for `json.dumps`: indented, on one line, or without spaces."""
     found = _INDENT.search(text)
     if found is not None:
         return {"indent": found[1]}

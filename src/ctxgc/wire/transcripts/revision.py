@@ -1,8 +1,7 @@
-"""Revisions: what changes in a transcript when it is written again with a smaller view."""
+"""Revisions: what changes when a transcript is rewritten with a smaller view."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
@@ -10,22 +9,23 @@ import msgspec
 
 from ctxgc.core import Format
 from ctxgc.wire import dump
-from ctxgc.wire.transcripts.entry import Facts, TranscriptEntry, Usage
+from ctxgc.wire.transcripts.items import TranscriptEntry, TranscriptFacts, Usage
+from ctxgc.wire.transcripts.lines import json_object
 
 
 class Addition(msgspec.Struct, frozen=True):
-    """A message that was not there before, and the entry that it stands in front of; None: the end."""
+    """A new message and the id of the entry that it comes before; None: the end."""
 
     before: str | None
     data: dict[str, Any]
 
 
 class Revision(msgspec.Struct, frozen=True, kw_only=True):
-    """Which entries leave, which say something else, and what comes in between them.
+    """Which entries are removed, which are edited, and what is added between them.
 
-    `reported` is what the newest request shall have taken at most: agents decide by its record when to
-    compact, and would summarize at once what was pruned so that they need not. `beside` is what of it
-    is no message, which can be told no more from the reports once messages have left.
+    `reported` caps the recorded size of the newest request: agents decide by that record when to compact,
+    and would summarize at once what was just pruned. `beside` is the part of it that is not messages,
+    which can no longer be derived from the reports once messages are gone.
     """
 
     gone: frozenset[str] = frozenset()
@@ -38,15 +38,15 @@ class Revision(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.gone or self.edited or self.added)
 
     def before(self, message_id: str | None) -> Iterator[Addition]:
-        """Yield what comes in right in front of an entry."""
+        """Yield what is added right before an entry."""
         return (addition for addition in self.added if addition.before == message_id)
 
 
 class Writable(Protocol):
-    """A transcript in memory that can be written again.
+    """A transcript in memory that can be rewritten.
 
-    `entries` is the window that its agent would go on with, oldest first: what a compaction ended, a
-    branch that was left and a subagent's talk are not in it, and are written as they are.
+    `entries` is the window that its agent would continue with, oldest first: earlier windows, abandoned
+    branches and subagents' messages are not in it, and are written as they are.
     """
 
     @property
@@ -65,18 +65,18 @@ class Writable(Protocol):
         ...
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> TranscriptFacts:
         """What the file says about the session."""
         ...
 
     @property
     def usages(self) -> list[Usage]:
-        """What the provider reported for the answers of the window; empty where the format has none."""
+        """What the provider reported for the answers of the window; empty if the format has no usage."""
         ...
 
     @property
     def session_id(self) -> str | None:
-        """The agent's id of the session, where the format has one."""
+        """The agent's id of the session, if the format has one."""
         ...
 
     def write(self, revision: Revision, new_id: str | None = None) -> bytes:
@@ -85,7 +85,7 @@ class Writable(Protocol):
 
 
 class FileLine(NamedTuple):
-    """One line of a file: its number from 1, its bytes with the newline, and what it says."""
+    """One line of a file: its number from 1, its bytes with the newline, and its JSON object."""
 
     number: int
     raw: bytes
@@ -98,15 +98,7 @@ class FileLine(NamedTuple):
 
 
 def split_lines(data: bytes) -> list[FileLine]:
-    """Return the lines of a file; one that is no JSON object has no data."""
+    """Return the lines of a file; one that is not a JSON object has no data."""
     *whole, last = data.split(b"\n")
     raws = [*(piece + b"\n" for piece in whole), *([last] if last else ())]
-    return [FileLine(number, raw, _object(raw)) for number, raw in enumerate(raws, 1)]
-
-
-def _object(raw: bytes) -> dict[str, Any] | None:
-    try:
-        found = json.loads(raw)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
+    return [FileLine(number, raw, json_object(raw)) for number, raw in enumerate(raws, 1)]

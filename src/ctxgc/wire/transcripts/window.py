@@ -1,7 +1,7 @@
 """The last window of a transcript as a history: whole messages, in the order that a provider wants.
 
-Claude Code writes an answer block by block, and each result of parallel calls when it is there. Here
-the blocks of one answer are one message again, and all its results stand right behind it.
+Claude Code writes an answer block by block, and each result of parallel calls as it arrives. Here the
+blocks of one answer are one message again, followed by all its results.
 """
 
 from __future__ import annotations
@@ -13,25 +13,205 @@ from typing import Any
 import msgspec
 
 from ctxgc.core import Format
-from ctxgc.wire.transcripts.entry import (
+from ctxgc.wire.transcripts.items import (
     Compaction,
     Item,
     Rollback,
     SilentLine,
     TranscriptEntry,
     Usage,
+    content_blocks,
 )
 
-# -- Branches: a session file is a tree, and the agent goes on from its newest line
+
+class RecordedMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """One message of the window, and the entries that make it up."""
+
+    data: dict[str, Any]
+    format: Format
+    message_ids: tuple[str, ...]
+    lines: tuple[int, ...]
+    written_at: datetime | None = None
+    model: str | None = None
+    is_aside: bool = False
+    is_summary: bool = False
 
 
-def live_branch(
+class RecordedWindow:
+    """Holds the newest context window of a transcript while the file is read.
+
+    Args:
+        most: how much it may weigh; above that its oldest items are dropped, and `dropped` counts them.
+
+    `usages` are those reported for this window, without those of turns that were undone.
+    """
+
+    def __init__(self, most: int | None = None) -> None:
+        self.items: list[TranscriptEntry | SilentLine] = []
+        self.usages: list[Usage] = []
+        self.number = 1
+        self.dropped = 0
+        self._most = most
+        self._weights: list[int] = []
+        self._weight = 0
+        self._kept: list[TranscriptEntry | SilentLine] = []
+        self._held: frozenset[str] = frozenset()
+
+    def take(self, item: Item, weight: int = 0) -> None:
+        """Take in the next item of the transcript, with its weight."""
+        match item:
+            case TranscriptEntry() | SilentLine():
+                self._add(item)
+                self._weigh(weight)
+            case Usage():
+                self.usages += [] if item.is_side else [item]
+            case Compaction():
+                self._begin(item)
+            case Rollback():
+                self._roll_back(item.turns)
+
+    def shrink(self, most: int) -> None:
+        """Drop the oldest items until the rest weighs no more than this."""
+        self._shed(most)
+
+    def entries(self, *, chained: bool) -> list[TranscriptEntry]:
+        """Return the messages; with `chained` only those of the branch that the agent is on."""
+        items = _live_branch(self.items, self._held) if chained else self.items
+        return [item for item in items if isinstance(item, TranscriptEntry)]
+
+    def _add(self, item: TranscriptEntry | SilentLine) -> None:
+        if item.is_side:
+            return
+        self.items.append(item)
+        if isinstance(item, TranscriptEntry) and item.is_summary and self._kept:
+            self.items.extend(self._kept)
+            self._kept = []
+
+    def _weigh(self, weight: int) -> None:
+        if self._most is None:
+            return
+        self._weights += [0] * (len(self.items) - len(self._weights) - 1) + [weight]
+        self._weight += weight
+        if self._weight > self._most:
+            # Well below the limit, so that not every later item moves the list again.
+            self._shed(self._most * 3 // 4)
+
+    def _shed(self, most: int) -> None:
+        gone = 0
+        while self._weight > most and gone < len(self._weights):
+            self._weight -= self._weights[gone]
+            gone += 1
+        self.dropped += gone
+        del self.items[:gone], self._weights[:gone]
+
+    def _begin(self, compaction: Compaction) -> None:
+        if self.items:
+            self.number += 1
+        self._held = frozenset(compaction.kept)
+        self._kept = [item for item in self.items if item.message_id in self._held]
+        self.items, self._weights, self._weight, self.dropped = [], [], 0, 0
+        self.usages = []
+
+    def _roll_back(self, turns: int) -> None:
+        begins = [n for n, item in enumerate(self.items) if starts_turn(item)]
+        if begins:
+            at = begins[-min(turns, len(begins))]
+            self.usages = [usage for usage in self.usages if usage.line < self.items[at].line]
+            self._weight -= sum(self._weights[at:])
+            del self.items[at:], self._weights[at:]
+
+
+def starts_turn(item: TranscriptEntry | SilentLine) -> bool:
+    """Return whether the user says something here."""
+    if not isinstance(item, TranscriptEntry) or item.is_aside or item.is_summary or item.is_side:
+        return False
+    if item.data.get("role") != "user":
+        return False
+    return not any(block.get("type") == "tool_result" for block in content_blocks(item.data))
+
+
+def last_window(items: Iterable[Item], *, chained: bool) -> list[RecordedMessage]:
+    """Return the messages of the last window."""
+    window = RecordedWindow()
+    for item in items:
+        window.take(item)
+    return list(whole_messages(window.entries(chained=chained)))
+
+
+def whole_messages(entries: Iterable[TranscriptEntry]) -> Iterator[RecordedMessage]:
+    """Yield whole messages from entries, each batch of results after its calls."""
+    groups: list[_Group] = []
+    answers: dict[str, _Group] = {}
+    callers: dict[str, _Group] = {}
+    for entry in entries:
+        group = _home(entry, answers, callers)
+        if group is None:
+            group = _Group()
+            groups.append(group)
+        group.entries.append(entry)
+        if entry.reply_id is not None and entry.data.get("role") == "assistant":
+            answers[entry.reply_id] = group
+        callers.update(dict.fromkeys(_ids_of(entry, "tool_use", "id"), group))
+    for group in groups:
+        yield group.message()
+        if group.results is not None:
+            yield group.results.message()
+
+
+class _Group:
+    """Entries that are one message, and the message that answers its calls."""
+
+    __slots__ = ("entries", "results")
+
+    def __init__(self) -> None:
+        self.entries: list[TranscriptEntry] = []
+        self.results: _Group | None = None
+
+    def message(self) -> RecordedMessage:
+        first, last = self.entries[0], self.entries[-1]
+        return RecordedMessage(
+            data=first.data if len(self.entries) == 1 else self._joined(),
+            format=first.format,
+            message_ids=tuple(entry.message_id for entry in self.entries),
+            lines=tuple(entry.line for entry in self.entries),
+            written_at=last.written_at,
+            model=first.model,
+            is_aside=first.is_aside,
+            is_summary=first.is_summary,
+        )
+
+    def _joined(self) -> dict[str, Any]:
+        content = [block for entry in self.entries for block in content_blocks(entry.data)]
+        return {**self.entries[0].data, "content": content}
+
+
+def _home(
+    entry: TranscriptEntry, answers: dict[str, _Group], callers: dict[str, _Group]
+) -> _Group | None:
+    """Return the message that an entry belongs to; None if it starts a new one."""
+    if entry.format != "anthropic":
+        return None
+    if entry.data.get("role") == "assistant":
+        return answers.get(entry.reply_id or "")
+    caller = next(
+        filter(None, map(callers.get, _ids_of(entry, "tool_result", "tool_use_id"))), None
+    )
+    if caller is None:
+        return None
+    caller.results = caller.results or _Group()
+    return caller.results
+
+
+# -- The branch that the agent is on
+
+
+def _live_branch(
     items: Sequence[TranscriptEntry | SilentLine], kept: Collection[str] = ()
 ) -> list[TranscriptEntry | SilentLine]:
-    """Return the items that the newest one goes back to, in their order.
+    """Return the newest item and its ancestors, in order: a session file is a tree.
 
-    Blocks of the same answer, and results of its calls, hang beside the branch and belong to it. Where
-    a parent was lost with a damaged line, the branch goes on with the line before. `kept` are ids that a
+    Blocks of the same answer, and results of its calls, are siblings of the branch and belong to it. If a
+    parent was lost with a damaged line, the branch continues with the line before. `kept` are ids that a
     compaction took over from the window before.
     """
     on_branch = _ancestors(items)
@@ -73,199 +253,7 @@ def _belongs(item: TranscriptEntry | SilentLine, replies: set[str], calls: set[s
 
 
 def _ids_of(item: TranscriptEntry | SilentLine, kind: str, key: str) -> list[str]:
-    content: Any = item.data.get("content") if isinstance(item, TranscriptEntry) else None
-    blocks = content if isinstance(content, list) else []
-    found = [b.get(key) for b in blocks if isinstance(b, dict) and b.get("type") == kind]
-    return [name for name in found if isinstance(name, str)]
-
-
-class Recorded(msgspec.Struct, frozen=True, kw_only=True):
-    """One message of the window, and the entries that make it up."""
-
-    data: dict[str, Any]
-    format: Format
-    message_ids: tuple[str, ...]
-    lines: tuple[int, ...]
-    written_at: datetime | None = None
-    model: str | None = None
-    is_aside: bool = False
-    is_summary: bool = False
-
-
-class RecordedWindow:
-    """Holds what the newest context window of a transcript consists of while the file is read.
-
-    Args:
-        most: how much it may weigh; above that its oldest items are let go, and `dropped` counts them.
-
-    `usages` are those that were reported for this window, and not for turns that were taken back.
-    """
-
-    def __init__(self, most: int | None = None) -> None:
-        self.items: list[TranscriptEntry | SilentLine] = []
-        self.usages: list[Usage] = []
-        self.number = 1
-        self.dropped = 0
-        self._most = most
-        self._weights: list[int] = []
-        self._weight = 0
-        self._kept: list[TranscriptEntry | SilentLine] = []
-        self._held: frozenset[str] = frozenset()
-
-    def take(self, item: Item, weight: int = 0) -> None:
-        """Follow the transcript by one item, which weighs so much."""
-        match item:
-            case TranscriptEntry() | SilentLine():
-                self._add(item)
-                self._weigh(weight)
-            case Usage():
-                self.usages += [] if item.is_side else [item]
-            case Compaction():
-                self._begin(item)
-            case Rollback():
-                self._roll_back(item.turns)
-
-    def shrink(self, most: int) -> None:
-        """Let go of the oldest items until the rest weighs no more than this."""
-        self._shed(most)
-
-    def entries(self, *, chained: bool) -> list[TranscriptEntry]:
-        """Return the messages; with `chained` only those of the branch that the agent is on."""
-        items = live_branch(self.items, self._held) if chained else self.items
-        return [item for item in items if isinstance(item, TranscriptEntry)]
-
-    def _add(self, item: TranscriptEntry | SilentLine) -> None:
-        if item.is_side:
-            return
-        self.items.append(item)
-        if isinstance(item, TranscriptEntry) and item.is_summary and self._kept:
-            self.items.extend(self._kept)
-            self._kept = []
-
-    def _weigh(self, weight: int) -> None:
-        if self._most is None:
-            return
-        self._weights += [0] * (len(self.items) - len(self._weights) - 1) + [weight]
-        self._weight += weight
-        if self._weight > self._most:
-            # Well below the limit, so that not every item that follows moves the list again.
-            self._shed(self._most * 3 // 4)
-
-    def _shed(self, most: int) -> None:
-        gone = 0
-        while self._weight > most and gone < len(self._weights):
-            self._weight -= self._weights[gone]
-            gone += 1
-        self.dropped += gone
-        del self.items[:gone], self._weights[:gone]
-
-    def _begin(self, compaction: Compaction) -> None:
-        if self.items:
-            self.number += 1
-        self._held = frozenset(compaction.kept)
-        self._kept = [item for item in self.items if item.message_id in self._held]
-        self.items, self._weights, self._weight, self.dropped = [], [], 0, 0
-        self.usages = []
-
-    def _roll_back(self, turns: int) -> None:
-        begins = [n for n, item in enumerate(self.items) if opens_turn(item)]
-        if begins:
-            at = begins[-min(turns, len(begins))]
-            self.usages = [usage for usage in self.usages if usage.line < self.items[at].line]
-            self._weight -= sum(self._weights[at:])
-            del self.items[at:], self._weights[at:]
-
-
-def opens_turn(item: TranscriptEntry | SilentLine) -> bool:
-    """Tell whether a person says something here."""
-    if not isinstance(item, TranscriptEntry) or item.is_aside or item.is_summary or item.is_side:
-        return False
-    if item.data.get("role") != "user":
-        return False
-    content = item.data.get("content")
-    blocks = content if isinstance(content, list) else []
-    return not any(isinstance(b, dict) and b.get("type") == "tool_result" for b in blocks)
-
-
-def recorded(items: Iterable[Item], *, chained: bool) -> list[Recorded]:
-    """Return the messages of the last window."""
-    window = RecordedWindow()
-    for item in items:
-        window.take(item)
-    return list(merged(window.entries(chained=chained)))
-
-
-def merged(entries: Iterable[TranscriptEntry]) -> Iterator[Recorded]:
-    """Yield whole messages from entries, each batch of results behind its calls."""
-    groups: list[_Group] = []
-    answers: dict[str, _Group] = {}
-    callers: dict[str, _Group] = {}
-    for entry in entries:
-        group = _home(entry, answers, callers)
-        if group is None:
-            group = _Group()
-            groups.append(group)
-        group.entries.append(entry)
-        if entry.reply_id is not None and entry.data.get("role") == "assistant":
-            answers[entry.reply_id] = group
-        callers.update(dict.fromkeys(_ids(entry, "tool_use", "id"), group))
-    for group in groups:
-        yield group.message()
-        if group.results is not None:
-            yield group.results.message()
-
-
-class _Group:
-    """Entries that are one message, and the message that answers its calls."""
-
-    __slots__ = ("entries", "results")
-
-    def __init__(self) -> None:
-        self.entries: list[TranscriptEntry] = []
-        self.results: _Group | None = None
-
-    def message(self) -> Recorded:
-        first, last = self.entries[0], self.entries[-1]
-        return Recorded(
-            data=first.data if len(self.entries) == 1 else self._joined(),
-            format=first.format,
-            message_ids=tuple(entry.message_id for entry in self.entries),
-            lines=tuple(entry.line for entry in self.entries),
-            written_at=last.written_at,
-            model=first.model,
-            is_aside=first.is_aside,
-            is_summary=first.is_summary,
-        )
-
-    def _joined(self) -> dict[str, Any]:
-        content = [block for entry in self.entries for block in _blocks(entry)]
-        return {**self.entries[0].data, "content": content}
-
-
-def _home(
-    entry: TranscriptEntry, answers: dict[str, _Group], callers: dict[str, _Group]
-) -> _Group | None:
-    """Return the message that an entry belongs to; None if it begins one."""
-    if entry.format != "anthropic":
-        return None
-    if entry.data.get("role") == "assistant":
-        return answers.get(entry.reply_id or "")
-    caller = next(filter(None, map(callers.get, _ids(entry, "tool_result", "tool_use_id"))), None)
-    if caller is None:
-        return None
-    caller.results = caller.results or _Group()
-    return caller.results
-
-
-def _ids(entry: TranscriptEntry, kind: str, key: str) -> list[str]:
-    if entry.format != "anthropic":
+    if not isinstance(item, TranscriptEntry) or item.format != "anthropic":
         return []
-    found = [block.get(key) for block in _blocks(entry) if block.get("type") == kind]
+    found = [block.get(key) for block in content_blocks(item.data) if block.get("type") == kind]
     return [name for name in found if isinstance(name, str)]
-
-
-def _blocks(entry: TranscriptEntry) -> list[dict[str, Any]]:
-    content = entry.data.get("content")
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    return [b for b in content if isinstance(b, dict)] if isinstance(content, list) else []

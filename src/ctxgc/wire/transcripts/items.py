@@ -1,4 +1,8 @@
-"""What a transcript says, item by item: messages, reported usage, and where a window ended."""
+"""What a transcript holds, item by item: messages, reported usage, and where a window ended.
+
+Also `SessionFacts` (what the file says about its session), and the token counts that agents and providers
+report.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +16,16 @@ from ctxgc.core import Format, Message
 from ctxgc.errors import MessageError
 from ctxgc.wire import parse
 
+_LONGEST_NAME = 400
+_NOTE = "ctxgc"
+
 
 class TranscriptEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A provider message of a transcript, under an id that is the same at every reading.
 
-    `line` is where it stands (the first is 1); `reply_id` the provider's id of the answer that it is a
-    block of; `parent_id` the entry it follows. `is_side` marks the talk of a subagent, `is_aside` what
-    the agent's program puts in by itself, `is_summary` what a compaction left of the window before.
+    `line` is its line (the first is 1); `reply_id` the provider's id of the answer that it is a block of;
+    `parent_id` the entry it follows. `is_side` marks a subagent's message, `is_aside` one that the agent's
+    program inserted by itself, `is_summary` what a compaction left of the window before.
     """
 
     message_id: str
@@ -34,7 +41,7 @@ class TranscriptEntry(msgspec.Struct, frozen=True, kw_only=True):
     is_summary: bool = False
 
     def message(self) -> Message | None:
-        """Return the message in parts; None if its shape is not one that its provider has."""
+        """Return the message in parts; None if its provider has no message of this shape."""
         try:
             return parse(self.data, self.format, self.message_id)
         except MessageError:
@@ -44,8 +51,8 @@ class TranscriptEntry(msgspec.Struct, frozen=True, kw_only=True):
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """What the provider counted for one request; each prompt token is in one of the first three.
 
-    A later usage with the same `reply_id` replaces the one before. `beside` is set where ctxgc lowered
-    the record because it pruned the messages: what of the prompt is none of them.
+    A later usage with the same `reply_id` replaces the one before. `beside` is set if ctxgc lowered the
+    record because it pruned the messages: the prompt tokens that are not messages.
     """
 
     uncached: int
@@ -65,8 +72,8 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
         return self.uncached + self.cache_read + self.cache_write
 
 
-def newest(usages: Iterable[Usage]) -> list[Usage]:
-    """Return one usage for each answer: what was reported last, on the line that had it first."""
+def latest_usages(usages: Iterable[Usage]) -> list[Usage]:
+    """Return one usage per answer: the last one reported, on the line of the first."""
     found: dict[str, Usage] = {}
     for usage in usages:
         name = usage.reply_id or f"line-{usage.line}"
@@ -76,7 +83,7 @@ def newest(usages: Iterable[Usage]) -> list[Usage]:
 
 
 class Compaction(msgspec.Struct, frozen=True, kw_only=True):
-    """The window ended here. What follows, and the messages in `kept`, make up the next one."""
+    """The window ended here. The messages in `kept` and what follows make up the next one."""
 
     line: int = 0
     written_at: datetime | None = None
@@ -86,14 +93,14 @@ class Compaction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rollback(msgspec.Struct, frozen=True, kw_only=True):
-    """The user took back the last turns: the messages of `turns` user turns are gone from the window."""
+    """The user undid the last turns: the messages of `turns` user turns left the window."""
 
     turns: int
     line: int = 0
 
 
 class SilentLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A line that says nothing to the model but stands between two that do."""
+    """A line without a message that links two lines with one."""
 
     message_id: str
     parent_id: str | None = None
@@ -102,7 +109,7 @@ class SilentLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Damage(msgspec.Struct, frozen=True, kw_only=True):
-    """A line that could not be read as it stands, and what became of it."""
+    """A line that could not be read as it is, and what became of it."""
 
     line: int
     what: str
@@ -115,8 +122,8 @@ Item: TypeAlias = TranscriptEntry | Usage | Compaction | Rollback | SilentLine
 class TranscriptPiece(msgspec.Struct, frozen=True, kw_only=True):
     """What a piece of a transcript holds.
 
-    `used` is how many bytes were read as whole lines; `passed_over` counts lines that say nothing to
-    the model (titles, snapshots, a subagent's side talk), `broken` those that are no JSON.
+    `used` is how many bytes were read as whole lines; `passed_over` counts lines without a message
+    (titles, snapshots, a subagent's messages), `broken` those that are not JSON.
     """
 
     entries: list[TranscriptEntry]
@@ -125,8 +132,8 @@ class TranscriptPiece(msgspec.Struct, frozen=True, kw_only=True):
     broken: int = 0
 
 
-def moment(text: object) -> datetime | None:
-    """Return the time that a transcript wrote, in UTC; None if it wrote none that can be read."""
+def parse_time(text: object) -> datetime | None:
+    """Return a time as transcripts write it, in UTC; None if it cannot be read."""
     if not isinstance(text, str):
         return None
     try:
@@ -136,18 +143,11 @@ def moment(text: object) -> datetime | None:
     return found.astimezone(UTC) if found.tzinfo is not None else None
 
 
-# -- Facts: what a transcript says about its session, gathered while it is read
+class TranscriptFacts(msgspec.Struct, kw_only=True):
+    """The session's id, project and model, and what was sent along with the messages.
 
-
-_LONGEST_NAME = 400
-_NOTE = "ctxgc"
-
-
-class Facts(msgspec.Struct, kw_only=True):
-    """Who talked where, with what model, and what was sent beside the messages.
-
-    `system` and `tools` hold the texts of the newest system prompt and tool schemas that the file
-    shows; many show none. `context_limit` is the window that the agent reports.
+    `system` and `tools` hold the newest system prompt and tool schemas in the file; many files have
+    none. `context_limit` is the window that the agent reports.
     """
 
     session_id: str | None = None
@@ -162,7 +162,7 @@ class Facts(msgspec.Struct, kw_only=True):
     last_at: datetime | None = None
 
     def note(self, name: str, value: object) -> None:
-        """Keep a short text under a name, unless it is none."""
+        """Keep a short text under a name; anything else is ignored."""
         if isinstance(value, str) and 0 < len(value) <= _LONGEST_NAME:
             setattr(self, name, value)
 
@@ -174,9 +174,17 @@ class Facts(msgspec.Struct, kw_only=True):
         self.last_at = at if self.last_at is None else max(self.last_at, at)
 
     def note_limit(self, value: object) -> None:
-        """Keep the size of the window, if this is one."""
+        """Keep the size of the window if it is a positive number."""
         if isinstance(value, int) and not isinstance(value, bool) and value > 0:
             self.context_limit = value
+
+
+def content_blocks(message: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the content of an Anthropic message as blocks; a text is one block."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return [b for b in content if isinstance(b, dict)] if isinstance(content, list) else []
 
 
 def tokens_of(data: Mapping[str, Any], key: str) -> int:
@@ -186,8 +194,8 @@ def tokens_of(data: Mapping[str, Any], key: str) -> int:
     return int(value) if is_count and value is not None else 0
 
 
-def less(counts: Mapping[str, Any], keys: Iterable[str], tokens: int) -> dict[str, Any]:
-    """Return reported numbers with so many tokens taken away, from the first of the keys on."""
+def subtract_tokens(counts: Mapping[str, Any], keys: Iterable[str], tokens: int) -> dict[str, Any]:
+    """Return reported counts with so many tokens subtracted, from the first of the keys on."""
     found = dict(counts)
     for key in keys:
         taken = min(tokens, tokens_of(counts, key))
@@ -198,11 +206,11 @@ def less(counts: Mapping[str, Any], keys: Iterable[str], tokens: int) -> dict[st
 
 
 def with_beside(record: dict[str, Any], beside: int) -> dict[str, Any]:
-    """Return a record with the note that its usage was lowered, and what it has beside the messages."""
+    """Return a record with a note that its usage was lowered and how many of its tokens are not messages."""
     return {**record, _NOTE: {"beside": beside}}
 
 
 def beside_of(record: Mapping[str, Any]) -> int | None:
-    """Return what a lowered usage has beside the messages; None if it is as its agent wrote it."""
+    """Return the tokens of a lowered usage that are not messages; None if it is as its agent wrote it."""
     note = record.get(_NOTE)
     return tokens_of(note, "beside") if isinstance(note, Mapping) else None

@@ -1,4 +1,8 @@
-"""The output of a tool: plain text, or a list of text and media blocks, in every format."""
+"""What the formats have in common: typed fields, media, and the content of tool results.
+
+A result is plain text or a list of text and media blocks. Media is shown by a short name and weighed by the
+most that any provider charges for it.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +13,12 @@ import hashlib
 import math
 import re
 import struct
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Any
 
-from ctxgc.core import Part
+from ctxgc.core import Part, Role
 from ctxgc.errors import MessageError
 from ctxgc.wire.json_text import dump
-
-# -- Reading fields of a provider message: the value in its type, or an error that names the field
-
 
 Json = dict[str, Any]
 
@@ -51,23 +52,26 @@ def blocks_field(data: Json, key: str, where: str = "", *, wanted: str = "a list
 
 def wrong(field: str, wanted: str, value: Any) -> MessageError:
     """Return the error for a field of the wrong type."""
-    found = "missing" if value is None else f"of the type {type(value).__name__}"
+    found = "but it is missing" if value is None else f"got {type(value).__name__}"
     return MessageError(
-        f"`{field}` must be {wanted}, but is {found}",
+        f"`{field}` must be {wanted}, {found}",
         hint="see the provider's reference for this message",
         field=field,
     )
 
 
-def unknown_role(role: Any, known: Iterable[str]) -> MessageError:
-    """Return the error for a role that the format does not have."""
-    names = list(known)
-    near = difflib.get_close_matches(str(role), names, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"known roles: {', '.join(names)}"
-    return MessageError(f"`role` {role!r} is unknown", hint=hint, field="role")
+def role_field(data: Json, roles: Mapping[str, Role]) -> Role:
+    """Return our name for the role of a message; `roles` has those that the format knows."""
+    name = data.get("role")
+    role = roles.get(name) if isinstance(name, str) else None
+    if role is None:
+        near = difflib.get_close_matches(str(name), roles, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known roles: {', '.join(roles)}"
+        raise MessageError(f"`role` {name!r} is unknown", hint=hint, field="role")
+    return role
 
 
-# -- What media weighs and how it is named where text stands for it
+# -- Media: names and tokens
 
 
 MOST_OF_AN_IMAGE = 4_784
@@ -101,7 +105,7 @@ def describe(kind: str, payload: str, media_type: str = "") -> tuple[str, int]:
 
 
 def image_tokens(payload: str) -> int:
-    """Return the most that an image costs at any provider: by area, or by tiles of 512 pixels."""
+    """Return the most that any provider charges for an image: by area, or by tiles of 512 pixels."""
     size = _size(_head(payload))
     if size is None or not all(size):
         return MOST_OF_AN_IMAGE
@@ -146,7 +150,7 @@ def _jpeg_size(head: bytes) -> tuple[int, int] | None:
     return None
 
 
-# -- The output of a tool: plain text, or a list of text and media blocks, in every format
+# -- Tool results
 
 
 _TEXT = ("text", "input_text", "output_text")
@@ -164,7 +168,7 @@ _PAYLOAD = ("data", "url", "image_url", "file_data", "file_url", "file_id", "con
 
 
 def result_text(content: Any, where: str) -> tuple[str, int]:
-    """Return what the model reads of a result, media by a short name, and the tokens of the media."""
+    """Return a result as the model reads it, media by a short name, and the tokens of the media."""
     if content is None or isinstance(content, str):
         return content or "", 0
     if isinstance(content, dict):
@@ -198,7 +202,7 @@ def _named(block: Json) -> tuple[str, int]:
 def shown(value: Any) -> tuple[str, int]:
     """Return JSON data as the model reads it, media by a short name, and the tokens of the media.
 
-    A document that is given as text is text.
+    A document whose source is text counts as text.
     """
     plain, tokens = _without_media(value)
     return (plain if isinstance(plain, str) else dump(plain)), tokens
@@ -224,13 +228,13 @@ def _holds_media(block: Json) -> bool:
 
 
 def is_text_document(block: Json) -> bool:
-    """Tell whether a document block holds its text, or blocks, instead of a file."""
+    """Return whether a document block holds text or blocks instead of a file."""
     source = block.get("source")
     return isinstance(source, dict) and source.get("type") in ("text", "content")
 
 
 def _is_shell(block: Json) -> bool:
-    """Tell whether a block is what a shell of the Responses format printed."""
+    """Return whether a block is the output of a shell in the Responses format."""
     return isinstance(block.get("stdout"), str) and isinstance(block.get("stderr"), str)
 
 
@@ -256,8 +260,8 @@ def merge_text(content: Any, text: str, *, keep_media: bool) -> Any:
     """Return the content of a result with `text` in place of all its text.
 
     A string stays a string. In a list the first text block takes the text and keeps its other
-    fields and any cache mark; the rest goes, except media if `keep_media`. What a shell printed stays
-    the output of one, with its outcome.
+    fields and any cache mark; the rest is dropped, except media if `keep_media`. The output of a shell
+    stays a shell's output, with its outcome.
     """
     if not isinstance(content, list):
         return text

@@ -1,8 +1,12 @@
-"""Writing transcripts again: the window of a session, changed, in the format of its agent."""
+"""Transcript files of any agent: recognised by content, read as a stream, read in pieces, or rewritten.
+
+`open_transcript` reads a file of any size in bounded memory; `read_lines` reads a piece of one that grows;
+`open_writable` holds one in memory to write it again with changes. The agents' own formats are in
+`claude_code`, `codex` and `plain`.
+"""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from io import BufferedReader
 from itertools import islice
@@ -17,25 +21,28 @@ from ctxgc.wire import detect_format, dump
 from ctxgc.wire.transcripts import claude_code, codex, plain
 from ctxgc.wire.transcripts.claude_code import ClaudeCodeFile
 from ctxgc.wire.transcripts.codex import CodexFile
-from ctxgc.wire.transcripts.documents import LISTS, Document, element
-from ctxgc.wire.transcripts.entry import Damage, Facts, Item, TranscriptEntry, TranscriptPiece
-from ctxgc.wire.transcripts.lines import decode, numbered, unpacked
+from ctxgc.wire.transcripts.documents import LISTS, Document, decode_element
+from ctxgc.wire.transcripts.items import (
+    Damage,
+    Item,
+    TranscriptEntry,
+    TranscriptFacts,
+    TranscriptPiece,
+)
+from ctxgc.wire.transcripts.lines import decode_line, json_object, numbered, unpacked
 from ctxgc.wire.transcripts.plain import DocumentFile, LinesFile
-from ctxgc.wire.transcripts.revision import Addition, Revision, Writable
-from ctxgc.wire.transcripts.window import Recorded, recorded
-
-# -- Sniffing: what kind of transcript a file is, by what stands in it
-
+from ctxgc.wire.transcripts.revision import Writable
+from ctxgc.wire.transcripts.window import RecordedMessage, last_window
 
 TranscriptKind = Literal["claude_code", "codex", "plain"]
 Shape = Literal["lines", "list", "messages", "input"]
 
-HEAD = 256 << 10
+HEAD_BYTES = 256 << 10
 _SAMPLE = 200
 
 
 class Sniffed(msgspec.Struct, frozen=True, kw_only=True):
-    """What the beginning of a file shows. `format` is only a guess until a message marks it."""
+    """What the start of a file shows. `format` is a guess until a message confirms it."""
 
     kind: TranscriptKind
     is_document: bool
@@ -43,8 +50,8 @@ class Sniffed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def sniff(head: bytes) -> Sniffed | None:
-    """Return what a file is that begins like this; None if that is no transcript."""
-    said = [line for line, _ in map(decode, head.split(b"\n")[:_SAMPLE]) if line is not None]
+    """Return what kind of transcript starts like this; None if it is not one."""
+    said = [line for line, _ in map(decode_line, head.split(b"\n")[:_SAMPLE]) if line is not None]
     kind = _kind(said)
     begins = head.lstrip()[:1]
     if kind is not None and begins != b"[" and not _is_document(said):
@@ -55,7 +62,7 @@ def sniff(head: bytes) -> Sniffed | None:
 
 
 def kind_of(line: Mapping[str, Any]) -> TranscriptKind | None:
-    """Return what wrote a line; None if it is neither an agent's nor a message."""
+    """Return which agent wrote a line; None if it is neither an agent's nor a message."""
     if claude_code.is_claude_code(line):
         return "claude_code"
     if codex.is_codex(line):
@@ -64,7 +71,7 @@ def kind_of(line: Mapping[str, Any]) -> TranscriptKind | None:
 
 
 def _kind(lines: list[dict[str, Any]]) -> TranscriptKind | None:
-    """An agent's line decides; lines that anybody could have written count only without one."""
+    """Return the kind of an agent's line if there is one, else of the first message."""
     kinds = [kind for kind in map(kind_of, lines) if kind is not None]
     return next((kind for kind in kinds if kind != "plain"), kinds[0] if kinds else None)
 
@@ -78,26 +85,26 @@ def _format(kind: TranscriptKind, lines: list[dict[str, Any]]) -> Format:
 
 
 def _is_document(lines: list[dict[str, Any]]) -> bool:
-    """A first line that holds a list of messages is the whole document."""
+    """Return whether the first line holds a list of messages, and so is the whole document."""
     return bool(lines) and any(isinstance(lines[0].get(name), list) for name in LISTS)
 
 
-# -- Reading transcripts: whole lines from any offset, whatever agent wrote them
+# -- Reading a piece
 
 
-Line = tuple[int, bytes, Mapping[str, Any] | None]
+_PieceLine = tuple[int, bytes, Mapping[str, Any] | None]
 
 
 def read_lines(data: bytes, *, offset: int = 0, is_end: bool = False) -> TranscriptPiece:
-    """Return what the whole lines of a piece of a transcript say.
+    """Return the messages in the whole lines of a piece of a transcript.
 
     Args:
-        data: the piece, from the beginning of a line.
-        offset: where in the file it begins.
-        is_end: whether the file ends with it; only then a last line without its newline may count.
+        data: the piece, from the start of a line.
+        offset: where in the file it starts.
+        is_end: whether the file ends with it; only then may a last line without its newline count.
 
-    A line that cannot be read is counted and passed over. Of a last line without its newline, only
-    one that is whole JSON is used: its writer may not have finished it.
+    A line that cannot be read is counted and skipped. A last line without its newline is used only if it
+    is complete JSON: its writer may not have finished it.
     """
     lines = list(_lines(data, offset, is_end=is_end))
     said = [line for _, _, line in lines if line is not None]
@@ -112,31 +119,23 @@ def read_lines(data: bytes, *, offset: int = 0, is_end: bool = False) -> Transcr
     )
 
 
-def _lines(data: bytes, offset: int, *, is_end: bool) -> Iterator[Line]:
+def _lines(data: bytes, offset: int, *, is_end: bool) -> Iterator[_PieceLine]:
     start = 0
     while start < len(data):
         end = data.find(b"\n", start) + 1
         raw = data[start : end or len(data)]
-        line = _object(raw)
+        line = json_object(raw)
         if not end and not (is_end and line is not None):
             return
         yield offset + start, raw, line
         start += len(raw)
 
 
-def _object(raw: bytes) -> Mapping[str, Any] | None:
-    try:
-        found = json.loads(raw)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
-
-
 def _plain_format(lines: list[Mapping[str, Any]]) -> Format:
     return detect_format([line for line in lines if kind_of(line) == "plain"])
 
 
-def _entry(line: Line, form: Format) -> TranscriptEntry | None:
+def _entry(line: _PieceLine, form: Format) -> TranscriptEntry | None:
     offset, raw, said = line
     if said is None:
         return None
@@ -150,7 +149,7 @@ def _entry(line: Line, form: Format) -> TranscriptEntry | None:
     return None
 
 
-# -- Transcript: a file in which a conversation is kept, read as a stream
+# -- Reading as a stream
 
 
 MOST_DAMAGE = 1_000
@@ -158,11 +157,11 @@ _PROBE = 400
 
 
 class Transcript:
-    """A transcript on disk. Each call of `items` reads the file anew, from its beginning.
+    """A transcript on disk. Each call of `items` reads the file again, from its start.
 
-    `kind` says who wrote it, `format` in which wire format its messages are, `shape` how it holds
-    them. `facts`, `fields`, `damage` and `damaged` tell about the last reading: what the file says of
-    its session, what stands beside the messages of a document, and what could not be read.
+    `kind` is the agent that wrote it, `format` the wire format of its messages, `shape` how it holds
+    them. `facts`, `fields`, `damage` and `damaged` describe the last reading: what the file says about
+    its session, the other fields of a document, and what could not be read.
     """
 
     def __init__(self, path: Path, sniffed: Sniffed) -> None:
@@ -170,7 +169,7 @@ class Transcript:
         self.kind: TranscriptKind = sniffed.kind
         self.format: Format = sniffed.format
         self.shape: Shape = "list" if sniffed.is_document else "lines"
-        self.facts = Facts()
+        self.facts = TranscriptFacts()
         self.fields: dict[str, Any] = {}
         self.damage: list[Damage] = []
         self.damaged = 0
@@ -178,28 +177,28 @@ class Transcript:
 
     @property
     def size(self) -> int:
-        """The bytes of the file as it lies on disk."""
+        """The size of the file on disk, in bytes."""
         return self.path.stat().st_size
 
-    def items(self, tell: Callable[[int], None] | None = None) -> Iterator[Item]:
-        """Yield all that the file says, in its order; `tell` hears the bytes read so far."""
-        self.facts, self.fields, self.damage, self.damaged = Facts(), {}, [], 0
-        with unpacked(self.path, tell) as file:
+    def items(self, progress: Callable[[int], None] | None = None) -> Iterator[Item]:
+        """Yield everything in the file, in order; `progress` is called with the bytes read so far."""
+        self.facts, self.fields, self.damage, self.damaged = TranscriptFacts(), {}, [], 0
+        with unpacked(self.path, progress) as file:
             yield from self._document(file) if self._is_document else self._lines(file)
 
     def entries(self) -> Iterator[TranscriptEntry]:
-        """Yield the messages of the main conversation, those of earlier windows included."""
+        """Yield the messages of the main conversation, including those of earlier windows."""
         for item in self.items():
             if isinstance(item, TranscriptEntry) and not item.is_side:
                 yield item
 
-    def view(self) -> list[Recorded]:
+    def view(self) -> list[RecordedMessage]:
         """Return what the agent would send next: the messages of the last window, whole and valid.
 
-        Calls whose result was never written and results of no call are still in it; `repair` and
-        `validate` of `ctxgc.wire` see to those.
+        Calls whose result was never written and results of no call are still in it; see `repair` and
+        `validate` of `ctxgc.wire`.
         """
-        return recorded(self.items(), chained=self.kind == "claude_code")
+        return last_window(self.items(), chained=self.kind == "claude_code")
 
     def _note(self, damage: Damage) -> None:
         self.damaged += damage.is_lost
@@ -208,7 +207,7 @@ class Transcript:
 
     def _lines(self, file: BufferedReader) -> Iterator[Item]:
         for number, offset, raw in numbered(file, self._note):
-            line, trouble = decode(raw)
+            line, trouble = decode_line(raw)
             if trouble:
                 self._note(Damage(line=number, what=trouble, is_lost=line is None))
             if line is not None:
@@ -225,7 +224,7 @@ class Transcript:
 
     def _plain(self, line: dict[str, Any], number: int, offset: int, raw: bytes) -> Iterator[Item]:
         if not plain.is_plain(line):
-            self._note(Damage(line=number, what="no message: it has neither a role nor a type"))
+            self._note(Damage(line=number, what="not a message: it has neither a role nor a type"))
             return
         entry = plain.entry_of(line, self.format, offset, raw, number)
         self.facts.note_time(entry.written_at)
@@ -239,16 +238,16 @@ class Transcript:
         self.fields = document.fields
         for number, offset, raw in document.elements():
             self.shape = document.shape or "list"
-            line, trouble = element(raw)
+            line, trouble = decode_element(raw)
             if trouble:
                 self._note(Damage(line=number, what=trouble, is_lost=line is None))
             if line is not None:
                 yield from self._plain(line, number, offset, raw)
-        note_fields(document.fields, self.facts)
+        _note_fields(document.fields, self.facts)
 
 
-def note_fields(fields: dict[str, Any], facts: Facts) -> None:
-    """Note what stands beside the messages of a request: its model, system prompt and tools."""
+def _note_fields(fields: dict[str, Any], facts: TranscriptFacts) -> None:
+    """Note the other fields of a request: its model, system prompt and tools."""
     facts.note("model", fields.get("model"))
     system = fields.get("system") or fields.get("instructions")
     blocks = system if isinstance(system, list) else [{"text": system}]
@@ -259,16 +258,16 @@ def note_fields(fields: dict[str, Any], facts: Facts) -> None:
 
 
 def open_transcript(path: str | Path) -> Transcript:
-    """Return the transcript in a file, recognised by its content; gzip is unpacked on the way.
+    """Return the transcript in a file, recognised by its content; gzip is decompressed.
 
     Raises:
-        TranscriptError: the file cannot be read, or nothing at its beginning is a message.
+        TranscriptError: the file cannot be read, or does not start with a message.
     """
     place = Path(path).expanduser()
     with unpacked(place) as file:
-        sniffed = sniff(file.read1(HEAD))
+        sniffed = sniff(file.read1(HEAD_BYTES))
     if sniffed is None:
-        raise _no_transcript(place)
+        raise _no_messages(str(place))
     found = Transcript(place, sniffed)
     if sniffed.is_document:
         _probe(found)
@@ -276,28 +275,25 @@ def open_transcript(path: str | Path) -> Transcript:
 
 
 def _probe(found: Transcript) -> None:
-    """Read the first messages of a document, whose format nothing else shows."""
+    """Read the first messages of a document: only they show its format."""
     entries = list(islice(found.items(), _PROBE))
     messages = [item.data for item in entries if isinstance(item, TranscriptEntry)]
     if not messages:
-        raise _no_transcript(found.path)
+        raise _no_messages(str(found.path))
     found.format = "responses" if found.shape == "input" else plain.format_of(messages)
     if found.format == "openai" and found.shape == "messages" and "system" in found.fields:
         found.format = "anthropic"
 
 
-def _no_transcript(path: Path) -> TranscriptError:
+def _no_messages(name: str) -> TranscriptError:
     return TranscriptError(
-        f"{path} holds no message that can be read",
-        hint="give a session of Claude Code or Codex, or messages as JSON or JSON lines",
-        path=str(path),
+        f"{name} contains no readable message",
+        hint="pass a session of Claude Code or Codex, or messages as JSON or JSON lines",
+        path=name,
     )
 
 
-# -- Writing transcripts again: the window of a session, changed, in the format of its agent
-
-
-__all__ = ["Addition", "Revision", "Writable", "open_writable", "read_whole", "writable"]
+# -- Writing
 
 
 def read_whole(path: Path) -> bytes:
@@ -311,28 +307,24 @@ def read_whole(path: Path) -> bytes:
 
 
 def open_writable(path: Path) -> Writable:
-    """Return a transcript that can be written again, whatever agent wrote it.
+    """Return a transcript that can be rewritten, whatever agent wrote it.
 
     Raises:
-        TranscriptError: it cannot be read, or holds no message.
+        TranscriptError: it cannot be read, or contains no message.
     """
     return writable(read_whole(path), name=str(path))
 
 
 def writable(data: bytes, *, name: str = "the transcript") -> Writable:
-    """Return the transcript that these bytes are.
+    """Return the transcript in these bytes.
 
     Raises:
-        TranscriptError: they hold no message.
+        TranscriptError: they contain no message.
     """
-    found = sniff(data[:HEAD])
+    found = sniff(data[:HEAD_BYTES])
     made = None if found is None else _make(data, found.kind, is_document=found.is_document)
     if made is None or not made.entries:
-        raise TranscriptError(
-            f"{name} holds no message that can be read",
-            hint="give a session of Claude Code or Codex, or messages as JSON or JSON lines",
-            path=name,
-        )
+        raise _no_messages(name)
     return made
 
 
