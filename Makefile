@@ -7,7 +7,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench deep docs clean
+.PHONY: help setup demo test large check bench deep docs clean
 
 IS_NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 ifeq ($(origin PYTHON),undefined)
@@ -21,14 +21,16 @@ endif
 JOBS ?= auto
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
+export PYTHONDONTWRITEBYTECODE := # compile once: the tests start hundreds of programs
 BENCHES := bench.engine bench.session bench.stores bench.mcp bench.hooks bench.cli bench.lab
 
 help:
 	@echo 'make demo    watch a session fill up and a collection run'
-	@echo 'make test    all tests (under ten minutes on two cores)'
+	@echo 'make test    all tests but the large runs (under six minutes on two cores)'
+	@echo 'make large   the large runs: twenty thousand random conversations and the like'
 	@echo 'make check   linter, formatter, strict types, import direction'
 	@echo 'make bench   benchmarks: $(BENCHES)'
-	@echo 'make deep    all tests with many more examples, and the large runs'
+	@echo 'make deep    all of that with many more examples, and what takes hours'
 	@echo 'make docs    write the pages that are made from code'
 	@echo 'make clean   remove caches and outputs (the environment stays: rm -r $(VENV))'
 
@@ -51,6 +53,9 @@ demo: $(READY)
 test: $(READY)
 	@$(RUN) -m pytest -n $(JOBS)
 
+large: $(READY)
+	@$(RUN) -m pytest -n $(JOBS) -m large
+
 check: $(READY)
 	@echo 'ruff check';    $(RUN) -m ruff check --quiet .
 	@echo 'ruff format';   $(RUN) -m ruff format --check --quiet . || \
@@ -62,7 +67,7 @@ bench: $(READY)
 	@for bench in $(BENCHES); do echo "== $$bench"; $(RUN) -m $$bench; done
 
 deep: $(READY)
-	@HYPOTHESIS_PROFILE=deep $(RUN) -m pytest -n $(JOBS) -m 'deep or not deep' --timeout 3600
+	@HYPOTHESIS_PROFILE=deep $(RUN) -m pytest -n $(JOBS) -m '' --timeout 3600
 
 docs: $(READY)
 	@$(RUN) -m tools.seeds_page && echo 'docs/development/seeds.md is current'

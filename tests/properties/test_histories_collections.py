@@ -17,29 +17,30 @@ from tests.properties.history_cases import STRATEGIES, Case, open_calls, random_
 from tests.properties.history_runs import run_seeds
 
 PAIRS = [(format_, plugin) for format_ in FORMATS for plugin in STRATEGIES]
-EACH = 1_120
-DEEP_EACH = 28_000
+QUICK, LARGE, DEEP = 160, 1_120, 28_000
+"""How many histories each pair gets: in `make test`, `make large` and `make deep`."""
 
 
 def test_there_are_at_least_twenty_thousand_histories() -> None:
-    assert (len(PAIRS), len(PAIRS) * EACH >= 20_000, len(PAIRS) * DEEP_EACH >= 500_000) == (
+    assert (len(PAIRS), len(PAIRS) * LARGE >= 20_000, len(PAIRS) * DEEP >= 500_000) == (
         18,
         True,
         True,
     )
 
 
+@pytest.mark.parametrize("count", [QUICK, pytest.param(LARGE, marks=pytest.mark.large)])
 @pytest.mark.parametrize(("format", "plugin"), PAIRS)
-def test_collections_keep_every_promise(format: Format, plugin: str) -> None:  # noqa: A002
-    seen = run_seeds(0, EACH, format, plugin)
-    assert seen["histories"] == EACH
+def test_collections_keep_every_promise(format: Format, plugin: str, count: int) -> None:  # noqa: A002
+    seen = run_seeds(0, count, format, plugin)
+    assert seen["histories"] == count
     assert [what for what in expected(plugin) if not seen[what]] == []
 
 
 @pytest.mark.deep
 @pytest.mark.parametrize(("format", "plugin"), PAIRS)
 def test_many_more_collections_keep_every_promise(format: Format, plugin: str) -> None:  # noqa: A002
-    assert run_seeds(1_000_000, DEEP_EACH, format, plugin)["histories"] == DEEP_EACH
+    assert run_seeds(1_000_000, DEEP, format, plugin)["histories"] == DEEP
 
 
 def expected(plugin: str) -> list[str]:
@@ -53,7 +54,7 @@ def expected(plugin: str) -> list[str]:
 @pytest.mark.parametrize("format", FORMATS)
 def test_the_cases_hold_everything_that_agents_do(format: Format) -> None:  # noqa: A002
     seen: Counter[str] = Counter()
-    for seed in range(EACH):
+    for seed in range(LARGE):
         case = random_case(Random(seed), format, "gc_none")
         text = str([step.chunk for step in case.steps])
         seen["re-used ids"] += "functions_Bash_0" in text
