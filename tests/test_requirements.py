@@ -8,7 +8,7 @@ import pytest
 
 from tests import requirements
 from tests.requirements import REQUIREMENTS
-from tests.seeds import DELIVERED, ISSUES, UNDER_WAY
+from tests.seeds import DELIVERED, ISSUES, UNDER_WAY, section
 from tools import seeds_page
 from tools.requirement_scan import ROOT, Claim, ClaimError, scan, scan_file
 
@@ -37,12 +37,20 @@ def test_an_issue_is_either_delivered_or_under_way_or_later() -> None:
 
 
 def test_the_code_of_every_live_entry_exists() -> None:
-    codes = {entry.code for entry in REQUIREMENTS.values() if entry.deferred is None}
+    live = [entry for entry in REQUIREMENTS.values() if entry.deferred is None]
+    assert [entry.id for entry in live if not entry.code] == []
+    codes = {entry.code for entry in live}
     assert sorted(code for code in codes if not (ROOT / "src" / "ctxgc" / code).exists()) == []
 
 
-def test_every_entry_is_one_sentence() -> None:
-    assert [e.id for e in REQUIREMENTS.values() if not e.says.endswith(".") or "\n" in e.says] == []
+def test_every_entry_is_one_sentence_and_every_difference_is_said_in_sentences() -> None:
+    texts = {e.id: (e.says, e.differs or ".") for e in REQUIREMENTS.values()}
+    assert [name for name, each in texts.items() for t in each if t[-1] != "." or "\n" in t] == []
+
+
+def test_a_difference_of_a_part_that_a_section_lacks_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"S9\.made has no part b"):
+        list(section("S9.made", "Made", {"a": "It is."}, issue=2, differs={"b": "It is not."}))
 
 
 def test_the_seeds_page_is_current() -> None:

@@ -23,11 +23,12 @@ INTRODUCTION = """\
 # What the seeds ask for, and where it is
 
 The project started from five documents, the seeds S0 to S4. Each named part and default of theirs
-is one row here: the code that does it and the tests that prove it. A part of a later issue is
-*deferred* to that issue by name. The entries stand in [`tests/seeds/`](../../tests/seeds), and a test
-claims one with `@requirement(id)`. `make test` fails when an entry of a delivered issue has no test,
-when a test names no entry, when an entry of a later issue is already tested, and when this page is
-not current.
+is one row here: where ours differs from what the seed writes, and why (empty where it does not), the
+code that does it, and the tests that prove it. A part of a later issue is *deferred* to that issue by
+name. The entries are in [`tests/seeds/`](../../tests/seeds), and a test claims one with
+`@requirement(id)`. `make test` fails when an entry of a delivered issue has no test or no code, when a
+test names no entry, when an entry of a later issue is already tested, and when this page is not
+current. Decisions are in [decisions](../decisions/README.md).
 """
 
 
@@ -64,12 +65,12 @@ def _totals(claims: dict[str, list[Claim]]) -> Iterator[str]:
 
 def _table(title: str, rows: list[Requirement], claims: dict[str, list[Claim]]) -> Iterator[str]:
     yield f"\n### {title}\n"
-    yield "| part | says | code | tests |"
-    yield "|---|---|---|---|"
+    yield "| part | says | differs from the seed, and why | code | tests |"
+    yield "|---|---|---|---|---|"
     for row in rows:
         mine = claims.get(row.id, [])
         proof = _tests(mine) or (f"*deferred: {row.deferred}*" if row.deferred else "")
-        yield f"| `{row.id}` | {row.says} | {_code(row, mine)} | {proof} |"
+        yield f"| `{row.id}` | {row.says} | {row.differs} | {_code(row)} | {proof} |"
 
 
 def _tests(claims: list[Claim]) -> str:
@@ -77,16 +78,8 @@ def _tests(claims: list[Claim]) -> str:
     return "<br>".join(links[key] for key in sorted(links))
 
 
-def _code(row: Requirement, claims: list[Claim]) -> str:
-    """Return links to the entry's own code, else to the files that its tests mirror."""
-    files = [row.code] if row.code else sorted(filter(None, map(_mirror, claims)))
-    return "<br>".join(f"[{file}](../../src/ctxgc/{file})" for file in dict.fromkeys(files))
-
-
-def _mirror(claim: Claim) -> str:
-    """Return the source file that a test file mirrors, or nothing when there is none."""
-    file = claim.file.removeprefix("tests/").replace("test_", "", 1)
-    return file if (ROOT / "src" / "ctxgc" / file).is_file() else ""
+def _code(row: Requirement) -> str:
+    return f"[{row.code}](../../src/ctxgc/{row.code})" if row.code else ""
 
 
 def main(arguments: list[str] | None = None) -> int:

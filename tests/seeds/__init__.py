@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 SEEDS: dict[str, str] = {
     "S0": "GC-inspired heuristic pruning",
@@ -31,7 +32,8 @@ class Requirement:
     """One thing a seed asks for, the issue that delivers it, and the file it lives in.
 
     `deferred` names the issue that will deliver it; None means that it must be proven now.
-    `code` is a path below `src/ctxgc`, or empty while the code does not exist.
+    `code` is a path below `src/ctxgc`, or empty while the code does not exist. `differs` says where
+    ours is not as the seed writes it, and why; empty means that it is.
     """
 
     id: str
@@ -41,12 +43,25 @@ class Requirement:
     issue: int
     code: str = ""
     deferred: str | None = None
+    differs: str = ""
 
 
 def section(
-    prefix: str, title: str, parts: Mapping[str, str], *, issue: int, code: str = ""
+    prefix: str,
+    title: str,
+    parts: Mapping[str, str],
+    *,
+    issue: int,
+    code: str = "",
+    differs: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Requirement]:
-    """Yield one requirement per part of a seed's section, with ids `prefix.part`."""
+    """Yield one requirement per part of a seed's section, with ids `prefix.part`.
+
+    Raises:
+        ValueError: `differs` names a part that the section does not have.
+    """
+    if unknown := differs.keys() - parts.keys():
+        raise ValueError(f"{prefix} has no part {', '.join(sorted(unknown))}")
     deferred = None if issue in DELIVERED else f"issue {issue}: {ISSUES[issue]}"
     for name, says in parts.items():
         yield Requirement(
@@ -57,4 +72,5 @@ def section(
             issue=issue,
             code=code,
             deferred=deferred,
+            differs=differs.get(name, ""),
         )

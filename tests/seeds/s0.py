@@ -46,6 +46,10 @@ ENTRIES: tuple[Requirement, ...] = (
         },
         issue=2,
         code="core/heap.py",
+        differs={
+            "function": "A soft link: it raises the score and reaches nothing, because common names would keep everything (decision 2).",
+            "file-path": "Only views whose lines come near each other, by cards of 64 lines (decision 2).",
+        },
     ),
     *section(
         "S0.segment",
@@ -69,6 +73,11 @@ ENTRIES: tuple[Requirement, ...] = (
         },
         issue=2,
         code="core/segment.py",
+        differs={
+            "segment-id": "May be left out: the segment then names itself (decision 3).",
+            "created-at": "May be left out. Times without a zone are refused: mixed local and UTC times spoiled recency.",
+            "validation": "A frozen msgspec struct, not a pydantic model: faster, smaller, and no caller can change a heap by accident (decision 6).",
+        },
     ),
     *section(
         "S0.heap",
@@ -93,6 +102,11 @@ ENTRIES: tuple[Requirement, ...] = (
             "no-sql-needed": "The default store needs neither an SQL nor a vector database.",
         },
         issue=4,
+        code="stores/json_store.py",
+        differs={
+            "structure": "With `version` and `generation` first, and the other documents of sessions after the segments; a plain file of the seed is read, too.",
+            "no-sql-needed": "SQLite and Postgres can be chosen.",
+        },
     ),
     *section(
         "S0.mark",
@@ -104,6 +118,9 @@ ENTRIES: tuple[Requirement, ...] = (
         },
         issue=2,
         code="core/mark.py",
+        differs={
+            "transitive": "Shared keys and bonds are followed as well, not only references.",
+        },
     ),
     *section(
         "S0.sweep",
@@ -120,6 +137,10 @@ ENTRIES: tuple[Requirement, ...] = (
         },
         issue=2,
         code="core/plan.py",
+        differs={
+            "lowest-first": "Bonds leave whole, with the score of their best member. The engine goes by score; the default strategy of a session chooses lines by their worth when room is needed, which keeps more of what is used later (decision 8).",
+            "token-budget": "What the target does not need after all is given back.",
+        },
     ),
     *section(
         "S0.score",
@@ -145,6 +166,12 @@ ENTRIES: tuple[Requirement, ...] = (
         },
         issue=2,
         code="core/score.py",
+        differs={
+            "age-steps": "In the profile `default`; the seed's own formula counts seconds.",
+            "last-touched-age": "In the profile `default`; the seed's own formula counts seconds.",
+            "generation-bias": "As written in the profile `s0`; in `default` the old are favoured, because survivors are stable (decision 1).",
+            "weights": "As written in the profile `s0`. `default` has other terms, all bounded: 1 / (1 + seconds) is next to nothing after a minute.",
+        },
     ),
     *section(
         "S0.incremental",
@@ -160,6 +187,9 @@ ENTRIES: tuple[Requirement, ...] = (
         },
         issue=2,
         code="core/engine.py",
+        differs={
+            "rescore-subset": "For each it also asks whether a root holds it, backwards and with a bound (decision 4).",
+        },
     ),
     *section(
         "S0.full",
@@ -191,6 +221,7 @@ ENTRIES: tuple[Requirement, ...] = (
             "no-sql": "No SQL database server is required.",
         },
         issue=2,
+        code="__init__.py",
     ),
     *section(
         "S0.compression",

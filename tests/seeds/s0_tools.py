@@ -29,6 +29,11 @@ ENTRIES: tuple[Requirement, ...] = (
             "configure-batch": "`context_gc_configure` sets the batch size per step.",
         },
         issue=5,
+        code="mcp/tools.py",
+        differs={
+            "prune": "A plan or words may be given instead of ids: agents lose track of ids.",
+            "prune-strategy-delete": "Needs `confirm: true`, because it is for good.",
+        },
     ),
     *section(
         "S0.behavior",
@@ -43,12 +48,20 @@ ENTRIES: tuple[Requirement, ...] = (
             "delete-reserved": "Deletion needs an explicit request or a clearly unused segment.",
         },
         issue=5,
+        code="mcp/service.py",
+        differs={
+            "delete-reserved": "Only an explicit request deletes. What merely looks unused is stashed: no score can know.",
+        },
     ),
     *section(
         "S0.dependencies",
         "8 Dependencies and libraries",
         {"mcp-sdk": "Tools are exposed with the official MCP SDK."},
         issue=5,
+        code="mcp/server.py",
+        differs={
+            "mcp-sdk": "pydantic stays at this edge: tool arguments only.",
+        },
     ),
     *section(
         "S0.platform",
@@ -59,5 +72,6 @@ ENTRIES: tuple[Requirement, ...] = (
             "working-state": "Tools never prune what the platform names as working state.",
         },
         issue=5,
+        code="mcp/settings.py",
     ),
 )

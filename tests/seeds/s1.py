@@ -17,6 +17,9 @@ ENTRIES: tuple[Requirement, ...] = (
         },
         issue=2,
         code="core/engine.py",
+        differs={
+            "score-segment": "Returns a keep_score: higher stays longer. The seed's rising number is `prune_score` (decision 1).",
+        },
     ),
     *section(
         "S1.roots",
@@ -62,6 +65,10 @@ ENTRIES: tuple[Requirement, ...] = (
         },
         issue=2,
         code="core/score.py",
+        differs={
+            "recency": 'As `prune_score`. The seed says "lower = more likely to prune", but its formula and its steps say the opposite; the formula counts. It is unbounded: a week-old decision outweighs a fresh log, so `s1` is not the default profile.',
+            "generation": "As written in `prune_score` and `s1`; the profile `default` does not prune the old sooner (decision 1).",
+        },
     ),
     *section(
         "S1.candidates",
@@ -74,6 +81,10 @@ ENTRIES: tuple[Requirement, ...] = (
         },
         issue=2,
         code="core/engine.py",
+        differs={
+            "unreachable": "The reachable follow as S0 has it, only while the target is unmet.",
+            "sorted": 'Lowest keep_score first, which is the seed\'s "highest first" mirrored.',
+        },
     ),
     *section(
         "S1.plan",
@@ -90,6 +101,13 @@ ENTRIES: tuple[Requirement, ...] = (
         },
         issue=2,
         code="core/plan.py",
+        differs={
+            "accumulates": "What the target does not need after all is given back; what is missing is `shortfall`.",
+            "grouped": "Two more actions: evacuate and compress.",
+            "candidates": "By class first (superseded, unreachable, reachable), then by score.",
+            "total-tokens-freed": "Net of the text that stays in the place of a segment.",
+            "delete-segments": "Empty unless a policy asks for deletion; the seed does not say when to delete.",
+        },
     ),
     *section(
         "S1.acceptance",
@@ -104,6 +122,9 @@ ENTRIES: tuple[Requirement, ...] = (
         },
         issue=2,
         code="core/engine.py",
+        differs={
+            "targets": "Otherwise `shortfall` says what is missing; a root is never taken to meet a number.",
+        },
     ),
     *section(
         "S1.scenarios",

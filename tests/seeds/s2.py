@@ -19,6 +19,7 @@ ENTRIES: tuple[Requirement, ...] = (
             "message-ids-default": "`message_ids` is an empty list of its own.",
         },
         issue=3,
+        code="budget/entry.py",
     ),
     *section(
         "S2.removal",
@@ -30,6 +31,10 @@ ENTRIES: tuple[Requirement, ...] = (
             "reason-default": "`reason` is empty unless given.",
         },
         issue=3,
+        code="strategies/base.py",
+        differs={
+            "fields": "With `message_ids`: keys such as `turn_3` never matched the budget's own.",
+        },
     ),
     *section(
         "S2.result",
@@ -42,6 +47,10 @@ ENTRIES: tuple[Requirement, ...] = (
             "removal-list-default": "`removal_list` is an empty list of its own.",
         },
         issue=3,
+        code="strategies/base.py",
+        differs={
+            "fields": "With `shortfall`, the tokens above the target.",
+        },
     ),
     *section(
         "S2.config",
@@ -59,6 +68,11 @@ ENTRIES: tuple[Requirement, ...] = (
             "file": "The file form with `plugin` and `config` loads.",
         },
         issue=3,
+        code="config/gc_config.py",
+        differs={
+            "pressure-percent-default": "0 or null means continuous mode: collect whenever above the target, never what is preservable.",
+            "file": "Unknown keys are errors that name the nearest known key; they used to be ignored.",
+        },
     ),
     *section(
         "S2.environment",
@@ -69,6 +83,12 @@ ENTRIES: tuple[Requirement, ...] = (
             "pressure": "`JAATO_GC_PRESSURE` sets the pressure mark.",
         },
         issue=3,
+        code="config/environment.py",
+        differs={
+            "threshold": "Read as an alias of `CTXGC_THRESHOLD_PERCENT`.",
+            "target": "Read as an alias of `CTXGC_TARGET_PERCENT`.",
+            "pressure": "Read as an alias of `CTXGC_PRESSURE_PERCENT`.",
+        },
     ),
     *section(
         "S2.plugin",
@@ -79,6 +99,7 @@ ENTRIES: tuple[Requirement, ...] = (
             "runtime-checkable": "`isinstance` tells whether an object is a GCPlugin.",
         },
         issue=3,
+        code="strategies/base.py",
     ),
     *section(
         "S2.session",
@@ -93,6 +114,11 @@ ENTRIES: tuple[Requirement, ...] = (
             "emits-update": "A budget update is emitted after a collection.",
         },
         issue=3,
+        code="session/collection.py",
+        differs={
+            "updates-history": "After the proposal passed the checks: one that loses a pin, orphans a call, reorders or grows the history is refused.",
+            "removes-child": "By message ids, so that each removal reaches the budget.",
+        },
     ),
     *section(
         "S2.budget",
@@ -105,6 +131,10 @@ ENTRIES: tuple[Requirement, ...] = (
             "total-tokens": "`total_tokens()` sums entries and children.",
         },
         issue=3,
+        code="budget/budget.py",
+        differs={
+            "granularity": "One child for each message, under its id; a turn is the messages from one request to the next.",
+        },
     ),
     *section(
         "S2.gc-budget",
@@ -130,6 +160,15 @@ ENTRIES: tuple[Requirement, ...] = (
             "schemas-silent": "Removing a tool schema adds no notification.",
         },
         issue=3,
+        code="strategies/budget.py",
+        differs={
+            "enrichment-bulk": "Unless a protected message is part of it.",
+            "ephemeral-oldest-first": "Among entries of one age the largest goes first.",
+            "ephemeral-keeps-recent": "`preserve_recent_turns` and pins hold in this phase, too; the seed's algorithm forgets them here.",
+            "partial-oldest-first": "Messages that belong together (a call and its result) leave together, under their strictest policy.",
+            "stops-at-target": "Nothing is listed twice; the seed's algorithm finds ephemeral turns again in phase 2.",
+            "tokens-after": "Counted on the new history, the notice included, not subtracted from an estimate.",
+        },
     ),
     *section(
         "S2.plugins",
@@ -142,6 +181,11 @@ ENTRIES: tuple[Requirement, ...] = (
             "hybrid-middle": "gc_hybrid lists middle turns as middle_summarized.",
         },
         issue=3,
+        code="strategies",
+        differs={
+            "truncate-removal-list": "One item for each message, under its id, and only as many turns as the target asks for.",
+            "summarize-removal-list": "One item for each message, under its id, and only as many turns as the target asks for.",
+        },
     ),
     *section(
         "S2.summary",
@@ -154,6 +198,10 @@ ENTRIES: tuple[Requirement, ...] = (
             "numbered": "Several summaries stay apart as `gc_summary_1`, `gc_summary_2`.",
         },
         issue=3,
+        code="session/collection.py",
+        differs={
+            "numbered": "The seed writes both `gc_summary` and `gc_summary_N`: ours are numbered, and a number is never used again.",
+        },
     ),
     *section(
         "S2.messages",
@@ -164,6 +212,10 @@ ENTRIES: tuple[Requirement, ...] = (
             "removal-by-id": "History loses exactly the messages of the removed entries.",
         },
         issue=3,
+        code="core/message.py",
+        differs={
+            "removal-by-id": "Groups that the provider wants whole leave whole.",
+        },
     ),
     *section(
         "S2.tests",
@@ -179,5 +231,6 @@ ENTRIES: tuple[Requirement, ...] = (
             "test_gc_budget_with_mixed_policies": "The full flow runs on a realistic budget.",
         },
         issue=3,
+        code="strategies",
     ),
 )

@@ -14,6 +14,10 @@ ENTRIES: tuple[Requirement, ...] = (
             "trigger-reasons": "GCTriggerReason names threshold, turn limit, manual and the others.",
         },
         issue=3,
+        code="strategies/base.py",
+        differs={
+            "plugin-protocol": "Imported from `ctxgc`, where the seed has `shared.plugins.gc`; the same goes for all names below.",
+        },
     ),
     *section(
         "S3.truncate",
@@ -24,6 +28,11 @@ ENTRIES: tuple[Requirement, ...] = (
             "notifies": "With `notify_on_gc` a notification enters the history.",
         },
         issue=3,
+        code="strategies/truncate.py",
+        differs={
+            "oldest-removed": "Only as many as the target asks for; the seed drops all but the recent. What leaves is in the session's stash.",
+            "notifies": "Not when nothing left, or when the notice would cost more than was freed.",
+        },
     ),
     *section(
         "S3.summarize",
@@ -34,6 +43,11 @@ ENTRIES: tuple[Requirement, ...] = (
             "summarizer-required": "Without a summarizer it says that it needs one.",
         },
         issue=3,
+        code="strategies/summarize.py",
+        differs={
+            "compresses": "Only as many as the target asks for. The originals are in the session's stash.",
+            "summarizer-required": "It then goes on with an extract that needs no model: under pressure, no relief would be worse.",
+        },
     ),
     *section(
         "S3.hybrid",
@@ -45,6 +59,11 @@ ENTRIES: tuple[Requirement, ...] = (
             "summarizer-optional": "Without a summarizer it still works.",
         },
         issue=3,
+        code="strategies/hybrid.py",
+        differs={
+            "middle-summarized": "Only while the target is unmet. The seed has 10 and 15 middle turns; the default is 10.",
+            "summarizer-optional": "The middle is then truncated (`middle_truncated`). One that fails is replaced by an extract.",
+        },
     ),
     *section(
         "S3.config",
@@ -63,6 +82,11 @@ ENTRIES: tuple[Requirement, ...] = (
             "pinned-turn-indices": "Pinned turns are never removed.",
         },
         issue=3,
+        code="config/gc_config.py",
+        differs={
+            "preserve-recent-turns-default": "For `gc_mark_sweep`, where a turn may hold hundreds of calls, those that leave last.",
+            "pinned-turn-indices": "Resolved to message ids once, so that an inserted notice does not move a pin.",
+        },
     ),
     *section(
         "S3.options",
@@ -75,6 +99,11 @@ ENTRIES: tuple[Requirement, ...] = (
             "summarize-middle-turns": "`summarize_middle_turns` says how many turns are summarized.",
         },
         issue=3,
+        code="strategies/builtin.py",
+        differs={
+            "notify-on-gc": "Not when nothing left: a collection must not grow the context.",
+            "notification-template": "An unknown field is refused when the option is set; it used to fail the collection.",
+        },
     ),
     *section(
         "S3.file",
@@ -87,6 +116,10 @@ ENTRIES: tuple[Requirement, ...] = (
             "absent": "`load_gc_from_file()` returns None when there is no file.",
         },
         issue=3,
+        code="config/files.py",
+        differs={
+            "default-path": "`.ctxgc/gc.json` comes first.",
+        },
     ),
     *section(
         "S3.profiles",
@@ -96,6 +129,10 @@ ENTRIES: tuple[Requirement, ...] = (
             "spawn": "A subagent spawned with the profile has that collector.",
         },
         issue=3,
+        code="config/profiles.py",
+        differs={
+            "gc-field": "`.ctxgc/profiles/` comes first.",
+        },
     ),
     *section(
         "S3.inline",
@@ -112,6 +149,10 @@ ENTRIES: tuple[Requirement, ...] = (
             "plugin-config-default": "`plugin_config` is empty unless given.",
         },
         issue=3,
+        code="config/profiles.py",
+        differs={
+            "spawn": "A method of `ChatClient`.",
+        },
     ),
     *section(
         "S3.client",
@@ -124,6 +165,10 @@ ENTRIES: tuple[Requirement, ...] = (
             "history": "`get_gc_history()` returns the results with plugin name and item count.",
         },
         issue=3,
+        code="client/client.py",
+        differs={
+            "connect": "`ChatClient`, where the seed has `JaatoClient`; `project` is OpenAI's project, `location` the address.",
+        },
     ),
     *section(
         "S3.discovery",
@@ -134,6 +179,10 @@ ENTRIES: tuple[Requirement, ...] = (
             "load": "`load_gc_plugin(name, config)` returns an initialized plugin.",
         },
         issue=3,
+        code="strategies/plugins.py",
+        differs={
+            "built-ins": "They are in a table, not behind entry points, so that a source tree or a frozen program finds them, too.",
+        },
     ),
     *section(
         "S3.custom",
@@ -148,5 +197,9 @@ ENTRIES: tuple[Requirement, ...] = (
             "entry-point": "A plugin registered under `jaato.gc_plugins` is found.",
         },
         issue=3,
+        code="strategies/plugins.py",
+        differs={
+            "entry-point": "Read as an alias of the group `ctxgc.plugins`.",
+        },
     ),
 )

@@ -15,6 +15,10 @@ ENTRIES: tuple[Requirement, ...] = (
             "critical": "From 95% on is the critical zone: immediate action.",
         },
         issue=4,
+        code="guard/monitor.py",
+        differs={
+            "warning": "A zone is left a little below the mark where it is entered, so that alerts do not flicker; the same goes for the other zones.",
+        },
     ),
     *section(
         "S4.flow",
@@ -38,6 +42,14 @@ ENTRIES: tuple[Requirement, ...] = (
             "fatal": "If recovery is impossible, a fatal error stops the system.",
         },
         issue=4,
+        code="guard/recovery.py",
+        differs={
+            "danger-checkpoints": "One, not one for each call in the zone.",
+            "can-prune-safely": "The seed does not define it: something can be pruned, and what must stay lies below the critical zone.",
+            "falls-back": "If even the minimal context is too large, the chart goes on to the overflow.",
+            "recovery-possible": "The seed does not define it: a verified checkpoint exists whose minimal context fits the window.",
+            "fatal": "A typed error that names what does not fit; the host decides whether to stop.",
+        },
     ),
     *section(
         "S4.tree",
@@ -53,6 +65,11 @@ ENTRIES: tuple[Requirement, ...] = (
             "adjusts-threshold": "While the new context is too big, the threshold moves and scoring repeats.",
         },
         issue=4,
+        code="guard/pruner.py",
+        differs={
+            "categories": "A session makes room with its strategy; this is what `ContextPruner` does with any content.",
+            "adjusts-threshold": "It rises. The seed lowers it, which would keep more: a score above the threshold is kept.",
+        },
     ),
     *section(
         "S4.keep",
@@ -66,6 +83,10 @@ ENTRIES: tuple[Requirement, ...] = (
             "critical-error-context": "The context of a critical error stays.",
         },
         issue=4,
+        code="guard/priorities.py",
+        differs={
+            "critical-error-context": "An error is critical until it is resolved.",
+        },
     ),
     *section(
         "S4.relevant",
@@ -78,6 +99,7 @@ ENTRIES: tuple[Requirement, ...] = (
             "recent-feedback": "The last five items of feedback stay if relevant.",
         },
         issue=4,
+        code="guard/priorities.py",
     ),
     *section(
         "S4.space",
@@ -90,6 +112,7 @@ ENTRIES: tuple[Requirement, ...] = (
             "documentation-links": "Documentation links stay if there is space.",
         },
         issue=4,
+        code="guard/priorities.py",
     ),
     *section(
         "S4.prune",
@@ -102,6 +125,7 @@ ENTRIES: tuple[Requirement, ...] = (
             "redundant": "Redundant information goes.",
         },
         issue=4,
+        code="guard/priorities.py",
     ),
     *section(
         "S4.triggers",
@@ -115,6 +139,10 @@ ENTRIES: tuple[Requirement, ...] = (
             "answer": "The answer is whether to checkpoint, with the names of all triggers.",
         },
         issue=4,
+        code="guard/triggers.py",
+        differs={
+            "milestone": "When it is passed. The seed's `% 5 == 0` is true at zero and stays true between two tasks.",
+        },
     ),
     *section(
         "S4.checkpoint",
@@ -131,6 +159,12 @@ ENTRIES: tuple[Requirement, ...] = (
             "load": "`load(path, timestamp)` reads it back whole.",
         },
         issue=4,
+        code="guard/checkpoint.py",
+        differs={
+            "file-checksums": "The seed has no verification; a restore reports which files differ.",
+            "save": "Without colons in the name, which some file systems refuse; atomic, with a digest, and never over an older one.",
+            "load": "Its id is enough, and every changed bit is noticed.",
+        },
     ),
     *section(
         "S4.pruner",
@@ -148,6 +182,13 @@ ENTRIES: tuple[Requirement, ...] = (
             "by-score": "Other content follows by score while it fits the target.",
         },
         issue=4,
+        code="guard/pruner.py",
+        differs={
+            "steps": "A session makes room with its strategy; this is what `ContextPruner` does with any content.",
+            "aggressive": "From the whole content: the seed prunes again what is already pruned.",
+            "essentials-first": "Essentials that do not fit are an error that names them; the seed does not check.",
+            "by-score": "One that does not fit is passed over; the seed stops there.",
+        },
     ),
     *section(
         "S4.monitor",
@@ -161,6 +202,13 @@ ENTRIES: tuple[Requirement, ...] = (
             "recommendations": "Each level has its recommendation, and unknown ones a general one.",
         },
         issue=4,
+        code="guard/monitor.py",
+        differs={
+            "critical": "Armed again when the zone is left. The seed never sends a second one.",
+            "danger": "Not after CRITICAL. The seed sends DANGER and WARNING with the next checks at the same size.",
+            "warning": "As for the other two.",
+            "history": "With the zone.",
+        },
     ),
     *section(
         "S4.recovery",
@@ -175,6 +223,10 @@ ENTRIES: tuple[Requirement, ...] = (
             "if-failed": "On failure the last checkpoint is loaded and pruned aggressively.",
         },
         issue=4,
+        code="guard/recovery.py",
+        differs={
+            "execute": "What leaves a session is in its stash.",
+        },
     ),
     *section(
         "S4.aggressive",
@@ -187,5 +239,10 @@ ENTRIES: tuple[Requirement, ...] = (
             "error-context": "The last error stays, if there is one.",
         },
         issue=4,
+        code="guard/pruner.py",
+        differs={
+            "system-prompt": "Pins stay as well, and so does what is bonded to what stays.",
+            "current-file": "What is missing is no error; the seed reads some keys without a default.",
+        },
     ),
 )
