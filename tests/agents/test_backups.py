@@ -8,8 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from ctxgc.agents import FOLDER, backups, backups_of, newest_backup, put_back, write_in_place
-from ctxgc.agents.backups import look
+from ctxgc.agents import (
+    BACKUP_FOLDER,
+    backups,
+    backups_of,
+    newest_backup,
+    restore_backup,
+    write_in_place,
+)
+from ctxgc.agents.backups import file_state
 from ctxgc.errors import InputError, StoreError, TranscriptBusyError
 
 
@@ -24,62 +31,62 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_the_original_comes_back_byte_for_byte(file: Path) -> None:
-    backup = write_in_place(file, b"one\ntwo\n", b"one\n", look(file))
+    backup = write_in_place(file, b"one\ntwo\n", b"one\n", file_state(file))
     assert file.read_bytes() == b"one\n"
     assert backup.original.read_bytes() == b"one\ntwo\n"
-    assert put_back(backup) == 0
+    assert restore_backup(backup) == 0
     assert file.read_bytes() == b"one\ntwo\n"
     assert file.stat().st_mode & 0o777 == 0o640
-    assert list((file.parent / FOLDER).iterdir()) == []
+    assert list((file.parent / BACKUP_FOLDER).iterdir()) == []
 
 
 def test_what_came_since_stays_behind_the_original(file: Path) -> None:
-    backup = write_in_place(file, b"one\ntwo\n", b"one\n", look(file))
+    backup = write_in_place(file, b"one\ntwo\n", b"one\n", file_state(file))
     with file.open("ab") as agent:
         agent.write(b"three\n")
-    assert put_back(backup) == 6
+    assert restore_backup(backup) == 6
     assert file.read_bytes() == b"one\ntwo\nthree\n"
 
 
 def test_several_prunings_are_undone_one_by_one(file: Path) -> None:
-    write_in_place(file, b"one\ntwo\n", b"one\n", look(file))
-    write_in_place(file, b"one\n", b"o\n", look(file))
+    write_in_place(file, b"one\ntwo\n", b"one\n", file_state(file))
+    write_in_place(file, b"one\n", b"o\n", file_state(file))
     assert [known.number for known in backups_of(file)] == [1, 2]
-    put_back(backups_of(file)[-1])
-    put_back(backups_of(file)[-1])
+    restore_backup(backups_of(file)[-1])
+    restore_backup(backups_of(file)[-1])
     assert file.read_bytes() == b"one\ntwo\n"
 
 
 def test_a_file_that_changed_otherwise_is_left_alone(file: Path) -> None:
-    backup = write_in_place(file, b"one\ntwo\n", b"one\n", look(file))
+    backup = write_in_place(file, b"one\ntwo\n", b"one\n", file_state(file))
     file.write_bytes(b"ONE\n")
     with pytest.raises(InputError, match="changed otherwise since"):
-        put_back(backup)
+        restore_backup(backup)
     assert file.read_bytes() == b"ONE\n"
 
 
 def test_a_damaged_or_missing_backup_is_never_put_back(file: Path) -> None:
-    backup = write_in_place(file, b"one\ntwo\n", b"one\n", look(file))
+    backup = write_in_place(file, b"one\ntwo\n", b"one\n", file_state(file))
     backup.original.write_bytes(b"one\ntwO\n")
     with pytest.raises(InputError, match="is not what was kept"):
-        put_back(backup)
+        restore_backup(backup)
     backup.original.unlink()
     with pytest.raises(StoreError):
-        put_back(backup)
+        restore_backup(backup)
     assert file.read_bytes() == b"one\n"
 
 
 def test_a_document_that_grew_cannot_be_put_together(tmp_path: Path) -> None:
     path = tmp_path / "chat.json"
     path.write_bytes(b"[1,2]")
-    backup = write_in_place(path, b"[1,2]", b"[1]", look(path))
+    backup = write_in_place(path, b"[1,2]", b"[1]", file_state(path))
     path.write_bytes(b"[1] ")
     with pytest.raises(InputError, match="grew since"):
-        put_back(backup)
+        restore_backup(backup)
 
 
 def test_a_file_that_its_agent_wrote_meanwhile_is_not_replaced(file: Path) -> None:
-    seen = look(file)
+    seen = file_state(file)
     file.write_bytes(b"one\ntwo\nthree\n")
     with pytest.raises(TranscriptBusyError):
         write_in_place(file, b"one\ntwo\n", b"one\n", seen)
@@ -87,12 +94,14 @@ def test_a_file_that_its_agent_wrote_meanwhile_is_not_replaced(file: Path) -> No
 
 
 def test_a_pruning_that_was_refused_leaves_no_backup_before_the_true_one(file: Path) -> None:
-    seen = look(file)
+    seen = file_state(file)
     first = write_in_place(file, b"one\ntwo\n", b"one\n", seen)
     with pytest.raises(TranscriptBusyError):
         write_in_place(file, b"one\ntwo\n", b"two\n", seen)
     assert newest_backup([file.parent]) == first
-    assert sorted((file.parent / FOLDER).iterdir()) == sorted([first.original, first.receipt])
+    assert sorted((file.parent / BACKUP_FOLDER).iterdir()) == sorted(
+        [first.original, first.receipt]
+    )
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
@@ -109,18 +118,18 @@ def test_who_is_interrupted_can_undo_what_was_done_and_nothing_else(
 
     monkeypatch.setattr(backups, "write_atomic", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        write_in_place(file, b"one\ntwo\n", b"one\n", look(file))
+        write_in_place(file, b"one\ntwo\n", b"one\n", file_state(file))
     monkeypatch.undo()
     assert len(backups_of(file)) == (moment == "after")
     for known in backups_of(file):
-        put_back(known)
+        restore_backup(known)
     assert file.read_bytes() == b"one\ntwo\n"
 
 
 def test_two_that_prune_at_once_keep_a_backup_each(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen, found = look(file), backups.backups_of
+    seen, found = file_state(file), backups.backups_of
 
     def another_is_faster(path: Path) -> list[backups.Backup]:
         known = found(path)
@@ -133,16 +142,16 @@ def test_two_that_prune_at_once_keep_a_backup_each(
         write_in_place(file, b"one\ntwo\n", b"two\n", seen)
     (first,) = backups_of(file)
     assert (first.number, file.read_bytes()) == (1, b"one\n")
-    assert put_back(first) == 0
+    assert restore_backup(first) == 0
     assert file.read_bytes() == b"one\ntwo\n"
 
 
 def test_the_newest_backup_of_several_folders_is_found(file: Path, tmp_path: Path) -> None:
     assert newest_backup([tmp_path]) is None
-    write_in_place(file, b"one\ntwo\n", b"one\n", look(file))
+    write_in_place(file, b"one\ntwo\n", b"one\n", file_state(file))
     other = tmp_path / "other" / "b.jsonl"
     other.parent.mkdir()
     other.write_bytes(b"x")
-    made = write_in_place(other, b"x", b"", look(other))
-    (tmp_path / FOLDER / "broken.json").write_bytes(b"{")
+    made = write_in_place(other, b"x", b"", file_state(other))
+    (tmp_path / BACKUP_FOLDER / "broken.json").write_bytes(b"{")
     assert newest_backup([tmp_path, other.parent]) == made

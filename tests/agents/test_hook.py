@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctxgc.agents.events import EVENTS, LOG_NAME, MOST_BYTES, HookSettings, note_failure
+from ctxgc.agents.events import EVENTS, LOG_NAME, MOST_BYTES, HookSettings, log_failure
 from ctxgc.agents.hook import respond
 from ctxgc.core import segment_from_dict
 from ctxgc.stores import open_store
@@ -207,13 +207,13 @@ def test_a_huge_output_does_not_load_the_stores(home: Path) -> None:
 def test_a_failure_is_logged_without_keys_and_the_log_does_not_grow_for_ever(home: Path) -> None:
     key = "sk-ant-" + "a1B2" * 10
     settings_ = HookSettings(home=str(home))
-    note_failure(settings_, "pre-compact", ValueError(f"no {key}\nnot here"))
+    log_failure(settings_, "pre-compact", ValueError(f"no {key}\nnot here"))
     log = home / LOG_NAME
     assert "claude-code pre-compact: FAILED ValueError: no [secret:anthropic] not here" in (
         log.read_text(encoding="utf-8")
     )
     log.write_bytes(b"x" * MOST_BYTES)
-    note_failure(settings_, "pre-compact", ValueError("again"))
+    log_failure(settings_, "pre-compact", ValueError("again"))
     assert (home / f"{LOG_NAME}.1").stat().st_size == MOST_BYTES
     assert log.stat().st_size < 200
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from tests.agents.made import all_files, chat, dumped
 from tests.cli.stash_cases import make_session
+from tests.session_files import all_files, chat, dumped
 
 Run = Callable[..., Result]
 

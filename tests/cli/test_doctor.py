@@ -15,8 +15,8 @@ from click.testing import Result
 from ctxgc import validate
 from ctxgc.stores import Drop, concurrency, open_store
 from ctxgc.wire.transcripts import open_writable
-from tests.agents.made import ClaudeCode, all_files, chat, claude_code, dumped
 from tests.cli.stash_cases import STORE, make_session
+from tests.session_files import ClaudeCode, all_files, chat, claude_code, dumped
 
 Run = Callable[..., Result]
 

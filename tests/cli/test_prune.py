@@ -16,8 +16,8 @@ from click.testing import Result
 from ctxgc import validate
 from ctxgc.agents import install
 from ctxgc.wire.transcripts import open_writable
-from tests.agents.made import OTHER, SESSION, all_files
-from tests.agents.reports import BESIDE, reported_claude_code
+from tests.reported_files import BESIDE, reported_claude_code
+from tests.session_files import OTHER, SESSION, all_files
 
 Run = Callable[..., Result]
 FILES = all_files()

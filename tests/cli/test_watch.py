@@ -13,8 +13,8 @@ from ctxgc.cli.watch import draw
 from ctxgc.drawing import text_of
 from ctxgc.errors import TranscriptError
 from ctxgc.insight import LiveWindow, RequestSample, SessionFollower, ToolSample
-from tests.agents.made import SESSION, all_files, chat, claude_code, codex, dumped
-from tests.agents.reports import reported_claude_code
+from tests.reported_files import reported_claude_code
+from tests.session_files import SESSION, all_files, chat, claude_code, codex, dumped
 
 Run = Callable[..., Result]
 

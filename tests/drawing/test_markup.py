@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc.drawing import joined, tag
-from ctxgc.drawing.frame import text
+from ctxgc.drawing.svg import text
 
 
 def test_markup_in_a_text_is_shown_and_not_obeyed() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc.drawing import short
-from ctxgc.drawing.scales import checked, fitted, ticks, told_apart
+from ctxgc.drawing.scales import check_finite, distinct_labels, fitted_scale, ticks
 from ctxgc.errors import InputError
 
 VALUES = st.floats(-1e9, 1e9).map(lambda value: round(value, 3))
@@ -18,13 +18,13 @@ VALUES = st.floats(-1e9, 1e9).map(lambda value: round(value, 3))
 
 @given(st.lists(VALUES, min_size=1), st.booleans())
 def test_every_value_stands_within_the_scale(values: list[float], from_zero: bool) -> None:
-    scale = fitted(values, 10.0, 110.0, floor=0.0 if from_zero else None)
+    scale = fitted_scale(values, 10.0, 110.0, floor=0.0 if from_zero else None)
     assert all(10.0 - 1e-6 <= scale.at(value) <= 110.0 + 1e-6 for value in values)
 
 
 @given(st.lists(VALUES, min_size=1))
 def test_ticks_rise_evenly_and_stay_within(values: list[float]) -> None:
-    scale = fitted(values, 0.0, 1.0)
+    scale = fitted_scale(values, 0.0, 1.0)
     marks = scale.ticks()
     assert 1 <= len(marks) <= 13
     assert all(
@@ -50,13 +50,13 @@ def test_a_number_takes_few_characters(value: float, written: str) -> None:
 
 
 def test_the_values_of_an_axis_get_the_digits_that_tell_them_apart() -> None:
-    assert told_apart([99.0, 99.5, 100.0]) == ["99", "99.5", "100"]
-    assert told_apart([99.9, 99.925, 99.95, 100.0]) == ["99.9", "99.925", "99.95", "100"]
-    assert told_apart([]) == []
+    assert distinct_labels([99.0, 99.5, 100.0]) == ["99", "99.5", "100"]
+    assert distinct_labels([99.9, 99.925, 99.95, 100.0]) == ["99.9", "99.925", "99.95", "100"]
+    assert distinct_labels([]) == []
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
 def test_what_no_chart_can_show_is_refused_by_name(value: float) -> None:
     with pytest.raises(InputError, match="`bars`") as caught:
-        checked([1.0, value], "bars")
+        check_finite([1.0, value], "bars")
     assert caught.value.details == {"field": "bars"}

@@ -9,7 +9,7 @@ from shlex import quote
 
 import pytest
 
-from ctxgc.insight import SCHEMA, Insight, analysis, analyze_transcript, measured
+from ctxgc.insight import SCHEMA, Insight, analysis, analyze_transcript, measurement
 from ctxgc.tokens import counter_for
 from ctxgc.wire.transcripts import open_transcript
 from tests.wire.transcripts import made
@@ -118,7 +118,7 @@ def test_of_a_large_file_only_the_last_window_is_looked_at_closely(
 ) -> None:
     lines = made.claude_code(STEPS, compact_after=4)
     whole = _insight(tmp_path, lines)
-    monkeypatch.setattr(measured, "WHOLE_BYTES", 1_000)
+    monkeypatch.setattr(measurement, "WHOLE_BYTES", 1_000)
     large = _insight(tmp_path, lines)
     assert (whole.garbage.windows, large.garbage.windows) == (2, 1)
     assert large.window == whole.window

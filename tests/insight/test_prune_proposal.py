@@ -19,7 +19,7 @@ from ctxgc.insight import (
 from ctxgc.insight.prune_proposal import valid_entries
 from ctxgc.stores import MemoryStore
 from ctxgc.wire.transcripts import Revision, Writable, writable
-from tests.agents.made import OTHER, SESSION, all_files, chat, claude_code, dumped
+from tests.session_files import OTHER, SESSION, all_files, chat, claude_code, dumped
 
 FILES = all_files()
 names = pytest.mark.parametrize("name", sorted(FILES))

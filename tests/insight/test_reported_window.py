@@ -9,8 +9,8 @@ from ctxgc.insight.prune_proposal import reported_window
 from ctxgc.stores import MemoryStore
 from ctxgc.tokens import counter_for, message_tokens
 from ctxgc.wire.transcripts import Writable, writable
-from tests.agents.made import all_files
-from tests.agents.reports import BESIDE, reported_claude_code, reported_codex
+from tests.reported_files import BESIDE, reported_claude_code, reported_codex
+from tests.session_files import all_files
 
 SCALES = {"claude_code": 0.8, "codex": 1.0}
 FILES = {"claude_code": reported_claude_code(SCALES["claude_code"]), "codex": reported_codex()}

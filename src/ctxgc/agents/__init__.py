@@ -12,12 +12,13 @@ from ctxgc._lazy import lazy
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ctxgc.agents.backups import (
-        Backup, FOLDER, Look, backups_of, check_still, newest_backup, put_back, write_in_place,
+        BACKUP_FOLDER, Backup, FileState, backups_of, check_still, newest_backup, restore_backup,
+        write_in_place,
     )
     from ctxgc.agents.events import AGENTS, RECALL_TOOL, default_home, store_in
     from ctxgc.agents.hook import run_hook
     from ctxgc.agents.installation import (
-        FileEdit, anchored, install, stash_of, stash_that_goes, uninstall,
+        FileEdit, absolute_url, install, stash_to_remove, stash_url_of, uninstall,
     )
     from ctxgc.agents.installation_check import Finding, check
     from ctxgc.agents.plugin_folder import write_plugin_folder
@@ -26,11 +27,11 @@ else:
         __name__,
         {
             "backups":
-                "Backup FOLDER Look backups_of check_still newest_backup put_back "
-                "write_in_place",
+                "BACKUP_FOLDER Backup FileState backups_of check_still newest_backup "
+                "restore_backup write_in_place",
             "events": "AGENTS RECALL_TOOL default_home store_in",
             "hook": "run_hook",
-            "installation": "FileEdit anchored install stash_of stash_that_goes uninstall",
+            "installation": "FileEdit absolute_url install stash_to_remove stash_url_of uninstall",
             "installation_check": "Finding check",
             "plugin_folder": "write_plugin_folder",
         },

@@ -30,7 +30,7 @@ _PAUSE = 0.2
 _WRITES = os.O_WRONLY | os.O_RDWR
 
 
-class Look(NamedTuple):
+class FileState(NamedTuple):
     """What a file looked like: size, time of the last change, and which file it is."""
 
     size: int
@@ -38,19 +38,19 @@ class Look(NamedTuple):
     inode: int
 
 
-def look(path: Path) -> Look:
+def file_state(path: Path) -> FileState:
     """Return what a file looks like now."""
     found = path.stat()
-    return Look(found.st_size, found.st_mtime_ns, found.st_ino)
+    return FileState(found.st_size, found.st_mtime_ns, found.st_ino)
 
 
-def check_still(path: Path, *, quiet_seconds: float = QUIET_SECONDS) -> Look:
+def check_still(path: Path, *, quiet_seconds: float = QUIET_SECONDS) -> FileState:
     """Make sure that nobody is writing a file, and return what it looks like.
 
     Raises:
         TranscriptBusyError: it changed a moment ago or changes now, or a process holds it open to write.
     """
-    first = look(path)
+    first = file_state(path)
     age = time.time() - first.changed / 1e9
     if 0 <= age < quiet_seconds:
         raise _busy(path, f"it was written {age:.0f} s ago")
@@ -62,13 +62,13 @@ def check_still(path: Path, *, quiet_seconds: float = QUIET_SECONDS) -> Look:
     return first
 
 
-def check_unchanged(path: Path, before: Look) -> None:
+def check_unchanged(path: Path, before: FileState) -> None:
     """Make sure that a file is what it was.
 
     Raises:
         TranscriptBusyError: it is not.
     """
-    if look(path) != before:
+    if file_state(path) != before:
         raise _busy(path, "it is changing now")
 
 
@@ -105,7 +105,7 @@ def _busy(path: Path, why: str) -> TranscriptBusyError:
 # -- Backups: a transcript changed in place, and the way back to its exact bytes
 
 
-FOLDER = Path(".ctxgc") / "undo"
+BACKUP_FOLDER = Path(".ctxgc") / "undo"
 _GZIP = b"\x1f\x8b"
 
 
@@ -131,7 +131,7 @@ class Backup(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def original(self) -> Path:
         """The file that holds the bytes of before."""
-        return Path(self.folder) / FOLDER / f"{self.name}.{self.number}"
+        return Path(self.folder) / BACKUP_FOLDER / f"{self.name}.{self.number}"
 
     @property
     def receipt(self) -> Path:
@@ -139,7 +139,7 @@ class Backup(msgspec.Struct, frozen=True, kw_only=True):
         return self.original.with_name(f"{self.original.name}.json")
 
 
-def write_in_place(path: Path, old: bytes, new: bytes, seen: Look) -> Backup:
+def write_in_place(path: Path, old: bytes, new: bytes, seen: FileState) -> Backup:
     """Replace a transcript, its original kept beside it first; one that changed since is refused.
 
     Args:
@@ -176,7 +176,7 @@ def write_in_place(path: Path, old: bytes, new: bytes, seen: Look) -> Backup:
     return backup
 
 
-def put_back(backup: Backup) -> int:
+def restore_backup(backup: Backup) -> int:
     """Make a transcript what it was, and return how many bytes that were added since stay behind it.
 
     Raises:
@@ -232,7 +232,7 @@ def newest_backup(folders: Iterable[Path]) -> Backup | None:
 def _kept(path: Path, old: bytes) -> int:
     """Keep the bytes of a transcript under the first number that no other process takes; return it."""
     number = max((known.number for known in backups_of(path)), default=0) + 1
-    while not create_private(path.parent / FOLDER / f"{path.name}.{number}", old):
+    while not create_private(path.parent / BACKUP_FOLDER / f"{path.name}.{number}", old):
         number += 1
     return number
 
@@ -247,7 +247,7 @@ def _give_up(backup: Backup) -> None:
 
 def _in_folder(folder: Path) -> list[Backup]:
     found = []
-    for receipt in (folder / FOLDER).glob("*.json"):
+    for receipt in (folder / BACKUP_FOLDER).glob("*.json"):
         try:
             data = json.loads(receipt.read_bytes())
             found.append(msgspec.convert({**data, "folder": str(folder)}, Backup))

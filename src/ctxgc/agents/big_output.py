@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from itertools import accumulate
 from typing import Any
 
-from ctxgc.agents.events import HookSettings, note
+from ctxgc.agents.events import HookSettings, log_event
 from ctxgc.agents.transcript import last_request, size_of
 from ctxgc.session import leave
 
@@ -251,7 +251,7 @@ def _evacuate(settings: HookSettings, said: Json, path: Path, text: str, words: 
     leave(settings.store_url, session, handle, _segment(said, path, text, handle))
     tool = str(said.get("tool_name", ""))
     stub = f"{_tombstone(settings, said, text, handle)}\n{excerpt(text, words)}"
-    note(settings, "post-tool-use", f"{tool} {len(text)} characters -> {len(stub)}, {handle}")
+    log_event(settings, "post-tool-use", f"{tool} {len(text)} characters -> {len(stub)}, {handle}")
     return stub
 
 

@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ctxgc.agents.events import HookSettings, note
-from ctxgc.agents.transcript import Said, end_text, read_transcript, size_of
+from ctxgc.agents.events import HookSettings, log_event
+from ctxgc.agents.transcript import TranscriptText, end_text, read_transcript, size_of
 from ctxgc.files import remove, write_atomic
 
 # -- The roots of a conversation as text: what must be known again after a compaction
@@ -37,7 +37,9 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _TOMBSTONE = re.compile(r"\[ctxgc: ([^\n]{1,160}?) moved out[^\n]*?(h-[a-z2-7]{16})")
 
 
-def roots_text(said: Sequence[Said], moved: Iterable[tuple[str, str]], recall: str) -> str:
+def roots_text(
+    said: Sequence[TranscriptText], moved: Iterable[tuple[str, str]], recall: str
+) -> str:
     """Return the roots of a conversation, most important first; empty when there are none.
 
     Args:
@@ -69,11 +71,11 @@ def moved_out(texts: Iterable[str]) -> list[tuple[str, str]]:
     return list(found.items())
 
 
-def _texts(said: Sequence[Said], who: str) -> list[str]:
+def _texts(said: Sequence[TranscriptText], who: str) -> list[str]:
     return [each.text for each in said if each.who == who]
 
 
-def _open_errors(said: Sequence[Said]) -> list[str]:
+def _open_errors(said: Sequence[TranscriptText]) -> list[str]:
     """Return the newest errors that nothing said since is about."""
     last = max((n for n, each in enumerate(said) if each.who == "user"), default=0)
     errors = [_quote(each.text, MOST_LINE) for each in said[last:] if each.who == "error"]
@@ -138,7 +140,7 @@ def pre_compact(settings: HookSettings, said: Json) -> None:
     for old in sorted(folder.glob("*.jsonl"))[:-KEPT]:
         with suppress(OSError):
             remove(old)
-    note(settings, "pre-compact", f"kept {len(data)} bytes in {folder.name}")
+    log_event(settings, "pre-compact", f"kept {len(data)} bytes in {folder.name}")
 
 
 def session_start(settings: HookSettings, said: Json) -> Json | None:
@@ -149,7 +151,7 @@ def session_start(settings: HookSettings, said: Json) -> Json | None:
     roots = roots_text(read_transcript(path), moved_out([end_text(path)]), settings.recall)
     if not roots:
         return None
-    note(settings, "session-start", f"brought back {len(roots)} characters of roots")
+    log_event(settings, "session-start", f"brought back {len(roots)} characters of roots")
     text = f"{OPENING}\n{roots}"
     return {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}}
 

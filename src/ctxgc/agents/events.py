@@ -97,7 +97,7 @@ MOST_BYTES = 262_144
 MOST_TEXT = 2_000
 
 
-def note(settings: HookSettings, event: str, text: str) -> None:
+def log_event(settings: HookSettings, event: str, text: str) -> None:
     """Write down what a hook did; if that cannot be written, it is not."""
     moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     line = " ".join(f"{moment} {settings.agent} {event}: {text}"[:MOST_TEXT].split())
@@ -106,7 +106,7 @@ def note(settings: HookSettings, event: str, text: str) -> None:
         append_log(Path(settings.folder) / LOG_NAME, data, MOST_BYTES)
 
 
-def note_failure(settings: HookSettings, event: str, error: BaseException) -> None:
+def log_failure(settings: HookSettings, event: str, error: BaseException) -> None:
     """Write down why a hook could not do its work; what it says may quote the agent, so keys are masked."""
     said = f"{type(error).__name__}: {error}"[:MOST_TEXT]
     try:
@@ -115,4 +115,4 @@ def note_failure(settings: HookSettings, event: str, error: BaseException) -> No
         said = mask_secrets(said)
     except Exception:  # noqa: BLE001 (a broken installation must not show in the agent)
         said = type(error).__name__
-    note(settings, event, f"FAILED {said}")
+    log_event(settings, event, f"FAILED {said}")

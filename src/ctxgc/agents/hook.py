@@ -41,9 +41,9 @@ def respond(words: Sequence[str], raw: bytes) -> bytes:
 
         return answer(event, settings, raw)
     except Exception as error:  # noqa: BLE001 (the agent must go on whatever happened here)
-        from ctxgc.agents.events import note_failure  # noqa: PLC0415
+        from ctxgc.agents.events import log_failure  # noqa: PLC0415
 
-        note_failure(settings, event, error)
+        log_failure(settings, event, error)
         return b""
 
 

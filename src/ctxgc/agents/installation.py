@@ -14,18 +14,18 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from ctxgc.agents.compaction import CHECKPOINTS
-from ctxgc.agents.events import AGENTS, LOG_NAME, STORE_NAME
-from ctxgc.agents.targets import (
+from ctxgc.agents.agent_configs import (
     NO_SERVER,
     SERVER_HINT,
-    Commands,
-    ConfigTarget,
-    Places,
+    AgentCommands,
+    AgentPaths,
+    ConfigFile,
     Scope,
     can_serve,
-    targets_of,
+    config_files,
 )
+from ctxgc.agents.compaction import CHECKPOINTS
+from ctxgc.agents.events import AGENTS, LOG_NAME, STORE_NAME
 from ctxgc.config import unknown_key
 from ctxgc.errors import ConfigError, StoreBusyError, StoreError
 from ctxgc.files import os_errors, remove, write_atomic
@@ -50,7 +50,7 @@ class FileEdit:
         return "remove" if self.after is None else "change"
 
     def diff(self) -> str:
-        """Return the change as a unified diff."""
+        """Return the edit as a unified diff."""
         old, new = (_lines(data) for data in (self.before, self.after))
         return "\n".join(unified_diff(old, new, str(self.path), str(self.path), lineterm="", n=1))
 
@@ -68,7 +68,7 @@ def read_file(path: Path) -> bytes | None:
             return None
 
 
-def apply_changes(changes: Sequence[FileEdit]) -> None:
+def apply_edits(edits: Sequence[FileEdit]) -> None:
     """Make all changes; if one fails, those made before are taken back.
 
     Raises:
@@ -77,29 +77,29 @@ def apply_changes(changes: Sequence[FileEdit]) -> None:
     """
     done: list[FileEdit] = []
     try:
-        for change in changes:
-            check_unchanged([change])
-            done.append(change)
-            _write(change.path, change.after)
+        for edit in edits:
+            check_unchanged([edit])
+            done.append(edit)
+            _write(edit.path, edit.after)
     except StoreError:
-        for change in done:
+        for edit in done:
             with suppress(StoreError):
-                _write(change.path, change.before)
+                _write(edit.path, edit.before)
         raise
 
 
-def check_unchanged(changes: Sequence[FileEdit]) -> None:
-    """Make sure that files are what they were when the changes were made up.
+def check_unchanged(edits: Sequence[FileEdit]) -> None:
+    """Make sure that files are what they were when the edits were made up.
 
     Raises:
         StoreBusyError: one of them is not.
     """
-    for change in changes:
-        if read_file(change.path) != change.before:
+    for edit in edits:
+        if read_file(edit.path) != edit.before:
             raise StoreBusyError(
-                f"{change.path} was changed by somebody else meanwhile",
+                f"{edit.path} was changed by somebody else meanwhile",
                 hint="call again; nothing was changed",
-                path=str(change.path),
+                path=str(edit.path),
             )
 
 
@@ -242,7 +242,7 @@ def _remove(path: Path) -> None:
 # -- Which stash an installed agent recalls from, wherever it runs
 
 
-def stash_of(agent: str, project: Path) -> str | None:
+def stash_url_of(agent: str, project: Path) -> str | None:
     """Return the address of the store that the MCP server of an agent serves.
 
     An installation in the project goes before the user's own; None when there is neither.
@@ -252,14 +252,14 @@ def stash_of(agent: str, project: Path) -> str | None:
     """
     scopes: tuple[Scope, ...] = ("project", "user")
     for scope in scopes:
-        home = Places(scope, project).home
+        home = AgentPaths(scope, project).home
         receipt = read_receipt(home, agent)
         if receipt is not None:
-            return Commands(agent, home, receipt.store).store_url
+            return AgentCommands(agent, home, receipt.store).store_url
     return None
 
 
-def anchored(url: str) -> str:
+def absolute_url(url: str) -> str:
     """Return the address of a store with the path of its file made absolute: agents run in many folders."""
     scheme, _, rest = url.partition(":")
     path = rest.removeprefix("//")
@@ -286,7 +286,7 @@ def install(
         scope: for the user everywhere, or for one project.
         project: the folder of the project; the current one if none is named.
         store: the stash; by default one beside our logs.
-        dry_run: whether to return the changes without making them.
+        dry_run: whether to return the edits without making them.
 
     Raises:
         ConfigError: the agent is not known, a file of it is damaged, or the server cannot run here;
@@ -294,23 +294,23 @@ def install(
         StoreBusyError: the agent, or a second installation, changed a file at the same moment.
         StoreError: a file cannot be written; those written before are as they were.
     """
-    places = _places(agent, scope, project)
+    paths = _paths(agent, scope, project)
     if not can_serve():
         raise ConfigError(NO_SERVER, hint=SERVER_HINT, field="agent")
     if store is not None:
         inbox_of(store)  # a store that others cannot open is refused now
-        store = anchored(store)
-    targets = targets_of(agent, places, Commands(agent, places.home, store))
-    known = read_receipt(places.home, agent)
-    changes = [_added(target) for target in targets]
-    changed = [change for change in changes if change.before != change.after]
-    if changed and not dry_run:
-        receipt = _receipt(agent, store, places, known, list(zip(targets, changes, strict=True)))
+        store = absolute_url(store)
+    configs = config_files(agent, paths, AgentCommands(agent, paths.home, store))
+    known = read_receipt(paths.home, agent)
+    edits = [_added(config) for config in configs]
+    edited = [edit for edit in edits if edit.before != edit.after]
+    if edited and not dry_run:
+        receipt = _receipt(agent, store, paths, known, list(zip(configs, edits, strict=True)))
         # Before the receipt, too: one that took our own entries for the user's would never let them go.
-        check_unchanged(changes)
-        write_receipt(places.home, receipt)
-        apply_changes(changed)
-    return changed
+        check_unchanged(edits)
+        write_receipt(paths.home, receipt)
+        apply_edits(edited)
+    return edited
 
 
 def uninstall(
@@ -321,9 +321,9 @@ def uninstall(
     keep_stash: bool = False,
     dry_run: bool = False,
 ) -> list[FileEdit]:
-    """Take ctxgc out of an agent's configuration and return what changed.
+    """Take ctxgc out of an agent's configuration and return what edited.
 
-    A file that nobody touched since is again what it was, byte for byte; from one that was changed,
+    A file that nobody touched since is again what it was, byte for byte; from one that was edited,
     only our entries go. With the last agent our own folder goes too, stash and all, unless
     `keep_stash`; a store that was named at the installation is never removed.
 
@@ -331,22 +331,22 @@ def uninstall(
         ConfigError: the agent is not known, or a file is damaged; nothing was written.
         StoreError: a file cannot be written.
     """
-    places = _places(agent, scope, project)
-    known = read_receipt(places.home, agent)
-    targets = targets_of(agent, places, Commands(agent, places.home))
-    changes = [_removed(target, known) for target in targets]
-    changed = [change for change in changes if change.before != change.after]
+    paths = _paths(agent, scope, project)
+    known = read_receipt(paths.home, agent)
+    configs = config_files(agent, paths, AgentCommands(agent, paths.home))
+    edits = [_removed(config, known) for config in configs]
+    edited = [edit for edit in edits if edit.before != edit.after]
     if not dry_run:
-        apply_changes(changed)
-        _forget(places.home, known, keep_stash=keep_stash)
-    return changed
+        apply_edits(edited)
+        _forget(paths.home, known, keep_stash=keep_stash)
+    return edited
 
 
-def stash_that_goes(
+def stash_to_remove(
     agent: str, *, scope: Scope = "user", project: Path | None = None
 ) -> Path | None:
     """Return the stash that goes with an agent; None while others use it, or if there is none."""
-    home = _places(agent, scope, project).home
+    home = _paths(agent, scope, project).home
     stash = home / STORE_NAME
     is_last = all(other == agent for other in installed_agents(home))
     return stash if is_last and stash.exists() else None
@@ -367,64 +367,64 @@ def _forget(home: Path, known: Receipt | None, *, keep_stash: bool) -> None:
         write_receipt(home, replace(heir, directories=left))
 
 
-def _places(agent: str, scope: Scope, project: Path | None) -> Places:
+def _paths(agent: str, scope: Scope, project: Path | None) -> AgentPaths:
     if agent not in AGENTS:
         raise unknown_key(agent, AGENTS, "agent")
-    return Places(scope, (project or Path.cwd()).absolute())
+    return AgentPaths(scope, (project or Path.cwd()).absolute())
 
 
-def _added(target: ConfigTarget) -> FileEdit:
-    before = read_file(target.path)
-    return FileEdit(target.path, before, target.add(_text(target, before)).encode())
+def _added(config: ConfigFile) -> FileEdit:
+    before = read_file(config.path)
+    return FileEdit(config.path, before, config.add(_text(config, before)).encode())
 
 
-def _removed(target: ConfigTarget, known: Receipt | None) -> FileEdit:
-    now = read_file(target.path)
-    receipt = known.file(target.path) if known is not None else None
+def _removed(config: ConfigFile, known: Receipt | None) -> FileEdit:
+    now = read_file(config.path)
+    receipt = known.file(config.path) if known is not None else None
     if now is None:
-        return FileEdit(target.path, None, None)
+        return FileEdit(config.path, None, None)
     if receipt is not None and digest(now) == receipt.after:
-        return FileEdit(target.path, now, receipt.bytes_before)
+        return FileEdit(config.path, now, receipt.bytes_before)
     was = receipt.bytes_before if receipt is not None else None
-    rest = target.remove(_text(target, now), _text(target, was)).encode()
+    rest = config.remove(_text(config, now), _text(config, was)).encode()
     is_empty = was is None and receipt is not None and rest.strip() in (b"", b"{}")
-    return FileEdit(target.path, now, None if is_empty else rest)
+    return FileEdit(config.path, now, None if is_empty else rest)
 
 
 def _receipt(
     agent: str,
     store: str | None,
-    places: Places,
+    paths: AgentPaths,
     known: Receipt | None,
-    made: Sequence[tuple[ConfigTarget, FileEdit]],
+    made: Sequence[tuple[ConfigFile, FileEdit]],
 ) -> Receipt:
-    files = [_file_receipt(target, change, known) for target, change in made]
-    folders = [receipt_path(places.home, agent).parent, *(t.path.parent for t, _ in made)]
+    files = [_file_receipt(config, edit, known) for config, edit in made]
+    folders = [receipt_path(paths.home, agent).parent, *(t.path.parent for t, _ in made)]
     missing = {str(each) for f in folders for each in (f, *f.parents) if not each.exists()}
     before = known.directories if known is not None else []
     return Receipt(agent=agent, store=store, files=files, directories=sorted({*before, *missing}))
 
 
-def _file_receipt(target: ConfigTarget, change: FileEdit, known: Receipt | None) -> FileReceipt:
+def _file_receipt(config: ConfigFile, edit: FileEdit, known: Receipt | None) -> FileReceipt:
     """Return what a file was before the first installation, as far as that can still be known."""
-    earlier = known.file(target.path) if known is not None else None
-    before = change.before
+    earlier = known.file(config.path) if known is not None else None
+    before = edit.before
     if earlier is not None and before is not None:
         before = (
             earlier.bytes_before
             if digest(before) == earlier.after
-            else target.remove(_text(target, before), "").encode()
+            else config.remove(_text(config, before), "").encode()
         )
-    after = digest(change.after) if change.after is not None else ""
-    return FileReceipt(path=str(target.path), before=packed(before), after=after)
+    after = digest(edit.after) if edit.after is not None else ""
+    return FileReceipt(path=str(config.path), before=packed(before), after=after)
 
 
-def _text(target: ConfigTarget, data: bytes | None) -> str:
+def _text(config: ConfigFile, data: bytes | None) -> str:
     try:
         return (data or b"").decode()
     except UnicodeDecodeError as error:
         raise ConfigError(
-            f"{target.path} is no UTF-8: {error.reason} at byte {error.start}",
+            f"{config.path} is no UTF-8: {error.reason} at byte {error.start}",
             hint="correct it by hand, then call again",
-            path=str(target.path),
+            path=str(config.path),
         ) from None

@@ -11,17 +11,17 @@ from typing import Literal
 
 import msgspec
 
-from ctxgc.agents.events import AGENTS, LOG_NAME
-from ctxgc.agents.installation import Receipt, installed_agents, read_file, read_receipt
-from ctxgc.agents.targets import (
+from ctxgc.agents.agent_configs import (
     HOOK_MODULE,
     NO_SERVER,
     SERVER_HINT,
-    Commands,
-    Places,
+    AgentCommands,
+    AgentPaths,
     can_serve,
-    targets_of,
+    config_files,
 )
+from ctxgc.agents.events import AGENTS, LOG_NAME
+from ctxgc.agents.installation import Receipt, installed_agents, read_file, read_receipt
 from ctxgc.errors import CtxgcError
 from ctxgc.session import open_store
 
@@ -44,45 +44,45 @@ def check(project: Path | None = None) -> list[Finding]:
     """Return what there is to say about the installations for this user and in this project."""
     found: list[Finding] = []
     for scope in ("user", "project"):
-        places = Places(scope, (project or Path.cwd()).absolute())
-        for agent in installed_agents(places.home):
+        paths = AgentPaths(scope, (project or Path.cwd()).absolute())
+        for agent in installed_agents(paths.home):
             if agent in AGENTS:
-                found.extend(_check(agent, places))
+                found.extend(_check(agent, paths))
     if not found:
         fix = f"ctxgc install {AGENTS[0]}"
         return [Finding(level="info", where="agents", what="not installed anywhere", fix=fix)]
     return found
 
 
-def _check(agent: str, places: Places) -> list[Finding]:
-    where = f"{agent} ({places.scope})"
-    again = f"ctxgc install {agent} --{places.scope}"
+def _check(agent: str, paths: AgentPaths) -> list[Finding]:
+    where = f"{agent} ({paths.scope})"
+    again = f"ctxgc install {agent} --{paths.scope}"
     try:
-        receipt = read_receipt(places.home, agent) or Receipt(agent=agent)
-        missing = _missing(agent, places, receipt)
-        open_store(Commands(agent, places.home, receipt.store).store_url).close()
+        receipt = read_receipt(paths.home, agent) or Receipt(agent=agent)
+        missing = _missing(agent, paths, receipt)
+        open_store(AgentCommands(agent, paths.home, receipt.store).store_url).close()
     except CtxgcError as error:
         return [Finding(level="error", where=where, what=error.message, fix=error.hint)]
     if missing:
         return [Finding(level="error", where=where, what=f"{missing} lacks our entries", fix=again)]
     if not can_serve():
         return [Finding(level="error", where=where, what=NO_SERVER, fix=SERVER_HINT)]
-    hooks = _hook_findings(where, places) if agent in HOOKED else []
+    hooks = _hook_findings(where, paths) if agent in HOOKED else []
     return [Finding(level="ok", where=where, what="installed"), *hooks]
 
 
-def _missing(agent: str, places: Places, receipt: Receipt) -> str:
+def _missing(agent: str, paths: AgentPaths, receipt: Receipt) -> str:
     """Return a file that is not as an installation by this interpreter leaves it."""
-    for target in targets_of(agent, places, Commands(agent, places.home, receipt.store)):
-        text = (read_file(target.path) or b"").decode("utf-8", "replace")
-        if target.add(text) != text:
-            return str(target.path)
+    for config in config_files(agent, paths, AgentCommands(agent, paths.home, receipt.store)):
+        text = (read_file(config.path) or b"").decode("utf-8", "replace")
+        if config.add(text) != text:
+            return str(config.path)
     return ""
 
 
-def _hook_findings(where: str, places: Places) -> list[Finding]:
+def _hook_findings(where: str, paths: AgentPaths) -> list[Finding]:
     sample = json.dumps({"hook_event_name": "SessionStart", "source": "startup"})
-    command = [sys.executable, "-P", "-m", HOOK_MODULE, "session-start", "--home", str(places.home)]
+    command = [sys.executable, "-P", "-m", HOOK_MODULE, "session-start", "--home", str(paths.home)]
     started = time.perf_counter()
     try:
         done = subprocess.run(  # noqa: S603 - our own module
@@ -94,6 +94,6 @@ def _hook_findings(where: str, places: Places) -> list[Finding]:
     took = time.perf_counter() - started
     if done.returncode or done.stderr:
         what = f"the hooks fail: {done.stderr.strip()[-200:] or done.returncode}"
-        return [Finding(level="error", where=where, what=what, fix=f"see {places.home / LOG_NAME}")]
+        return [Finding(level="error", where=where, what=what, fix=f"see {paths.home / LOG_NAME}")]
     what = f"the hooks answer in {took * 1000:.0f} ms"
     return [Finding(level="warning" if took > SLOW_SECONDS else "ok", where=where, what=what)]

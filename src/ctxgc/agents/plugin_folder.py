@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ctxgc._version import __version__
+from ctxgc.agents.agent_configs import SERVER_NAME, AgentCommands, hooks_of, server_of
 from ctxgc.agents.events import default_home
-from ctxgc.agents.installation import anchored
-from ctxgc.agents.targets import SERVER_NAME, Commands, hooks_of, server_of
+from ctxgc.agents.installation import absolute_url
 from ctxgc.errors import ConfigError
 from ctxgc.files import write_atomic
 
@@ -53,8 +53,8 @@ def write_plugin_folder(folder: Path, *, store: str | None = None) -> list[Path]
         StoreError: a file cannot be written.
     """
     folder = folder.absolute()
-    stash = None if store is None else anchored(store)
-    files = _files(Commands("claude-code", Path(default_home()), stash, RECALL_TOOL))
+    stash = None if store is None else absolute_url(store)
+    files = _files(AgentCommands("claude-code", Path(default_home()), stash, RECALL_TOOL))
     others = [
         p for p in folder.rglob("*") if p.is_file() and str(p.relative_to(folder)) not in files
     ]
@@ -69,7 +69,7 @@ def write_plugin_folder(folder: Path, *, store: str | None = None) -> list[Path]
     return [folder / name for name in files]
 
 
-def _files(commands: Commands) -> dict[str, str]:
+def _files(commands: AgentCommands) -> dict[str, str]:
     hooks = {event: [group] for event, group in hooks_of(commands).items()}
     pages = {f"commands/{name}.md": _page(name) for name in COMMANDS}
     return {

@@ -22,7 +22,7 @@ MOST_BYTES = 8 << 20
 FIRST_BYTES = 1 << 20
 
 
-class Said(NamedTuple):
+class TranscriptText(NamedTuple):
     """One thing in a transcript: who said it (user, assistant, error, summary) and the text."""
 
     who: str
@@ -39,7 +39,7 @@ def last_request(path: object) -> str:
     return ""
 
 
-def read_transcript(path: object) -> list[Said]:
+def read_transcript(path: object) -> list[TranscriptText]:
     """Return what a transcript says in its first lines and in its end, in order."""
     first, rest = _first_lines(path), _lines(path, MOST_BYTES)
     together = rest if first[:1] == rest[:1] else [*first, *rest]
@@ -63,7 +63,7 @@ def end_text(path: object) -> str:
     return "\n".join(line.decode("utf-8", "replace") for line in lines if b"[ctxgc:" in line)
 
 
-def read_line(line: bytes) -> Iterator[Said]:
+def read_line(line: bytes) -> Iterator[TranscriptText]:
     """Yield what one line says."""
     try:
         entry = json.loads(line)
@@ -76,7 +76,7 @@ def read_line(line: bytes) -> Iterator[Said]:
         yield from _said(message, is_summary=bool(entry.get("isCompactSummary")))
 
 
-def _said(message: Json, *, is_summary: bool) -> Iterator[Said]:
+def _said(message: Json, *, is_summary: bool) -> Iterator[TranscriptText]:
     role = message.get("role")
     if role not in ("user", "assistant"):
         return
@@ -86,9 +86,9 @@ def _said(message: Json, *, is_summary: bool) -> Iterator[Said]:
         if not isinstance(block, dict):
             continue
         if block.get("type") == "tool_result" and block.get("is_error") is True:
-            yield Said("error", _text(block.get("content")))
+            yield TranscriptText("error", _text(block.get("content")))
         elif isinstance(block.get("text"), str) and not _is_machine(block["text"]):
-            yield Said("summary" if is_summary else role, block["text"])
+            yield TranscriptText("summary" if is_summary else role, block["text"])
 
 
 def _text(content: Any) -> str:

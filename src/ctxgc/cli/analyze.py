@@ -14,7 +14,7 @@ from ctxgc.cli.output import output_options, write_json, write_lines
 from ctxgc.cli.session_argument import optional_session_argument
 from ctxgc.errors import InputError
 from ctxgc.files import write_atomic
-from ctxgc.insight import Insight, Tell, analyze_transcript, open_transcript
+from ctxgc.insight import Insight, ProgressCallback, analyze_transcript, open_transcript
 from ctxgc.session import SHEETS
 
 _EPILOG = """\b
@@ -92,7 +92,7 @@ def _save_page(path: Path, found: Insight) -> None:
 
 
 @contextmanager
-def _progress(*, hidden: bool) -> Iterator[Tell]:
+def _progress(*, hidden: bool) -> Iterator[ProgressCallback]:
     """Give what shows progress on standard error, if somebody looks at it."""
     if hidden or not sys.stderr.isatty():
         yield lambda _stage, _done, _all: None

@@ -12,8 +12,8 @@ from ctxgc.cli.diff import find_checkpoint, one_session
 from ctxgc.cli.output import FOUND_PROBLEMS, done, output_options, warn, write_json, write_table
 from ctxgc.cli.stash_store import (
     age,
+    command_store,
     count,
-    opened,
     preview,
     printable,
     session_option,
@@ -57,7 +57,7 @@ def checkpoint() -> None:
 @output_options
 def list_(store_url: str | None, session: str | None, as_json: bool, quiet: bool) -> None:
     """List the checkpoints of all sessions, or of one, oldest first."""
-    with opened(store_url) as store:
+    with command_store(store_url) as store:
         sessions = chosen_sessions(store, None if session is None else [session])
         found = [
             {"session": name, **msgspec.to_builtins(info)}
@@ -83,7 +83,7 @@ def make(
     store_url: str | None, session: str | None, label: str, as_json: bool, quiet: bool
 ) -> None:
     """Make a checkpoint of a session as it is now."""
-    with opened(store_url) as store:
+    with command_store(store_url) as store:
         name = one_session(store, session)
         made = open_stored(store, name, datetime.now(UTC)).checkpoint(label)
     if as_json:
@@ -101,7 +101,7 @@ def show(
     checkpoint_id: str, store_url: str | None, session: str | None, as_json: bool, quiet: bool
 ) -> None:
     """Show what CHECKPOINT holds, and which files changed since."""
-    with opened(store_url) as store:
+    with command_store(store_url) as store:
         name, key = find_checkpoint(store, checkpoint_id, session)
         found = CheckpointShelf(store, name).get(key)
     if as_json:
@@ -123,7 +123,7 @@ def restore(
     What came in since is stashed. Files are not touched; those that differ are named. End the agent
     that works on the session first: a commit of its that comes later is refused.
     """
-    with opened(store_url) as store:
+    with command_store(store_url) as store:
         name, key = find_checkpoint(store, checkpoint_id, session)
         continued = open_stored(store, name, datetime.now(UTC))
         restored = continued.restore(key)
@@ -157,7 +157,7 @@ def verify(
     quiet: bool,
 ) -> None:
     """Read CHECKPOINT, else every checkpoint, and check that it is what was written."""
-    with opened(store_url) as store:
+    with command_store(store_url) as store:
         sessions = chosen_sessions(store, None if session is None else [session])
         chosen = [find_checkpoint(store, checkpoint_id, session)] if checkpoint_id else None
         found = chosen or [(n, key) for n in sessions for key, _ in store.load(n, "checkpoints")]

@@ -17,7 +17,7 @@ from ctxgc.cli.output import (
     write_table,
 )
 from ctxgc.cli.session_argument import find_session
-from ctxgc.cli.stash_store import opened, preview, session_option, store_option
+from ctxgc.cli.stash_store import command_store, preview, session_option, store_option
 from ctxgc.drawing import terminal_bars
 from ctxgc.errors import CtxgcError, InputError, PlanError
 from ctxgc.insight import (
@@ -48,7 +48,7 @@ def read_history(name: str, store_url: str | None, session: str | None) -> Compa
     if kind not in ("session", "checkpoint", "collection") or not rest:
         entries = open_writable(find_session(name)).entries
         return compared_history(name, (entry.message() for entry in entries))
-    with opened(store_url) as store:
+    with command_store(store_url) as store:
         if kind == "checkpoint":
             return compared_history(name, _checkpoint(store, rest, session))
         wanted = rest if kind == "session" else one_session(store, session)

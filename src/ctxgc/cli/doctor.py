@@ -15,7 +15,7 @@ from ctxgc.cli.checkpoint import damage
 from ctxgc.cli.config import effective, plugin_problem
 from ctxgc.cli.output import FOUND_PROBLEMS, output_options, paint, write_json
 from ctxgc.cli.session_argument import find_session
-from ctxgc.cli.stash_store import count, opened, printable, store_option
+from ctxgc.cli.stash_store import command_store, count, printable, store_option
 from ctxgc.config import SessionSettings, environment_warnings, explain_file, find_gc_file
 from ctxgc.errors import ConfigError, CtxgcError, StoreBusyError, TranscriptError
 from ctxgc.insight import (
@@ -137,7 +137,7 @@ def check_store(url: str, *, is_wanted: bool) -> list[Finding]:
             return [Finding(level="error", where=url, what=missing, fix="name another")]
         return [Finding(level="ok", where=url, what=f"{missing} yet")]
     try:
-        with opened(url) as store:
+        with command_store(url) as store:
             reports = [
                 Finding(
                     level="warning", where=store.url, what=f"repaired on opening: {each.message}"

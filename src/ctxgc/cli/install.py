@@ -135,10 +135,10 @@ def uninstall(agent: str, scope: Any, dry_run: bool, keep_stash: bool) -> None:
     Files that nobody changed since are what they were before, byte for byte; from others only our entries
     go. With the last agent the stash of the installation goes too, unless you keep it.
     """
-    from ctxgc.agents import stash_that_goes  # noqa: PLC0415
+    from ctxgc.agents import stash_to_remove  # noqa: PLC0415
     from ctxgc.agents import uninstall as take_out  # noqa: PLC0415
 
-    stash = None if keep_stash else stash_that_goes(agent, scope=scope)
+    stash = None if keep_stash else stash_to_remove(agent, scope=scope)
     changes = take_out(agent, scope=scope, keep_stash=keep_stash, dry_run=dry_run)
     write_changes(changes, dry_run=dry_run)
     if stash is not None:

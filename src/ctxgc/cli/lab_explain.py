@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ctxgc.cli.lab_options import check_set
-from ctxgc.cli.output import output_options, words_of_call, write_json
+from ctxgc.cli.output import output_options, usage_errors, write_json
 from ctxgc.lab import Departure, Money, RequestExplanation, State
 
 _EPILOG = """\b
@@ -79,7 +79,7 @@ def explain(
     # The alarms of a replayed session are not about anything that happens now.
     logging.getLogger("ctxgc").addHandler(logging.NullHandler())
     check_set(data, set_name)
-    with words_of_call():
+    with usage_errors():
         chosen, regime = policy(policy_name), parse_regime(regime_name)
         sheet = price_sheet(sheet_name)
     runs = Experiment(policies=(), data=data, set_name=set_name, least_tokens=0).runs()

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ctxgc.cli.lab_options import Runs, progress, run_options, subject_argument
-from ctxgc.cli.output import OutputFile, words_of_call
+from ctxgc.cli.output import OutputFile, usage_errors
 from ctxgc.lab import Ablated, Ablation
 
 # -- `ctxgc lab ablate`: what each constant is good for, told by what happens without it
@@ -82,7 +82,7 @@ def ablate(
 
     chosen = subject_called(subject)
     experiment = Experiment(policies=(), **runs)
-    with words_of_call():
+    with usage_errors():
         tried, prices = changes(chosen, only), price_sheet(experiment.sheet)
     played = experiment.all_runs()
     total = len(played) * len(chosen.regimes) * (1 + len(tried))
@@ -241,7 +241,7 @@ def fit(
 
     chosen = subject_called(subject)
     experiment = Experiment(policies=(), **runs)
-    with words_of_call():
+    with usage_errors():
         prices = price_sheet(experiment.sheet)
     with Trials(experiment.all_runs(), prices, jobs) as trials:
         best, found = fitting.fit(

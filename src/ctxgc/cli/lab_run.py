@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ctxgc.cli.lab_options import Runs, progress, run_options
-from ctxgc.cli.output import OutputFile, words_of_call
+from ctxgc.cli.output import OutputFile, usage_errors
 from ctxgc.cli.stash_store import count
 from ctxgc.drawing import STYLES, Line, ScatterPoint, terminal_scatter
 from ctxgc.lab import Figure, PolicyRow, Report, is_usable
@@ -72,7 +72,7 @@ def run(
     if len({file.absolute() for file in files}) < len(files):
         raise click.UsageError("two reports cannot go to one file")
     words = [word for each in policies or DEFAULTS for word in each.split(",")]
-    with words_of_call():
+    with usage_errors():
         names = tuple(chosen(words))
         experiment = Experiment(policies=names, regime=regime, timing=timing, **runs)
         experiment.order()

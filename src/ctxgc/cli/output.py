@@ -77,7 +77,7 @@ class CliError(click.ClickException):
         click.echo(f"{paint('error:', 'red')} {line}", file=file, err=file is None)
 
 
-class WrongCallError(CliError):
+class BadCallError(CliError):
     """An error about a word of the call, with all words that are known."""
 
     exit_code = BAD_USAGE
@@ -91,13 +91,13 @@ class WrongCallError(CliError):
 
 
 @contextmanager
-def words_of_call() -> Iterator[None]:
+def usage_errors() -> Iterator[None]:
     """Look up words of the call: one that is unknown makes it a wrong call."""
     try:
         yield
     except (ConfigError, InputError) as error:
         is_json = bool(click.get_current_context().meta.get("ctxgc.json"))
-        raise WrongCallError(error, as_json=is_json) from error
+        raise BadCallError(error, as_json=is_json) from error
 
 
 def output_options(command: F) -> F:

@@ -13,16 +13,16 @@ from uuid import uuid4
 import click
 
 from ctxgc.agents import (
-    FOLDER,
+    BACKUP_FOLDER,
     RECALL_TOOL,
     Backup,
-    Look,
-    anchored,
+    FileState,
+    absolute_url,
     backups_of,
     check_still,
     newest_backup,
-    put_back,
-    stash_of,
+    restore_backup,
+    stash_url_of,
     write_in_place,
 )
 from ctxgc.cli.output import (
@@ -30,14 +30,14 @@ from ctxgc.cli.output import (
     done,
     output_options,
     paint,
+    usage_errors,
     warn,
-    words_of_call,
     write_json,
     write_lines,
     write_table,
 )
 from ctxgc.cli.session_argument import find_session, session_argument
-from ctxgc.cli.stash_store import address_of, age, count, opened, printable, store_option
+from ctxgc.cli.stash_store import address_of, age, command_store, count, printable, store_option
 from ctxgc.config import GCConfig, SessionSettings, load_config
 from ctxgc.drawing import shortened, terminal_bars
 from ctxgc.errors import ConfigError, InputError, StoreError
@@ -132,7 +132,7 @@ def save(output: Output, source: Path, data: bytes, new_id: str | None) -> dict[
     return {**place, "beside": path.parent.samefile(source.parent)}
 
 
-def in_place(source: Path, raw: bytes, data: bytes, seen: Look) -> dict[str, Any]:
+def in_place(source: Path, raw: bytes, data: bytes, seen: FileState) -> dict[str, Any]:
     """Change the session file itself, its original kept, and return where that is.
 
     Raises:
@@ -223,10 +223,10 @@ def warn_of_another_stash(url: str | None, kind: str) -> None:
     """Warn where the agent of a session has ctxgc, and would look for what leaves in another store."""
     agent = _AGENTS.get(kind)
     try:
-        serves = agent and stash_of(agent, Path.cwd())
+        serves = agent and stash_url_of(agent, Path.cwd())
     except ConfigError:
         return  # ctxgc doctor agents tells
-    if serves and anchored(serves) != anchored(address_of(url)):
+    if serves and absolute_url(serves) != absolute_url(address_of(url)):
         warn(f"{agent} recalls from another store (next: add --store {serves})")
 
 
@@ -238,7 +238,7 @@ def stash_for(url: str | None, session_id: str, *, dry: bool) -> Iterator[Store]
         StoreError: the store cannot be opened or made.
     """
     if not dry:
-        with opened(url, new=True) as store:
+        with command_store(url, new=True) as store:
             yield store
         return
     yield _rehearsal(url, session_id)
@@ -246,7 +246,7 @@ def stash_for(url: str | None, session_id: str, *, dry: bool) -> Iterator[Store]
 
 def _rehearsal(url: str | None, session_id: str) -> Store:
     try:
-        with opened(url) as store:
+        with command_store(url) as store:
             if store.revision(session_id):
                 return copy_in_memory(store, session_id)
     except StoreError as error:
@@ -312,7 +312,7 @@ def prune(
     written, which its agent can resume.
     """
     output = Output(chosen["output"], replaces=chosen["replaces"], force=chosen["force"])
-    with words_of_call():
+    with usage_errors():
         output.check(session)
         target = _target(chosen)
         if chosen["strategy"] is not None:
@@ -413,7 +413,7 @@ def undo(session: str | None, as_json: bool, quiet: bool) -> None:
     other way, or that is being written, is left alone.
     """
     backup = _newest(session)
-    added = put_back(backup)
+    added = restore_backup(backup)
     if as_json:
         write_json(
             {"file": str(backup.target), "pruned_at": backup.made_at, "bytes_added_since": added}
@@ -427,7 +427,7 @@ def undo(session: str | None, as_json: bool, quiet: bool) -> None:
 
 def _newest(session: str | None) -> Backup:
     if session is None:
-        kept = (place for root in session_folders() for place in root.glob(f"**/{FOLDER}"))
+        kept = (place for root in session_folders() for place in root.glob(f"**/{BACKUP_FOLDER}"))
         found = newest_backup([Path(), *(place.parent.parent for place in kept)])
     else:
         found = next(reversed(backups_of(find_session(session, only_here=True))), None)

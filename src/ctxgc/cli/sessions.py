@@ -12,7 +12,7 @@ import msgspec
 
 from ctxgc.cli.output import FOUND_PROBLEMS, output_options, write_json, write_lines
 from ctxgc.cli.session_argument import is_inside
-from ctxgc.cli.stash_store import age, opened, printable
+from ctxgc.cli.stash_store import age, command_store, printable
 from ctxgc.config import SessionSettings
 from ctxgc.drawing import Line, shortened
 from ctxgc.errors import CtxgcError
@@ -80,7 +80,7 @@ def _stored() -> list[LocalSession]:
     """Return the sessions of the configured store; none where there is no store."""
     address = SessionSettings.from_env().store or DEFAULT_URL
     try:
-        with opened(None) as store:
+        with command_store(None) as store:
             infos = store.sessions()
     except CtxgcError:
         return []

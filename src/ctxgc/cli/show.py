@@ -10,9 +10,9 @@ import click
 from ctxgc.cli.output import output_options, write_json, write_table
 from ctxgc.cli.stash_store import (
     LINES_HELP,
+    command_store,
     find_segment,
     line_range,
-    opened,
     preview,
     printable,
     segment_row,
@@ -58,7 +58,7 @@ def show(
     root that reaches it and the links between, or the collection that moved it out. Keys in the text
     are not masked: you asked for it.
     """
-    with opened(store_url) as store:
+    with command_store(store_url) as store:
         wanted = chosen_sessions(store, None if session is None else [session])
         where, key, doc = find_segment(store, segment, wanted)
         why = explain_segment(store, where, key)

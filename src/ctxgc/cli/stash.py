@@ -14,10 +14,10 @@ from ctxgc.cli.stash_admin import export, gc, import_, migrate
 from ctxgc.cli.stash_store import (
     LINES_HELP,
     age,
+    command_store,
     find_segment,
     highlighted,
     line_range,
-    opened,
     preview,
     printable,
     segment_row,
@@ -52,7 +52,7 @@ def list_(
 
     A segment has its handle, type, tokens, age and first line; likely keys are masked.
     """
-    with opened(store_url) as store:
+    with command_store(store_url) as store:
         if session is None:
             _show_sessions(store.sessions(), as_json=as_json, quiet=quiet)
             return
@@ -110,7 +110,7 @@ def search(
     Exit codes: 0 something was found, 1 nothing was.
     """
     wanted = SearchFilters(type=type_, **{name: _aware(value) for name, value in filters.items()})
-    with opened(store_url) as store:
+    with command_store(store_url) as store:
         if session is not None:
             chosen_sessions(store, [session])
         hits = store.search(" ".join(query), session_id=session, filters=wanted, limit=limit)
@@ -143,7 +143,7 @@ def show(
 
     Keys in it are not masked: you asked for this text.
     """
-    with opened(store_url) as store:
+    with command_store(store_url) as store:
         found = find_segment(
             store, handle, chosen_sessions(store, None if session is None else [session])
         )

@@ -14,8 +14,8 @@ import msgspec
 
 from ctxgc.cli.output import output_options, paint, write_json, write_table
 from ctxgc.cli.stash_store import (
+    command_store,
     count,
-    opened,
     preview,
     session_option,
     store_option,
@@ -96,7 +96,7 @@ def gc(
     """
     limits = _limits(older_than, max_size)
     now = datetime.now(UTC)  # the same for the rehearsal and the real one
-    with opened(store_url) as store:
+    with command_store(store_url) as store:
         sessions = chosen_sessions(store, None if session is None else [session])
         tell = tell_progress("gc", quiet=quiet)
         found: list[tuple[str, ContextSegment]] = []
@@ -194,7 +194,7 @@ def export(
     path = Path(file)
     if file != STDIO and path.exists() and not force:
         raise StoreError(f"{path} is there already", hint="add --force, or name another file")
-    with opened(store_url) as store:
+    with command_store(store_url) as store:
         sessions = chosen_sessions(store, None if session is None else [session])
         left = _left_behind(store, sessions) if mask else 0
         counted = _Counted(entries_of(store, sessions, mask=mask))
@@ -238,7 +238,7 @@ def import_(
     entries = [entry for entry in export_.entries if session in (None, entry.session_id)]
     if session is not None and not entries:
         raise InputError(f"{file} has no session {session!r}", hint="leave --session out")
-    with opened(store_url, new=True) as store:
+    with command_store(store_url, new=True) as store:
         progress = tell_progress("import", quiet=quiet)
         done = import_entries(store, entries, into=into, progress=progress)
     if as_json:
@@ -269,7 +269,7 @@ def migrate(
     FROM is not changed. After an interruption run it again: what is in TO already is not copied
     twice. End the agents that work on the sessions first; their writes are noticed.
     """
-    with opened(source_url) as source, opened(target_url, new=True) as target:
+    with command_store(source_url) as source, command_store(target_url, new=True) as target:
         if source.url == target.url:
             raise InputError("FROM and TO are the same store", hint="name two", field="TO")
         progress = tell_progress("migrate", quiet=quiet)

@@ -43,7 +43,7 @@ def address_of(url: str | None) -> str:
 
 
 @contextmanager
-def opened(url: str | None, *, new: bool = False) -> Iterator[Store]:
+def command_store(url: str | None, *, new: bool = False) -> Iterator[Store]:
     """Give a store and close it afterwards; what it had to repair is told on standard error.
 
     Args:

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from ctxgc.drawing.charts import (
         Bar, Dot, Series, Slice, Strip, bars, donut, lines, scatter, strips,
     )
-    from ctxgc.drawing.frame import Axis, Html, joined, tag, tone_at
     from ctxgc.drawing.html_page import (
         Cell, Section, figure, folded, listing, page, paragraph, preformatted, readable_json,
         side_by_side, table,
     )
     from ctxgc.drawing.scales import short
+    from ctxgc.drawing.svg import Axis, Html, joined, tag, tone_at
     from ctxgc.drawing.terminal import (
         Line, STYLES, ScatterPoint, bar, chart, plain, shortened, terminal_bars, terminal_scatter,
         terminal_table, text_of, zone,
@@ -29,11 +29,11 @@ else:
         __name__,
         {
             "charts": "Bar Dot Series Slice Strip bars donut lines scatter strips",
-            "frame": "Axis Html joined tag tone_at",
             "html_page":
                 "Cell Section figure folded listing page paragraph preformatted readable_json "
                 "side_by_side table",
             "scales": "short",
+            "svg": "Axis Html joined tag tone_at",
             "terminal":
                 "Line STYLES ScatterPoint bar chart plain shortened terminal_bars "
                 "terminal_scatter terminal_table text_of zone",

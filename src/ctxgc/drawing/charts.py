@@ -8,17 +8,18 @@ from itertools import chain
 from statistics import quantiles
 from typing import NamedTuple
 
-from ctxgc.drawing.frame import (
+from ctxgc.drawing.scales import Scale, check_finite, fitted_scale, pareto_front, short
+from ctxgc.drawing.svg import (
     TONES,
     Axis,
     Html,
-    Place,
+    LabelPlace,
     drawing,
     empty,
     hinted,
     legend,
     legend_lines,
-    placed,
+    place_labels,
     tag,
     text,
     text_width,
@@ -26,7 +27,6 @@ from ctxgc.drawing.frame import (
     x_axis,
     y_axis,
 )
-from ctxgc.drawing.scales import Scale, checked, fitted, front, short
 from ctxgc.errors import InputError
 
 # -- Bars: one value per name, level, with a span of uncertainty where one is known
@@ -63,9 +63,9 @@ def bars(
         return empty(title, width)
     axis = axis or Axis()
     values = [*chain.from_iterable(_values(item) for item in items), *_known(mark)]
-    checked(values, "bars")
+    check_finite(values, "bars")
     left = 14 + min(max(text_width(item.name) for item in items), width * 0.4)
-    scale = fitted(values, left, width - 70, floor=0.0)
+    scale = fitted_scale(values, left, width - 70, floor=0.0)
     bottom = BAR_TOP + BAR_ROW * len(items)
     rows = [part for place, item in enumerate(items) for part in _row(item, place, scale, axis)]
     line = [_mark(scale.at(value), bottom) for value in _known(mark)]
@@ -135,7 +135,7 @@ def donut(
         unit: written after each value in the list.
         width: of the drawing in pixels; it shrinks with the page.
     """
-    checked([part.value for part in slices], "slices")
+    check_finite([part.value for part in slices], "slices")
     if any(part.value < 0 for part in slices):
         raise InputError("a part of a whole cannot be negative", hint="draw bars", field="slices")
     whole = sum(part.value for part in slices)
@@ -225,12 +225,12 @@ def lines(
     if not points:
         return empty(title, width)
     x, y, marks = x or Axis(), y or Axis(), dict(marks or {})
-    checked([value for point in points for value in point] + list(marks.values()), "lines")
+    check_finite([value for point in points for value in point] + list(marks.values()), "lines")
     names = [(one.name, one.tone) for one in series] if len(series) > 1 else []
     left = 46.0
     bottom = height - 44 - 18 * (legend_lines(names, left, width - 12) if names else 0)
-    across = fitted([p[0] for p in points], left, width - 14)
-    up = fitted([p[1] for p in points] + list(marks.values()), bottom, LINE_TOP, floor=floor)
+    across = fitted_scale([p[0] for p in points], left, width - 14)
+    up = fitted_scale([p[1] for p in points] + list(marks.values()), bottom, LINE_TOP, floor=floor)
     parts = [
         *x_axis(across, x, LINE_TOP, bottom),
         *y_axis(up, y, left, width - 14),
@@ -313,12 +313,12 @@ def scatter(
         return empty(title, width)
     x, y, left = x or Axis(), y or Axis(), 52.0
     xs, ys = _all(dots, "x"), _all(dots, "y")
-    checked(xs + ys, "dots")
+    check_finite(xs + ys, "dots")
     rows = legend_lines(groups, left, width - 12) if groups else 0
     bottom = height - 44 - 18 * rows
-    across, up = fitted(xs, left, width - 14), fitted(ys, bottom, SCATTER_TOP)
+    across, up = fitted_scale(xs, left, width - 14), fitted_scale(ys, bottom, SCATTER_TOP)
     spots = [(across.at(dot.x), up.at(dot.y)) for dot in dots]
-    names = placed([dot.name for dot in dots], spots, (left, SCATTER_TOP, width - 4, bottom))
+    names = place_labels([dot.name for dot in dots], spots, (left, SCATTER_TOP, width - 4, bottom))
     parts = [
         *x_axis(across, x, SCATTER_TOP, bottom),
         *y_axis(up, y, left, width - 14),
@@ -340,7 +340,7 @@ def _all(dots: Sequence[Dot], side: str) -> list[float]:
 
 def _front(dots: Sequence[Dot], spots: Sequence[tuple[float, float]]) -> Html:
     real = [place for place, dot in enumerate(dots) if not dot.hollow]
-    best = front([(dots[place].x, dots[place].y) for place in real])
+    best = pareto_front([(dots[place].x, dots[place].y) for place in real])
     steps = " ".join(f"{spots[real[i]][0]:.1f} {spots[real[i]][1]:.1f}" for i in best)
     return tag("path", class_="front", d=f"M{steps}" if best else "")
 
@@ -357,7 +357,7 @@ def _spans(dot: Dot, across: Scale, up: Scale) -> list[Html]:
     return drawn
 
 
-def _leader(spot: tuple[float, float], name: Place) -> Html:
+def _leader(spot: tuple[float, float], name: LabelPlace) -> Html:
     return tag("line", class_="leader", x1=spot[0], y1=spot[1], x2=name.x, y2=name.y - 4)
 
 
@@ -367,7 +367,7 @@ def _dot(dot: Dot, spot: tuple[float, float], x: Axis, y: Axis) -> Html:
     return hinted("circle", hint, class_=f"{kind} tone-{dot.tone}", cx=spot[0], cy=spot[1], r=5)
 
 
-def _name(dot: Dot, name: Place) -> Html:
+def _name(dot: Dot, name: LabelPlace) -> Html:
     return tag("text", text(dot.name), class_="label", x=name.x, y=name.y, text_anchor=name.anchor)
 
 
@@ -403,9 +403,9 @@ def strips(
     if not values:
         return empty(title, width)
     known = values + ([] if mark is None else [mark])
-    checked(known, "strips")
+    check_finite(known, "strips")
     left = 14 + min(max(text_width(row.name) for row in rows), width * 0.4)
-    scale, bottom = fitted(known, left, width - 16), STRIP_TOP + STRIP_ROW * len(rows)
+    scale, bottom = fitted_scale(known, left, width - 16), STRIP_TOP + STRIP_ROW * len(rows)
     parts = [*x_axis(scale, axis or Axis(), STRIP_TOP, bottom)]
     for place, row in enumerate(rows):
         parts += _strip(row, STRIP_TOP + STRIP_ROW * place + STRIP_ROW / 2, scale)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ctxgc.drawing.frame import TONES, Html, joined, tag, text
+from ctxgc.drawing.svg import TONES, Html, joined, tag, text
 
 # -- JSON files that people read and compare
 

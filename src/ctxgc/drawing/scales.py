@@ -11,7 +11,7 @@ from ctxgc.errors import InputError
 # -- The front: the points that no other point beats
 
 
-def front(points: Sequence[tuple[float, float]]) -> list[int]:
+def pareto_front(points: Sequence[tuple[float, float]]) -> list[int]:
     """Return the places of the points that no other beats, by rising x.
 
     One point beats another when it has less x and at least as much y, or as much x and more y.
@@ -46,7 +46,7 @@ class Scale(NamedTuple):
         return ticks(self.low, self.high, about)
 
 
-def fitted(
+def fitted_scale(
     values: Iterable[float], start: float, end: float, *, floor: float | None = None
 ) -> Scale:
     """Return a scale that shows all values, with a little air around them.
@@ -77,7 +77,7 @@ def ticks(low: float, high: float, about: int = 6) -> list[float]:
     return [round(number * step, 12) + 0.0 for number in range(first, last + 1)]
 
 
-def checked(values: Sequence[float], field: str) -> Sequence[float]:
+def check_finite(values: Sequence[float], field: str) -> Sequence[float]:
     """Return the values if each can be drawn.
 
     Raises:
@@ -101,7 +101,7 @@ def short(value: float, digits: int = 3) -> str:
     return _plain(value, digits)
 
 
-def told_apart(values: Sequence[float]) -> list[str]:
+def distinct_labels(values: Sequence[float]) -> list[str]:
     """Return the round numbers of an axis in few characters, with all their digits up to five."""
     for digits in (3, 4, 5):
         written = [short(value, digits) for value in values]

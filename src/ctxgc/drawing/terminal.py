@@ -11,7 +11,14 @@ from itertools import pairwise
 from string import ascii_lowercase, ascii_uppercase
 from typing import NamedTuple
 
-from ctxgc.drawing.scales import Scale, checked, fitted, front, ticks, told_apart
+from ctxgc.drawing.scales import (
+    Scale,
+    check_finite,
+    distinct_labels,
+    fitted_scale,
+    pareto_front,
+    ticks,
+)
 
 Span = tuple[str, str]
 """A text and the name of its style; the plain style is empty."""
@@ -174,9 +181,9 @@ def terminal_scatter(
     """
     if not points:
         return []
-    checked([value for point in points for value in (point.x, point.y)], "points")
-    across = fitted([point.x for point in points], 0, width - 1)
-    up = fitted([point.y for point in points], height - 1, 0)
+    check_finite([value for point in points for value in (point.x, point.y)], "points")
+    across = fitted_scale([point.x for point in points], 0, width - 1)
+    up = fitted_scale([point.y for point in points], height - 1, 0)
     letters = _letters(points)
     grid = _grid(points, letters, across, up)
     lines = [plain(f"  {y}", "faint")]
@@ -188,7 +195,7 @@ def terminal_scatter(
 def _letters(points: Sequence[ScatterPoint]) -> list[str]:
     """Give the points of the front capitals and the others small letters, both in reading order."""
     rivals = [place for place, point in enumerate(points) if point.rival]
-    best = {rivals[i] for i in front([(points[p].x, points[p].y) for p in rivals])}
+    best = {rivals[i] for i in pareto_front([(points[p].x, points[p].y) for p in rivals])}
     great, small = iter(ascii_uppercase), iter(ascii_lowercase)
     return [next(great if place in best else small, "*") for place in range(len(points))]
 
@@ -206,7 +213,9 @@ def _grid(
 
 def _row(grid: dict[tuple[int, int], tuple[str, str]], row: int, up: Scale, width: int) -> Line:
     values = ticks(up.low, up.high, 5)
-    written = {round(up.at(at)): text for at, text in zip(values, told_apart(values), strict=True)}
+    written = {
+        round(up.at(at)): text for at, text in zip(values, distinct_labels(values), strict=True)
+    }
     shown = written.get(row, "")
     empty = "·" if row in written else " "
     return [
@@ -219,7 +228,7 @@ def _bottom(across: Scale, width: int) -> list[Line]:
     line = [" "] * (width + 8)
     rule = ["─"] * width
     values = ticks(across.low, across.high, 6)
-    for value, written in zip(values, told_apart(values), strict=True):
+    for value, written in zip(values, distinct_labels(values), strict=True):
         column = round(across.at(value))
         rule[column] = "┴"
         start = min(max(8 + column - len(written) // 2, 0), len(line) - len(written))

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
         ComparedHistory, HistoryDifference, compared_history, history_changes,
     )
     from ctxgc.insight.live import LiveWindow, RequestSample, SessionFollower, ToolSample
-    from ctxgc.insight.local import (
+    from ctxgc.insight.local_sessions import (
         LocalSession, SessionFile, claude_folder, codex_folder, find_sessions, limit_for, peek,
         project_of, session_folders,
     )
-    from ctxgc.insight.measured import Tell
+    from ctxgc.insight.measurement import ProgressCallback
     from ctxgc.insight.prune_proposal import (
         PRESETS, Proposal, ProposalRow, PruneTarget, propose_pruning, pruned_transcript,
         stored_session_id,
@@ -36,10 +36,10 @@ else:
             "garbage": "find_garbage",
             "history_diff": "ComparedHistory HistoryDifference compared_history history_changes",
             "live": "LiveWindow RequestSample SessionFollower ToolSample",
-            "local":
+            "local_sessions":
                 "LocalSession SessionFile claude_folder codex_folder find_sessions limit_for "
                 "peek project_of session_folders",
-            "measured": "Tell",
+            "measurement": "ProgressCallback",
             "prune_proposal":
                 "PRESETS Proposal ProposalRow PruneTarget propose_pruning pruned_transcript "
                 "stored_session_id",

@@ -10,8 +10,8 @@ import msgspec
 
 from ctxgc.config import GCConfig
 from ctxgc.economics import PriceSheet
-from ctxgc.insight.garbage import REASONS, Dead, find_garbage
-from ctxgc.insight.measured import Measured, Tell
+from ctxgc.insight.garbage import REASONS, GarbageItem, find_garbage
+from ctxgc.insight.measurement import Measurement, ProgressCallback
 from ctxgc.insight.replay import BillReplay, Bills, SessionRequest, cache_breaks, paid
 from ctxgc.insight.report import (
     About,
@@ -121,7 +121,7 @@ MOST_BREAKS = 200
 ZONES = ("safe", "warning", "danger", "critical")
 
 
-def about(measured: Measured) -> About:
+def about(measured: Measurement) -> About:
     """Return which session it is."""
     transcript, facts = measured.transcript, measured.transcript.facts
     return About(
@@ -139,7 +139,7 @@ def about(measured: Measured) -> About:
     )
 
 
-def window_now(measured: Measured) -> WindowNow:
+def window_now(measured: Measurement) -> WindowNow:
     """Return the window at the end of the session."""
     tokens = measured.beside + measured.scaled(measured.now.total)
     return WindowNow(
@@ -153,7 +153,7 @@ def window_now(measured: Measured) -> WindowNow:
     )
 
 
-def rows(measured: Measured, whole: dict[str, Tally], now: dict[str, Tally]) -> list[UsageRow]:
+def rows(measured: Measurement, whole: dict[str, Tally], now: dict[str, Tally]) -> list[UsageRow]:
     """Return the largest tallies of the session, each with its share of the window now."""
     return [
         UsageRow(
@@ -168,7 +168,7 @@ def rows(measured: Measured, whole: dict[str, Tally], now: dict[str, Tally]) -> 
     ]
 
 
-def turns(measured: Measured) -> list[UserTurn]:
+def turns(measured: Measurement) -> list[UserTurn]:
     """Return the turns in their order, in the provider's tokens."""
     return [
         msgspec.structs.replace(turn, tokens=measured.scaled(turn.tokens))
@@ -176,7 +176,7 @@ def turns(measured: Measured) -> list[UserTurn]:
     ]
 
 
-def fill(measured: Measured) -> list[FillPoint]:
+def fill(measured: Measurement) -> list[FillPoint]:
     """Return how full the window was at each request; of many, the fullest of each share."""
     numbered = list(enumerate(measured.passed.requests, 1))
     step = max(1, -(-len(numbered) // MOST_POINTS))
@@ -185,7 +185,7 @@ def fill(measured: Measured) -> list[FillPoint]:
     return [_point(measured, number, request) for number, request in fullest]
 
 
-def _point(measured: Measured, number: int, request: SessionRequest) -> FillPoint:
+def _point(measured: Measurement, number: int, request: SessionRequest) -> FillPoint:
     return FillPoint(
         request=number,
         line=request.line,
@@ -197,7 +197,7 @@ def _point(measured: Measured, number: int, request: SessionRequest) -> FillPoin
     )
 
 
-def zones(measured: Measured) -> dict[str, int]:
+def zones(measured: Measurement) -> dict[str, int]:
     """Return how many requests were made in each zone."""
     found = dict.fromkeys(ZONES, 0)
     for request in measured.passed.requests:
@@ -205,7 +205,7 @@ def zones(measured: Measured) -> dict[str, int]:
     return found
 
 
-def cache(measured: Measured) -> Cache:
+def cache(measured: Measurement) -> Cache:
     """Return what the provider's cache did, where the file reports it."""
     usages = measured.passed.usages
     if not usages:
@@ -235,7 +235,7 @@ def analyze_transcript(
     context_limit: int | None = None,
     prices: str | PriceSheet | None = None,
     config: GCConfig | None = None,
-    tell: Tell = lambda _stage, _done, _all: None,
+    tell: ProgressCallback = lambda _stage, _done, _all: None,
 ) -> Insight:
     """Return what can be found out about a recorded session.
 
@@ -246,7 +246,7 @@ def analyze_transcript(
         config: where the zones begin.
         tell: hears about the progress.
     """
-    measured = Measured(
+    measured = Measurement(
         transcript,
         context_limit=context_limit,
         prices=prices,
@@ -259,7 +259,7 @@ def analyze_transcript(
     return found
 
 
-def _insight(measured: Measured) -> Insight:
+def _insight(measured: Measurement) -> Insight:
     passed, survey, now = measured.passed, measured.passed.survey, measured.now
     return Insight(
         about=about(measured),
@@ -284,8 +284,8 @@ def _insight(measured: Measured) -> Insight:
     )
 
 
-def _garbage(measured: Measured) -> Garbage:
-    dead: list[Dead] = []
+def _garbage(measured: Measurement) -> Garbage:
+    dead: list[GarbageItem] = []
     whole = 0
     for number, view in enumerate(measured.windows):
         measured.tell("garbage", number, len(measured.windows))
@@ -306,12 +306,12 @@ def _garbage(measured: Measured) -> Garbage:
     )
 
 
-def _reason(name: str, dead: list[Dead]) -> Reason:
+def _reason(name: str, dead: list[GarbageItem]) -> Reason:
     mine = [each.tokens for each in dead if each.reason == name]
     return Reason(reason=name, tokens=sum(mine), count=len(mine))
 
 
-def _bill(measured: Measured) -> Bill:
+def _bill(measured: Measurement) -> Bill:
     bills = _replayed(measured)
     usages = [*measured.passed.usages, *measured.passed.side_usages]
     return Bill(
@@ -324,7 +324,7 @@ def _bill(measured: Measured) -> Bill:
     )
 
 
-def _replayed(measured: Measured) -> Bills:
+def _replayed(measured: Measurement) -> Bills:
     """Replay in tokens of ours, and give the bills in the provider's."""
     scale = measured.scale or 1.0
     room = max(_LEAST_ROOM, int((measured.limit - measured.beside) / scale))
@@ -341,7 +341,7 @@ def _replayed(measured: Measured) -> Bills:
     return bills
 
 
-def _notes(measured: Measured, found: Insight) -> list[str]:
+def _notes(measured: Measurement, found: Insight) -> list[str]:
     is_reported = bool(measured.passed.usages)
     stopped = found.bill.replayed.stopped
     notes = [

@@ -17,7 +17,7 @@ from ctxgc.wire.transcripts import RecordedMessage
 REASONS = ("superseded", "duplicate", "unreachable", "verbose")
 
 
-class Dead(msgspec.Struct, frozen=True, kw_only=True):
+class GarbageItem(msgspec.Struct, frozen=True, kw_only=True):
     """One segment that could leave: what it is, and which reason it leaves for."""
 
     reason: str
@@ -31,7 +31,7 @@ class WindowGarbage(msgspec.Struct, frozen=True, kw_only=True):
     """The garbage of one window, and how many tokens the window had."""
 
     tokens: int
-    dead: list[Dead]
+    dead: list[GarbageItem]
 
 
 def find_garbage(view: Sequence[RecordedMessage], counter: TokenCounter) -> WindowGarbage:
@@ -58,7 +58,7 @@ def _take(segmenter: Segmenter, recorded: RecordedMessage, lines: dict[str, int]
     lines.update(dict.fromkeys(ids, recorded.lines[0]))
 
 
-def _dead(analysis: Analysis, engine: GCEngine, lines: dict[str, int]) -> list[Dead]:
+def _dead(analysis: Analysis, engine: GCEngine, lines: dict[str, int]) -> list[GarbageItem]:
     known = {segment.segment_id: segment for segment in analysis.order}
     found = {
         segment.segment_id: ("duplicate" if segment.superseded_how == "identical" else "superseded")
@@ -81,8 +81,8 @@ def _coldness(analysis: Analysis, steps: int) -> Callable[[ContextSegment], bool
     )
 
 
-def _row(segment: ContextSegment, reason: str, lines: dict[str, int]) -> Dead:
-    return Dead(
+def _row(segment: ContextSegment, reason: str, lines: dict[str, int]) -> GarbageItem:
+    return GarbageItem(
         reason=reason,
         how=segment.superseded_how or "",
         tokens=segment.tokens or 0,

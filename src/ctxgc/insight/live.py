@@ -16,7 +16,7 @@ from ctxgc.core import Message
 from ctxgc.errors import TranscriptError
 from ctxgc.guard import zone_of
 from ctxgc.insight.garbage import find_garbage
-from ctxgc.insight.local import limit_for, session_folders
+from ctxgc.insight.local_sessions import limit_for, session_folders
 from ctxgc.tokens import CountingCache, Reported, counted_before, counter_for, scale_of
 from ctxgc.wire.transcripts import (
     HEAD_BYTES,

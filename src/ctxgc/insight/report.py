@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ctxgc.insight.garbage import Dead
+from ctxgc.insight.garbage import GarbageItem
 from ctxgc.insight.replay import Bills, CacheBreak
 from ctxgc.insight.survey import UserTurn
 from ctxgc.wire.transcripts import Damage
@@ -82,7 +82,7 @@ class Garbage(msgspec.Struct, kw_only=True):
     tokens: int
     percent: float
     reasons: list[Reason]
-    largest: list[Dead]
+    largest: list[GarbageItem]
 
 
 class Cache(msgspec.Struct, kw_only=True):

@@ -14,7 +14,7 @@ from ctxgc.errors import TranscriptError
 from ctxgc.invariants import groups
 from ctxgc.wire.transcripts import Addition, Revision, open_writable, writable
 from ctxgc.wire.transcripts.transcript import read_whole
-from tests.agents.made import SESSION, all_files, chat, dumped
+from tests.session_files import SESSION, all_files, chat, dumped
 
 FILES = all_files()
 names = pytest.mark.parametrize("name", sorted(FILES))

@@ -7,8 +7,8 @@ from typing import Any
 
 from ctxgc.wire.transcripts import Addition, Revision
 from ctxgc.wire.transcripts.claude_code import ClaudeCodeFile
-from tests.agents.made import OTHER, SESSION, ClaudeCode, claude_code, dumped
-from tests.agents.reports import claude_usage
+from tests.reported_files import claude_usage
+from tests.session_files import OTHER, SESSION, ClaudeCode, claude_code, dumped
 
 Json = dict[str, Any]
 

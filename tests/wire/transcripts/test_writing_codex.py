@@ -6,8 +6,8 @@ import json
 
 from ctxgc.wire.transcripts import Addition, Revision
 from ctxgc.wire.transcripts.codex import CodexFile
-from tests.agents.made import OTHER, codex, dumped
-from tests.agents.reports import codex_usage, reported_codex
+from tests.reported_files import codex_usage, reported_codex
+from tests.session_files import OTHER, codex, dumped
 
 
 def test_the_window_begins_with_the_history_of_the_last_compaction() -> None:

@@ -161,7 +161,7 @@ _REACHES = (9.0, 20.0, 34.0, 50.0, 70.0)
 _SIDES = ((1, 0), (-1, 0), (1, -1), (1, 1), (-1, -1), (-1, 1), (0, -1), (0, 1))
 
 
-class Place(NamedTuple):
+class LabelPlace(NamedTuple):
     """Where a name stands: the foot of its text, its anchor, and whether it needs a leader."""
 
     x: float
@@ -170,10 +170,10 @@ class Place(NamedTuple):
     far: bool
 
 
-def placed(names: Sequence[str], spots: Sequence[Spot], within: Box) -> list[Place]:
+def place_labels(names: Sequence[str], spots: Sequence[Spot], within: Box) -> list[LabelPlace]:
     """Return a place for each name: near its point, free of others, and inside the box if possible."""
     taken: list[Box] = [(x - _RADIUS, y - _RADIUS, x + _RADIUS, y + _RADIUS) for x, y in spots]
-    chosen: dict[int, Place] = {}
+    chosen: dict[int, LabelPlace] = {}
     for number in sorted(range(len(names)), key=lambda n: (spots[n][1], spots[n][0], n)):
         options = list(_options(names[number], spots[number]))
         costs = [_cost(box, taken, within) + rank * 0.5 for rank, (_, box) in enumerate(options)]
@@ -183,7 +183,7 @@ def placed(names: Sequence[str], spots: Sequence[Spot], within: Box) -> list[Pla
     return [chosen[number] for number in range(len(names))]
 
 
-def _options(name: str, spot: Spot) -> Iterator[tuple[Place, Box]]:
+def _options(name: str, spot: Spot) -> Iterator[tuple[LabelPlace, Box]]:
     """Yield the places around a point, nearest first, each with the box that it takes."""
     wide = text_width(name)
     for reach in _REACHES:
@@ -192,7 +192,7 @@ def _options(name: str, spot: Spot) -> Iterator[tuple[Place, Box]]:
             y = spot[1] + rise * reach + 4
             left = {1: x, -1: x - wide, 0: x - wide / 2}[side]
             anchor = {1: "start", -1: "end", 0: "middle"}[side]
-            yield Place(x, y, anchor, reach > 20), (left, y - _HEIGHT + 2, left + wide, y + 2)
+            yield LabelPlace(x, y, anchor, reach > 20), (left, y - _HEIGHT + 2, left + wide, y + 2)
 
 
 def _cost(box: Box, taken: Sequence[Box], within: Box) -> float:

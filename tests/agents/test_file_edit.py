@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ctxgc.agents import FileEdit
-from ctxgc.agents.installation import apply_changes
+from ctxgc.agents.installation import apply_edits
 from ctxgc.errors import StoreBusyError
 
 
@@ -21,7 +21,7 @@ def test_what_an_agent_wrote_meanwhile_is_not_written_over(tmp_path: Path) -> No
         FileEdit(third, None, b"new"),
     ]
     with pytest.raises(StoreBusyError, match="changed by somebody else") as error:
-        apply_changes(changes)
+        apply_edits(changes)
     assert error.value.details == {"path": str(second)}
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {
         "first": b"old",
@@ -33,5 +33,5 @@ def test_a_file_that_somebody_made_meanwhile_stays(tmp_path: Path) -> None:
     path = tmp_path / "settings.json"
     path.write_bytes(b"theirs")
     with pytest.raises(StoreBusyError):
-        apply_changes([FileEdit(path, None, b"ours")])
+        apply_edits([FileEdit(path, None, b"ours")])
     assert path.read_bytes() == b"theirs"

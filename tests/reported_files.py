@@ -8,7 +8,7 @@ from typing import Any
 
 from ctxgc.tokens import counter_for, message_tokens
 from ctxgc.wire.transcripts import writable
-from tests.agents.made import claude_code, codex, dumped
+from tests.session_files import claude_code, codex, dumped
 
 Json = dict[str, Any]
 BESIDE = 9_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.drawing.scales import front
+from ctxgc.drawing.scales import pareto_front
 
 Point = tuple[float, float]
 POINTS = st.lists(
@@ -20,8 +20,8 @@ def _beats(one: Point, other: Point) -> bool:
 @given(POINTS)
 def test_the_front_is_what_a_naive_search_finds(points: list[Point]) -> None:
     best = {point for point in points if not any(_beats(other, point) for other in points)}
-    assert [points[place] for place in front(points)] == sorted(best)
+    assert [points[place] for place in pareto_front(points)] == sorted(best)
 
 
 def test_of_equal_points_the_first_counts() -> None:
-    assert front([(1, 1), (1, 1)]) == [0]
+    assert pareto_front([(1, 1), (1, 1)]) == [0]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ctxgc.config import GCConfig
 from ctxgc.economics import PriceSheet, price_sheet
 from ctxgc.guard import zone_of
-from ctxgc.insight.local import limit_for
+from ctxgc.insight.local_sessions import limit_for
 from ctxgc.insight.replay import SessionRequest, scale_of
 from ctxgc.insight.survey import Sizer, Survey
 from ctxgc.tokens import TokenCounter, counter_for
@@ -32,7 +32,7 @@ MOST_WINDOW = 2_000_000
 WindowSeen = Callable[[list[RecordedMessage]], None]
 
 
-class Pass:
+class TranscriptPass:
     """What one reading of a transcript leaves behind.
 
     Args:
@@ -145,11 +145,11 @@ WHOLE_BYTES = 8 << 20
 
 _MARGIN = 1.1
 
-Tell = Callable[[str, int, int], None]
+ProgressCallback = Callable[[str, int, int], None]
 """Hears the stage, how much of it is done, and how much there is."""
 
 
-class Measured:
+class Measurement:
     """What the parts of an insight are made from.
 
     `windows` are the windows to look at closely, the last one at the end; `now` is the survey of the
@@ -163,7 +163,7 @@ class Measured:
         context_limit: int | None,
         prices: str | PriceSheet | None,
         config: GCConfig,
-        tell: Tell,
+        tell: ProgressCallback,
     ) -> None:
         self.transcript = transcript
         self.config = config
@@ -203,10 +203,10 @@ class Measured:
         """Return the zone that a window of so many tokens is in."""
         return zone_of(self.percent(tokens), self.config).value
 
-    def _read(self) -> Pass:
+    def _read(self) -> TranscriptPass:
         size = self.transcript.size
         on_window = self.windows.append if self.is_whole else None
-        passed = Pass(self.transcript, Sizer(self.counter.count), on_window)
+        passed = TranscriptPass(self.transcript, Sizer(self.counter.count), on_window)
         passed.run(lambda done: self.tell("reading", done, size))
         return passed
 

@@ -32,7 +32,7 @@ def can_serve() -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Commands:
+class AgentCommands:
     """What one agent runs: the MCP server and the hooks, on one stash."""
 
     agent: str
@@ -72,7 +72,7 @@ Scope = Literal["user", "project"]
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class AgentPaths:
     """The folders that an installation writes to.
 
     Attributes:
@@ -139,14 +139,14 @@ def _vscode_profile() -> Path:
     return base / "Code" / "User"
 
 
-# -- A target: one file of an agent, and what is ours in it
+# -- A config: one file of an agent, and what is ours in it
 
 
 KeyPath = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigTarget(ABC):
+class ConfigFile(ABC):
     """One configuration file that an installation changes."""
 
     path: Path
@@ -166,7 +166,7 @@ class ConfigTarget(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class JsonTarget(ConfigTarget):
+class JsonConfigFile(ConfigFile):
     """A JSON file: members that are put, and items that are added to lists.
 
     Attributes:
@@ -248,7 +248,7 @@ class JsonTarget(ConfigTarget):
 
 
 @dataclass(frozen=True, slots=True)
-class TomlTarget(ConfigTarget):
+class TomlConfigFile(ConfigFile):
     """A TOML file with one table of ours."""
 
     table: KeyPath = ()
@@ -286,12 +286,12 @@ ALLOWED = tuple(f"mcp__{SERVER_NAME}__context_{name}" for name in ("recall", "se
 """Tools that only read what is ours; the agent need not ask before it calls them."""
 
 
-def targets_of(agent: str, places: Places, commands: Commands) -> list[ConfigTarget]:
+def config_files(agent: str, paths: AgentPaths, commands: AgentCommands) -> list[ConfigFile]:
     """Return the files of an agent with what is ours in them."""
-    return _TARGETS[agent](places, commands)
+    return _CONFIGS[agent](paths, commands)
 
 
-def hooks_of(commands: Commands, tools: str = TOOLS) -> dict[str, Json]:
+def hooks_of(commands: AgentCommands, tools: str = TOOLS) -> dict[str, Json]:
     """Return the hooks of an agent by event, as its settings spell them."""
     return {
         "PostToolUse": {"matcher": tools, "hooks": [_hook(commands, "post-tool-use")]},
@@ -300,25 +300,25 @@ def hooks_of(commands: Commands, tools: str = TOOLS) -> dict[str, Json]:
     }
 
 
-def server_of(commands: Commands) -> Json:
+def server_of(commands: AgentCommands) -> Json:
     """Return the MCP server as `.mcp.json` spells it."""
     return {"command": commands.server[0], "args": commands.server[1:]}
 
 
-def status_line_of(commands: Commands) -> Json:
+def status_line_of(commands: AgentCommands) -> Json:
     """Return the status line as Claude Code's settings spell it."""
     return {"type": "command", "command": commands.hook("status-line"), "padding": 0}
 
 
-def _claude_code(places: Places, commands: Commands) -> list[ConfigTarget]:
+def _claude_code(paths: AgentPaths, commands: AgentCommands) -> list[ConfigFile]:
     hooks = _lists(hooks_of(commands))
     return [
-        JsonTarget(
-            places.claude_servers,
+        JsonConfigFile(
+            paths.claude_servers,
             members={("mcpServers", SERVER_NAME): {"type": "stdio", **server_of(commands)}},
         ),
-        JsonTarget(
-            places.claude_settings,
+        JsonConfigFile(
+            paths.claude_settings,
             optional={("statusLine",): status_line_of(commands)},
             items={**hooks, ("permissions", "allow"): list(ALLOWED)},
             ours=_is_ours,
@@ -326,28 +326,30 @@ def _claude_code(places: Places, commands: Commands) -> list[ConfigTarget]:
     ]
 
 
-def _codex(places: Places, commands: Commands) -> list[ConfigTarget]:
+def _codex(paths: AgentPaths, commands: AgentCommands) -> list[ConfigFile]:
     hooks = _lists(hooks_of(commands, CODEX_TOOLS))
     return [
-        TomlTarget(
-            places.codex / "config.toml",
+        TomlConfigFile(
+            paths.codex / "config.toml",
             table=("mcp_servers", SERVER_NAME),
             values={**server_of(commands), "startup_timeout_sec": 20},
         ),
-        JsonTarget(places.codex / "hooks.json", items=hooks, ours=_is_ours),
+        JsonConfigFile(paths.codex / "hooks.json", items=hooks, ours=_is_ours),
     ]
 
 
-def _cursor(places: Places, commands: Commands) -> list[ConfigTarget]:
-    return [JsonTarget(places.cursor, members={("mcpServers", SERVER_NAME): server_of(commands)})]
+def _cursor(paths: AgentPaths, commands: AgentCommands) -> list[ConfigFile]:
+    return [
+        JsonConfigFile(paths.cursor, members={("mcpServers", SERVER_NAME): server_of(commands)})
+    ]
 
 
-def _vscode(places: Places, commands: Commands) -> list[ConfigTarget]:
+def _vscode(paths: AgentPaths, commands: AgentCommands) -> list[ConfigFile]:
     server = {"type": "stdio", **server_of(commands)}
-    return [JsonTarget(places.vscode, members={("servers", SERVER_NAME): server})]
+    return [JsonConfigFile(paths.vscode, members={("servers", SERVER_NAME): server})]
 
 
-_TARGETS: dict[str, Callable[[Places, Commands], list[ConfigTarget]]] = {
+_CONFIGS: dict[str, Callable[[AgentPaths, AgentCommands], list[ConfigFile]]] = {
     "claude-code": _claude_code,
     "codex": _codex,
     "cursor": _cursor,
@@ -359,7 +361,7 @@ def _lists(hooks: dict[str, Json]) -> dict[KeyPath, list[Any]]:
     return {("hooks", event): [group] for event, group in hooks.items()}
 
 
-def _hook(commands: Commands, event: str) -> Json:
+def _hook(commands: AgentCommands, event: str) -> Json:
     return {"type": "command", "command": commands.hook(event), "timeout": TIMEOUT_SECONDS}
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ctxgc.agents import check_still
-from ctxgc.agents.backups import check_unchanged, look, writers
+from ctxgc.agents.backups import check_unchanged, file_state, writers
 from ctxgc.errors import TranscriptBusyError
 
 
@@ -25,7 +25,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_a_quiet_file_is_still(file: Path) -> None:
-    assert check_still(file) == look(file)
+    assert check_still(file) == file_state(file)
 
 
 def test_a_file_that_was_written_a_moment_ago_is_busy(file: Path) -> None:
@@ -34,7 +34,7 @@ def test_a_file_that_was_written_a_moment_ago_is_busy(file: Path) -> None:
         TranscriptBusyError, match=r"session\.jsonl is being written: it was written \d s ago"
     ):
         check_still(file)
-    assert check_still(file, quiet_seconds=0.0) == look(file)
+    assert check_still(file, quiet_seconds=0.0) == file_state(file)
 
 
 def test_a_file_that_somebody_has_open_to_write_is_busy(file: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_process_that_ends_during_the_look_is_passed_over(
 
 
 def test_a_file_that_changes_between_two_looks_is_busy(file: Path) -> None:
-    seen = look(file)
+    seen = file_state(file)
     check_unchanged(file, seen)
     file.write_bytes(b"{}\n{}\n")
     with pytest.raises(TranscriptBusyError, match="it is changing now"):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ctxgc.agents import Finding, check, install, targets
+from ctxgc.agents import Finding, agent_configs, check, install
 from ctxgc.errors import ConfigError
 
 
@@ -62,9 +62,9 @@ def test_a_server_that_cannot_run_is_found_and_not_installed(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install("cursor")
-    monkeypatch.setattr(targets, "find_spec", lambda name: None)
+    monkeypatch.setattr(agent_configs, "find_spec", lambda name: None)
     (finding,) = check()
-    assert (finding.level, finding.what) == ("error", targets.NO_SERVER)
+    assert (finding.level, finding.what) == ("error", agent_configs.NO_SERVER)
     with pytest.raises(ConfigError, match="the package mcp is missing"):
         install("vscode")
     assert [path.name for path in home.iterdir() if path.name.startswith(".v")] == []
