@@ -17,7 +17,15 @@ from typing import Any
 
 from ctxgc.agents.events import HookSettings, log_event
 from ctxgc.agents.transcript import last_request, size_of
-from ctxgc.session import leave
+from ctxgc.session import (
+    is_tombstone,
+    leave,
+    moved_note,
+    recall_call,
+    recall_template,
+    short_command,
+    with_gaps,
+)
 
 # -- Which lines of a huge output stay: its head, its tail, and those that match
 
@@ -50,7 +58,9 @@ def excerpt(text: str, words: Iterable[str]) -> str:
     kept.update(_within(lines, range(len(lines) - 1, -1, -1), TAIL))
     matching = (n for n in _best_lines(text, lines, words) if n not in kept)
     kept.update([*_within(lines, matching, MATCHING)])
-    return "\n".join(_with_gaps(lines, sorted(kept)))
+    for number in kept:
+        lines[number] = _short(lines[number])
+    return "\n".join(with_gaps(lines, sorted(kept), _missing))
 
 
 def _within(lines: list[str], order: Iterable[int], room: int) -> Iterable[int]:
@@ -102,15 +112,9 @@ def _lines_with(lowered: str, starts: list[int], word: str, most: int) -> list[i
     return found
 
 
-def _with_gaps(lines: list[str], kept: list[int]) -> Iterable[str]:
-    last = -1
-    for number in [*kept, len(lines)]:
-        if number > last + 1:
-            missing = f"line {number}" if number == last + 2 else f"lines {last + 2} to {number}"
-            yield f"[... {missing} ...]"
-        if number < len(lines):
-            yield _short(lines[number])
-        last = number
+def _missing(first: int, following: int) -> str:
+    lines = f"line {following}" if following == first + 1 else f"lines {first + 1} to {following}"
+    return f"[... {lines} ...]"
 
 
 def _short(line: str) -> str:
@@ -220,7 +224,6 @@ LIMIT = 16_000
 LIMITS = {"Read": 60_000}
 """Characters from which an output is huge. A file is read to be worked on, so it may be longer."""
 
-OPENING = "[ctxgc:"
 LIMIT_VARIABLE = "CTXGC_HUGE_OUTPUT"
 
 
@@ -230,7 +233,7 @@ def post_tool_use(settings: HookSettings, said: Json) -> Json | None:
     huge = [
         (path, text)
         for path, text in texts_of(tool, output)
-        if len(text) > limit_of(tool) and not text.startswith(OPENING)
+        if len(text) > limit_of(tool) and not is_tombstone(text)
     ]
     if not huge:
         return None
@@ -278,11 +281,12 @@ def _segment(said: Json, path: Path, text: str, handle: str) -> Json:
 
 def _tombstone(settings: HookSettings, said: Json, text: str, handle: str) -> str:
     lines = text.count("\n") + 1
-    call = f'{settings.recall}(handle="{handle}")'
-    return (
-        f"{OPENING} {_what(said)} moved out, about {_tokens(text)} tokens: {lines} lines are too many "
-        f"for the context; head, tail and matching lines stay. To see it again: {call}; for a part "
-        'add lines=[first, last] or pattern="text"]'
+    call = recall_call(handle, recall_template(settings.recall))
+    return moved_note(
+        _what(said),
+        f"about {_tokens(text)}",
+        f"{lines} lines are too many for the context; head, tail and matching lines stay",
+        recall=f'{call}; for a part add lines=[first, last] or pattern="text"',
     )
 
 
@@ -292,7 +296,7 @@ def _what(said: Json) -> str:
     for key, words in (("command", "output of"), ("file_path", "read of"), ("pattern", "hits of")):
         if isinstance(given.get(key), str) and given[key]:
             named = " ".join(given[key].split())
-            return f"{words} {named if len(named) <= 80 else f'{named[:77]}...'}"
+            return f"{words} {short_command(named)}"
     return f"output of {said.get('tool_name') or 'a tool'}"
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from ctxgc.agents.events import HookSettings, log_event
 from ctxgc.agents.transcript import TranscriptText, end_text, read_transcript, size_of
 from ctxgc.files import remove, write_atomic
+from ctxgc.session import moved_handles
 
 # -- The roots of a conversation as text: what must be known again after a compaction
 
@@ -34,7 +35,6 @@ _DECISION = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
-_TOMBSTONE = re.compile(r"\[ctxgc: ([^\n]{1,160}?) moved out[^\n]*?(h-[a-z2-7]{16})")
 
 
 def roots_text(
@@ -67,7 +67,9 @@ def roots_text(
 
 def moved_out(texts: Iterable[str]) -> list[tuple[str, str]]:
     """Return the handles that tombstones in texts name, each once, with what they stand for."""
-    found = {handle: what for text in texts for what, handle in _TOMBSTONE.findall(text)}
+    found: dict[str, str] = {}
+    for text in texts:
+        found.update(moved_handles(text))
     return list(found.items())
 
 

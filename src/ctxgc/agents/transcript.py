@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from ctxgc.session import OPENING
+
 Json = dict[str, Any]
 
 END_BYTES = 262_144
@@ -20,6 +22,7 @@ MOST_BYTES = 8 << 20
 """How much of a transcript's end is looked through at most; its first lines are looked at besides."""
 
 FIRST_BYTES = 1 << 20
+_NOTE = OPENING.encode()
 
 
 class TranscriptText(NamedTuple):
@@ -60,7 +63,7 @@ def last_usage(path: object) -> Json:
 def end_text(path: object) -> str:
     """Return the end of a transcript as it is written, JSON escapes included."""
     lines = _lines(path, MOST_BYTES)
-    return "\n".join(line.decode("utf-8", "replace") for line in lines if b"[ctxgc:" in line)
+    return "\n".join(line.decode("utf-8", "replace") for line in lines if _NOTE in line)
 
 
 def read_line(line: bytes) -> Iterator[TranscriptText]:

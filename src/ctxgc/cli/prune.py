@@ -55,7 +55,14 @@ from ctxgc.insight import (
     session_folders,
     stored_session_id,
 )
-from ctxgc.session import RECALL_CALL, Store, copy_in_memory, load_gc_plugin, open_store
+from ctxgc.session import (
+    RECALL_CALL,
+    Store,
+    copy_in_memory,
+    load_gc_plugin,
+    open_store,
+    recall_template,
+)
 
 # -- What pruning writes: the plan as a table, the pruned file, and how to go on with it
 
@@ -257,7 +264,7 @@ def _rehearsal(url: str | None, session_id: str) -> Store:
 
 
 TIGHT_MESSAGES = 4
-AGENTS_CALL = f'{RECALL_TOOL}(handle="{{handle}}")'
+AGENTS_CALL = recall_template(RECALL_TOOL)
 """How the tool is called in an agent that `ctxgc install` gave the server."""
 _EPILOG = """\b
 Examples:

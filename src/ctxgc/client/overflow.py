@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from ctxgc.budget import InstructionSource
-from ctxgc.core import ContextSegment, Heap, Message
+from ctxgc.core import OPENING, ContextSegment, Heap, Message
 from ctxgc.errors import ContextOverflowError, CtxgcError
 from ctxgc.guard import window_after
 from ctxgc.session import EMERGENCY, Session
@@ -29,7 +29,7 @@ from ctxgc.wire import Overflow, parse_overflow, replace_text
 CUT_TO = 0.8
 LEAST_TOKENS = 100
 _HEAD = 0.7
-_NOTE = "[ctxgc: the middle was cut out"
+_NOTE = f"{OPENING} the middle was cut out"
 _SHARE_MARGIN = 1.1  # letters and tokens do not shrink by the same share
 
 

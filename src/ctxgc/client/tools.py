@@ -12,6 +12,7 @@ from typing import Any, Self, get_type_hints
 import msgspec
 
 from ctxgc.config import mask_text
+from ctxgc.core import note
 from ctxgc.errors import InputError
 from ctxgc.session import Hit, Session
 from ctxgc.strategies import GCResult
@@ -368,7 +369,8 @@ def _bounded(text: str, most: int) -> str:
         return text
     shown = text[:most]
     last = shown.count("\n") + 1
-    return f"{shown}\n[ctxgc: cut after line {last}; ask for later lines with lines=[{last}, ...]]"
+    cut = note(f"cut after line {last}; ask for later lines with lines=[{last}, ...]")
+    return f"{shown}\n{cut}"
 
 
 def _line(hit: Hit) -> str:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ctxgc.core.message import FORMATS, Format, Message, Origin, Part, PartKind, Role, unchanged
     from ctxgc.core.options import EngineOptions, Scope, age, in_scope
     from ctxgc.core.plan import (
-        Action, Planner, PruningCandidate, PruningPlan, age_text, assemble, checked_target,
-        reason_for,
+        Action, Planner, PruningCandidate, PruningPlan, age_text, assemble, candidate_for,
+        checked_target, reason_for,
     )
     from ctxgc.core.recent import is_request
     from ctxgc.core.roots import GCState, RootKnobs
@@ -28,8 +28,12 @@ if TYPE_CHECKING:
         Access, ContextSegment, Policy, SECRET_TAG, SEGMENT_FIELDS, SegmentType, Source, Tier,
         Trust, checked_time, utc_now,
     )
-    from ctxgc.core.text import GAP, Names, Text, identifiers, is_line, is_word, looks_like_path
-    from ctxgc.core.tombstone import NAMES, OPENING, describe, is_tombstone, kept_of
+    from ctxgc.core.text import Names, Text, identifiers, is_line, is_word, looks_like_path
+    from ctxgc.core.tombstone import (
+        GAP, OPENING, RECALL_CALL, SHORT_GAP, copy_mark, describe, is_tombstone, kept_of,
+        moved_handles, moved_note, note, recall_call, recall_template, short_command,
+        short_tombstone, with_gaps,
+    )
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
@@ -44,8 +48,8 @@ else:
             "message": "FORMATS Format Message Origin Part PartKind Role unchanged",
             "options": "EngineOptions Scope age in_scope",
             "plan":
-                "Action Planner PruningCandidate PruningPlan age_text assemble checked_target "
-                "reason_for",
+                "Action Planner PruningCandidate PruningPlan age_text assemble candidate_for "
+                "checked_target reason_for",
             "recent": "is_request",
             "roots": "GCState RootKnobs",
             "score": "KeepScore POINTS_TYPE ScoreContext",
@@ -53,7 +57,10 @@ else:
             "segment":
                 "Access ContextSegment Policy SECRET_TAG SEGMENT_FIELDS SegmentType Source Tier "
                 "Trust checked_time utc_now",
-            "text": "GAP Names Text identifiers is_line is_word looks_like_path",
-            "tombstone": "NAMES OPENING describe is_tombstone kept_of",
+            "text": "Names Text identifiers is_line is_word looks_like_path",
+            "tombstone":
+                "GAP OPENING RECALL_CALL SHORT_GAP copy_mark describe is_tombstone kept_of "
+                "moved_handles moved_note note recall_call recall_template short_command "
+                "short_tombstone with_gaps",
         },
     )

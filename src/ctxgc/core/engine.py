@@ -27,10 +27,10 @@ from ctxgc.core.plan import (
     PruningCandidate,
     PruningPlan,
     assemble,
+    candidate_for,
     checked_target,
     choose,
     order_of_leaving,
-    reason_for,
 )
 from ctxgc.core.recent import is_message, message_key
 from ctxgc.core.roots import GCState, RootSet, compute_roots
@@ -223,17 +223,7 @@ def _up_to(candidates: Iterable[PruningCandidate], batch: int) -> Iterator[Pruni
 
 def _candidate(state: GCState, segment: ContextSegment, scorer: KeepScore) -> PruningCandidate:
     score = scorer(segment, ScoreContext(now=state.now, step=state.heap.step))
-    age = (state.now - segment.created_at).total_seconds()
-    return PruningCandidate(
-        segment_id=segment.segment_id,
-        score=score,
-        tokens=segment.tokens or 0,
-        reason=reason_for(segment, age, reachable=False, score=score),
-        type=segment.type,
-        age=age,
-        superseded=segment.superseded_by is not None,
-        bond=state.heap.bonds.group(segment),
-    )
+    return candidate_for(segment, state.now, score, bond=state.heap.bonds.group(segment))
 
 
 class IGCEngine(ABC):

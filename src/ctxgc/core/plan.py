@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from functools import lru_cache
 from operator import attrgetter
 from sys import intern
@@ -58,6 +59,36 @@ class PruningCandidate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             )
         if self.freed < 0:
             msgspec.structs.force_setattr(self, "freed", self.tokens)
+
+
+def candidate_for(
+    segment: ContextSegment,
+    now: datetime,
+    score: float,
+    *,
+    reason: str | None = None,
+    action: Action = "stash",
+    reachable: bool = False,
+    freed: int = -1,
+    bond: tuple[str, ...] = (),
+) -> PruningCandidate:
+    """Return the candidate for a segment, by default with the reason that its state gives."""
+    age = segment.age(now)
+    if reason is None:
+        reason = reason_for(segment, age, reachable=reachable, score=score)
+    return PruningCandidate(
+        segment_id=segment.segment_id,
+        score=score,
+        tokens=segment.tokens or 0,
+        reason=reason,
+        type=segment.type,
+        age=age,
+        action=action,
+        reachable=reachable,
+        superseded=segment.superseded_by is not None,
+        freed=freed,
+        bond=bond,
+    )
 
 
 class PruningPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -486,7 +517,7 @@ class Planner:
             # The scores of a bond are levelled, those of the superseded apart from the others.
             levelled = (member.superseded_by is not None) is stale
             worth = score if levelled else self._analysis.score(member.segment_id)
-            made.append(self._make(member, action, member.tokens or 0, worth, bond, live=False))
+            made.append(candidate_for(member, self._now, worth, action=action, bond=bond))
         return made
 
     def _find(self, segment_id: str) -> PruningCandidate | None:
@@ -518,32 +549,14 @@ class Planner:
         return self._make_live(segment, "stash", segment.tokens or 0)
 
     def _make_live(self, segment: ContextSegment, action: Action, freed: int) -> PruningCandidate:
-        score = self._analysis.score(segment.segment_id)
-        return self._make(segment, action, freed, score, self._bond(segment), live=True)
-
-    def _make(
-        self,
-        segment: ContextSegment,
-        action: Action,
-        freed: int,
-        score: float,
-        bond: tuple[str, ...],
-        *,
-        live: bool,
-    ) -> PruningCandidate:
-        age = (self._now - segment.created_at).total_seconds()
-        return PruningCandidate(
-            segment_id=segment.segment_id,
-            score=score,
-            tokens=segment.tokens or 0,
-            reason=reason_for(segment, age, reachable=live, score=score),
-            type=segment.type,
-            age=age,
+        return candidate_for(
+            segment,
+            self._now,
+            self._analysis.score(segment.segment_id),
             action=action,
-            reachable=live,
-            superseded=segment.superseded_by is not None,
+            reachable=True,
             freed=freed,
-            bond=bond,
+            bond=self._bond(segment),
         )
 
     def _bond(self, segment: ContextSegment) -> tuple[str, ...]:
@@ -570,13 +583,11 @@ class Planner:
     def _proposal(self, segment: ContextSegment) -> PruningCandidate:
         tokens = segment.tokens or 0
         idle = self._heap.step - segment.last_touched_step
-        return PruningCandidate(
-            segment_id=segment.segment_id,
-            score=self._analysis.score(segment.segment_id),
-            tokens=tokens,
+        return candidate_for(
+            segment,
+            self._now,
+            self._analysis.score(segment.segment_id),
             reason=f"cold but important: {tokens} tokens, reachable, untouched for {idle} steps",
-            type=segment.type,
-            age=(self._now - segment.created_at).total_seconds(),
             action="compress",
             reachable=True,
             freed=tokens - int(tokens * self._options.compress_ratio),

@@ -187,7 +187,7 @@ def _ages_by_clock(
     now, pace = context.now, weights["seconds_per_step"]
     return lambda s: (
         (now - s.last_touched_at).total_seconds() / pace,
-        (now - s.created_at).total_seconds() / pace,
+        s.age(now) / pace,
     )
 
 

@@ -201,7 +201,7 @@ def new_segment_id() -> str:
 
 
 def utc_now() -> datetime:
-    """Return the present time for a segment whose maker gave none."""
+    """Return the present time, as whatever is not given a clock sees it."""
     return datetime.now(UTC)
 
 
@@ -260,6 +260,10 @@ class ContextSegment(
             force_setattr(self, "last_touched_at", self.created_at)
         normalise(self)
         validate(self)
+
+    def age(self, now: datetime) -> float:
+        """Return how many seconds ago it was made."""
+        return (now - self.created_at).total_seconds()
 
 
 SEGMENT_FIELDS: tuple[str, ...] = ContextSegment.__struct_fields__

@@ -11,6 +11,8 @@ from typing import Self
 
 import msgspec
 
+from ctxgc.core.tombstone import GAP, with_gaps
+
 # -- Identifiers in text: paths, symbols, ids and long numbers, the words that carry references
 
 
@@ -65,7 +67,6 @@ def looks_like_path(token: str) -> bool:
 MAX_LINE = 200
 LINE_SHARE = 0.30
 NAME_SHARE = 0.15
-GAP = "[...]"
 
 _FIELD_END = re.compile(r"[,;}\])\s]")
 _BETWEEN_NAMES = re.compile(r"[^\w$~@./:\\#-]")
@@ -101,7 +102,8 @@ def evacuate(
     kept = cover(wanted, [_cost(piece) for piece in pieces], line_share * _cost(text))
     held = frozenset[str]().union(*(wanted[index] for index in kept))
     missing = [name for name in names if name not in held]
-    return Evacuation(with_gaps(pieces, kept), _fitting(missing, name_share * len(text)))
+    lines = "\n".join(with_gaps(pieces, kept)) if kept else ""
+    return Evacuation(lines, _fitting(missing, name_share * len(text)))
 
 
 def split_lines(text: str) -> list[str]:
@@ -149,20 +151,6 @@ def _field_end(line: str, start: int) -> int:
         if ends:
             return ends[-1]
     return start + MAX_LINE
-
-
-def with_gaps(pieces: Sequence[str], kept: Sequence[int]) -> str:
-    """Return the pieces that stay, with a mark for each gap between them."""
-    lines: list[str] = []
-    last = -1
-    for index in kept:
-        if index > last + 1:
-            lines.append(GAP)
-        lines.append(pieces[index])
-        last = index
-    if kept and last < len(pieces) - 1:
-        lines.append(GAP)
-    return "\n".join(lines)
 
 
 def _fitting(names: Sequence[str], budget: float) -> tuple[str, ...]:

@@ -1,17 +1,49 @@
-"""Tombstones: the short text left where a segment was.
+"""The notes that ctxgc leaves in a view: how each of them is written, and how it is recognised.
 
-It says what it was, how large, why it left, which identifiers went with it, and the exact call that
-brings it back.
+Every note starts with `[ctxgc:`. A tombstone says what was moved out, how large it was, why it left,
+which identifiers went with it, and the exact call that brings it back. Verbatim lines may follow it,
+with a mark wherever lines are missing. This file needs no other, so that a hook can load it quickly.
 """
 
 from __future__ import annotations
 
-from ctxgc.core.segment import ContextSegment
-from ctxgc.core.text import GAP
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from ctxgc.core.segment import ContextSegment
 
 OPENING = "[ctxgc:"
 NAMES = "Names: "
-RECALL_CALL = 'context_recall(handle="{handle}")'
+RECALL_TOOL = "context_recall"
+
+_MOVED_OUT = re.compile(re.escape(OPENING) + r" ([^\n]{1,160}?) moved out[^\n]*?(h-[a-z2-7]{16})")
+
+
+# -- Calls that recall
+
+
+def recall_template(tool: str = RECALL_TOOL) -> str:
+    """Return how a model calls this tool to recall something, with `{handle}` for the handle."""
+    return f'{tool}(handle="{{handle}}")'
+
+
+RECALL_CALL = recall_template()
+
+
+def recall_call(handle: str, template: str = RECALL_CALL) -> str:
+    """Return the exact call that recalls a handle."""
+    return template.replace("{handle}", handle)
+
+
+# -- Notes
+
+
+def note(text: str) -> str:
+    """Return a note of one line."""
+    return f"{OPENING} {text}]"
 
 
 def tombstone(
@@ -23,7 +55,7 @@ def tombstone(
     names: tuple[str, ...] = (),
     kept: str = "",
 ) -> str:
-    """Return the text that stands in for a segment.
+    """Return the text that takes the place of a segment.
 
     Args:
         segment: what was moved out.
@@ -33,13 +65,35 @@ def tombstone(
         names: identifiers that only the stash still holds.
         kept: verbatim lines that stay.
     """
-    parts = [f"{OPENING} {describe(segment)} moved out, {segment.tokens or 0} tokens: {why}"]
-    if names:
-        parts.append(NAMES + ", ".join(names))
-    if handle:
-        parts.append(f"To see it again: {recall.replace('{handle}', handle)}")
-    head = ". ".join(parts) + "]"
+    call = recall_call(handle, recall) if handle else ""
+    head = moved_note(describe(segment), segment.tokens or 0, why, names=names, recall=call)
     return f"{head}\n{kept}" if kept else head
+
+
+def moved_note(
+    what: str, tokens: int | str, why: str, *, names: Iterable[str] = (), recall: str = ""
+) -> str:
+    """Return the first line of a tombstone; `recall` is the exact call, or empty."""
+    parts = [f"{what} moved out, {tokens} tokens: {why}"]
+    if listed := ", ".join(names):
+        parts.append(NAMES + listed)
+    if recall:
+        parts.append(f"To see it again: {recall}")
+    return note(". ".join(parts))
+
+
+def short_tombstone(
+    tokens: int, why: str, *, recall: str, names: Iterable[str], kept: Iterable[str]
+) -> str:
+    """Return a tombstone that does not say what was there, for a result whose call is in view."""
+    head = note(f"{tokens} tokens, {why}{f'; {recall}' if recall else ''}")
+    listed = " ".join(names)
+    return "\n".join([head, *([NAMES + listed] if listed else []), *kept])
+
+
+def copy_mark(text: str) -> str:
+    """Return the mark for lines that are shown elsewhere in the view."""
+    return f"[ctxgc = {text}]"
 
 
 def describe(segment: ContextSegment) -> str:
@@ -50,13 +104,17 @@ def describe(segment: ContextSegment) -> str:
         lines = f":{segment.line_range[0]}-{segment.line_range[1]}" if segment.line_range else ""
         return f"{segment.access or segment.type} of {segment.file_path}{lines}"
     if segment.command:
-        command = segment.command if len(segment.command) <= 80 else f"{segment.command[:77]}..."
-        return f"output of {command}"
+        return f"output of {short_command(segment.command)}"
     return segment.type
 
 
+def short_command(command: str) -> str:
+    """Return a command as a tombstone names it: at most 80 characters of it."""
+    return command if len(command) <= 80 else f"{command[:77]}..."
+
+
 def is_tombstone(text: str) -> bool:
-    """Tell whether a text is one that `tombstone` made."""
+    """Return whether a text is one that ctxgc left in place of another."""
     return text.startswith(OPENING)
 
 
@@ -64,3 +122,31 @@ def kept_of(text: str) -> str:
     """Return the verbatim lines under a tombstone, without the marks of gaps."""
     lines = text.split("\n")[1:]
     return "\n".join(line for line in lines if line != GAP and not line.startswith(NAMES))
+
+
+def moved_handles(text: str) -> dict[str, str]:
+    """Return the handles that the tombstones in a text name, each with what it was."""
+    return {handle: what for what, handle in _MOVED_OUT.findall(text)}
+
+
+# -- Gaps
+
+
+GAP = "[...]"
+SHORT_GAP = "…"
+
+
+def with_gaps(
+    lines: Sequence[str], kept: Iterable[int], mark: Callable[[int, int], str] = lambda *_: GAP
+) -> Iterator[str]:
+    """Yield the lines that stay, and a mark for each gap before, between and after them.
+
+    `mark` is given the first missing line and the one after the last; an empty mark is left out.
+    """
+    following = 0
+    for place in [*kept, len(lines)]:
+        if place > following and (gap := mark(following, place)):
+            yield gap
+        if place < len(lines):
+            yield lines[place]
+        following = place + 1

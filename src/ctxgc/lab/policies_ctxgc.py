@@ -9,10 +9,11 @@ import msgspec
 
 from ctxgc._version import __version__
 from ctxgc.config import GCConfig
+from ctxgc.core import recall_call
 from ctxgc.errors import ContextOverflowError, UnknownHandleError
 from ctxgc.lab.facts import texts_of
 from ctxgc.lab.policies import Kind, Player, Policy, PolicyTask
-from ctxgc.session import RECALL_CALL, Session
+from ctxgc.session import Session
 from ctxgc.strategies import handles_in
 
 PLUGIN = "gc_mark_sweep"
@@ -93,7 +94,7 @@ class SessionPlayer:
         handle = self._session.handle(segment_id)
         if handle in self._shown and self._session.answers(handle):
             return True
-        call = RECALL_CALL.replace("{handle}", segment_id)
+        call = recall_call(segment_id)
         shown = segment_id in self._listed or call in self._shown
         return shown and self._session.answers(segment_id)
 

@@ -22,6 +22,7 @@ from ctxgc.core import (
     PruningCandidate,
     PruningPlan,
     assemble,
+    candidate_for,
     reason_for,
 )
 from ctxgc.errors import InputError
@@ -246,18 +247,16 @@ def _action(
 def _candidate(analysis: Analysis, segment: ContextSegment, action: Action) -> PruningCandidate:
     live = analysis.is_reachable(segment.segment_id)
     score = analysis.scores.get(segment.segment_id, 0.0)
-    age = (analysis.state.now - segment.created_at).total_seconds()
-    working = segment.tier == "working"
-    return PruningCandidate(
-        segment_id=segment.segment_id,
-        score=score,
-        tokens=segment.tokens or 0,
-        reason=f"asked for; {reason_for(segment, age, reachable=live, score=score)}",
-        type=segment.type,
-        age=age,
+    now = analysis.state.now
+    why = reason_for(segment, segment.age(now), reachable=live, score=score)
+    return candidate_for(
+        segment,
+        now,
+        score,
+        reason=f"asked for; {why}",
         action=action,
         reachable=live,
-        freed=(segment.tokens or 0) if working else 0,
+        freed=(segment.tokens or 0) if segment.tier == "working" else 0,
     )
 
 

@@ -7,13 +7,16 @@ from ctxgc._lazy import lazy
 # fmt: off
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ctxgc.core import ContextSegment, Message, SegmentType, mask_secrets
+    from ctxgc.core import (
+        ContextSegment, Message, OPENING, RECALL_CALL, SegmentType, is_tombstone, mask_secrets,
+        moved_handles, moved_note, recall_call, recall_template, short_command, with_gaps,
+    )
     from ctxgc.economics import SHEETS, price_sheet
     from ctxgc.guard import Checkpoint, CheckpointShelf, compare_files
     from ctxgc.session.accounting import ContextUsage
     from ctxgc.session.events import Event
     from ctxgc.session.guard import EMERGENCY, messages_of
-    from ctxgc.session.handles import Hit, RECALL_CALL, Stash, excerpt
+    from ctxgc.session.handles import Hit, Stash, excerpt
     from ctxgc.session.oneshot import collect
     from ctxgc.session.session import Session
     from ctxgc.session.setup import DEFAULT_PRICES, DEFAULT_STORE
@@ -30,13 +33,16 @@ else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
-            "ctxgc.core": "ContextSegment Message SegmentType mask_secrets",
+            "ctxgc.core":
+                "ContextSegment Message OPENING RECALL_CALL SegmentType is_tombstone "
+                "mask_secrets moved_handles moved_note recall_call recall_template "
+                "short_command with_gaps",
             "ctxgc.economics": "SHEETS price_sheet",
             "ctxgc.guard": "Checkpoint CheckpointShelf compare_files",
             "accounting": "ContextUsage",
             "events": "Event",
             "guard": "EMERGENCY messages_of",
-            "handles": "Hit RECALL_CALL Stash excerpt",
+            "handles": "Hit Stash excerpt",
             "oneshot": "collect",
             "session": "Session",
             "setup": "DEFAULT_PRICES DEFAULT_STORE",

@@ -23,6 +23,7 @@ from ctxgc.core import (
     age,
     age_text,
     assemble,
+    candidate_for,
     checked_target,
     in_scope,
 )
@@ -357,15 +358,12 @@ def _candidate(
     w: Workings, segment: ContextSegment, reason: str, action: Action
 ) -> PruningCandidate:
     now = w.clock()
-    age_seconds = (now - segment.created_at).total_seconds()
     score = KeepScore(w.config.score_profile, dict(w.config.score_weights))
-    return PruningCandidate(
-        segment_id=segment.segment_id,
-        score=score(segment, ScoreContext(now=now, step=w.heap.step)),
-        tokens=segment.tokens or 0,
-        reason=f"{reason}; {segment.type}, {age_text(age_seconds)} old",
-        type=segment.type,
-        age=age_seconds,
+    return candidate_for(
+        segment,
+        now,
+        score(segment, ScoreContext(now=now, step=w.heap.step)),
+        reason=f"{reason}; {segment.type}, {age_text(segment.age(now))} old",
         action=action,
         bond=w.heap.bonds.group(segment),
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ctxgc.core import OPENING, ContextSegment, Message
+from ctxgc.core import ContextSegment, Message, note
 from ctxgc.errors import InputError, StoreError
 from ctxgc.session.apply import rewriting, show, swap
 from ctxgc.session.archive import arrival_write, form_writes, segment_write
@@ -65,7 +65,7 @@ def notice_of(w: Workings, handles: Sequence[str]) -> Message | None:
     out = _still_out(w, handles) if told and handles else []
     if not out:
         return None
-    said = f"{OPENING} {len(out)} older steps were moved out in need]"
+    said = note(f"{len(out)} older steps were moved out in need")
     text = "\n".join([said, write_digest(map(DigestEntry, out))])
     name = f"gc_notice_{uuid.uuid4().hex}"
     return text_message("user", text, w.view.messages[0].format, name)
@@ -107,7 +107,7 @@ def _tells(message: Message, handles: set[str]) -> bool:
 # -- Deletion: gone for good, on explicit request only. No copy of the text stays behind
 
 
-DELETED = "[ctxgc: deleted on request]"
+DELETED = note("deleted on request")
 
 
 class _Erasure(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,7 +12,6 @@ import msgspec
 from ctxgc.core import ContextSegment, Heap
 from ctxgc.errors import InputError, UnknownHandleError
 
-RECALL_CALL = 'context_recall(handle="{handle}")'
 SEARCH_HINT = "search(query) finds what was moved out"
 _LINES_AROUND = 2
 

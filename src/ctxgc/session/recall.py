@@ -18,6 +18,7 @@ from ctxgc.core import (
     identifiers,
     is_tombstone,
     mask_secrets,
+    note,
 )
 from ctxgc.errors import PlanError
 from ctxgc.invariants import check
@@ -224,7 +225,7 @@ class Mentioned:
             segment = self._newest(name)
             if segment is None:
                 continue
-            head = f"[ctxgc: {name} stands in {describe(segment)}, moved out earlier]"
+            head = note(f"{name} stands in {describe(segment)}, moved out earlier")
             block = f"{head}\n{excerpt(segment.text, pattern=name)}"
             if self._w.config.secrets == "mask":
                 block = mask_secrets(block)

@@ -7,7 +7,7 @@ from copy import copy
 
 from msgspec.structs import replace
 
-from ctxgc.core import Message, mask_secrets
+from ctxgc.core import Message, mask_secrets, recall_call
 from ctxgc.economics import requests_to_pay_back
 from ctxgc.errors import MessageError
 from ctxgc.invariants import first_difference, is_thinking, may_stay_open
@@ -185,7 +185,7 @@ def _recall_call(w: Workings, message_id: str, part: int) -> str:
         return ""
     segment_id = w.segment_ids(message_id)[part]
     original = w.heap.get(segment_id).derived_from or segment_id
-    return w.recall_call.replace("{handle}", original)
+    return recall_call(original, w.recall_call)
 
 
 def _edited(w: Workings, view: Sequence[Message], edits: Sequence[Edit]) -> list[Message]:

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from ctxgc.budget import GCPolicy, InstructionBudget
 from ctxgc.config import GCConfig
-from ctxgc.core import ContextSegment, Format, Message, PruningPlan
+from ctxgc.core import RECALL_CALL, ContextSegment, Format, Message, PruningPlan, utc_now
 from ctxgc.economics import PriceSheet
 from ctxgc.errors import InputError
 from ctxgc.guard import (
@@ -42,7 +42,7 @@ from ctxgc.session.guard import (
     restore_checkpoint,
     shelf_of,
 )
-from ctxgc.session.handles import RECALL_CALL, Hit, excerpt
+from ctxgc.session.handles import Hit, excerpt
 from ctxgc.session.locking import SessionLock, flush_at_exit, one_at_a_time, stop_flushing
 from ctxgc.session.recall import Mentioned, recall, search, set_pinned, set_policy, undo
 from ctxgc.session.request import calibrate, check_complete, record_request, spare
@@ -60,7 +60,7 @@ from ctxgc.session.state import Workings, save_all
 from ctxgc.session.sync import is_plain, reformat, sync
 from ctxgc.session.view import Handout, wrong_format
 from ctxgc.stores import SearchFilters, Store
-from ctxgc.strategies import GCPlugin, GCResult, GCTriggerReason, load_gc_plugin, utc_now
+from ctxgc.strategies import GCPlugin, GCResult, GCTriggerReason, load_gc_plugin
 from ctxgc.tokens import TokenCounter
 from ctxgc.wire import (
     Overflow,

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         PluginFailure, discover_gc_plugins, gc_from_inline, gc_from_spec, load_gc_from_file,
         load_gc_plugin,
     )
-    from ctxgc.strategies.segments import Exchange, Segmenter, utc_now
+    from ctxgc.strategies.segments import Exchange, Segmenter
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
@@ -53,6 +53,6 @@ else:
             "plugins":
                 "PluginFailure discover_gc_plugins gc_from_inline gc_from_spec "
                 "load_gc_from_file load_gc_plugin",
-            "segments": "Exchange Segmenter utc_now",
+            "segments": "Exchange Segmenter",
         },
     )

@@ -12,15 +12,15 @@ from msgspec import Meta
 
 from ctxgc.budget import InstructionBudget
 from ctxgc.config import GCConfig, check_template, choices, render_notice, unknown_key
-from ctxgc.core import Message
+from ctxgc.core import Message, note
 from ctxgc.errors import ConfigError
 from ctxgc.strategies.base import Constraints, GCPlugin, GCResult, GCTriggerReason
 from ctxgc.strategies.collection import OLD_NOTICE, Workbench
 from ctxgc.strategies.host import Bindable, Host, LooseHost
 from ctxgc.wire import text_message
 
-DEFAULT_NOTICE = (
-    "[ctxgc: {items_collected} older messages were moved out of the context, {tokens_freed} tokens]"
+DEFAULT_NOTICE = note(
+    "{items_collected} older messages were moved out of the context, {tokens_freed} tokens"
 )
 
 

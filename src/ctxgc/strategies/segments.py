@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
 import msgspec
 from msgspec.structs import replace
@@ -19,6 +19,7 @@ from ctxgc.core import (
     Source,
     Trust,
     find_secrets,
+    utc_now,
 )
 from ctxgc.tokens import TokenCounter, part_tokens
 from ctxgc.wire import ToolUse, understand
@@ -30,11 +31,6 @@ _TRUST: dict[str, Trust] = {
     "tool": "tool",
 }
 _EPHEMERAL_KINDS = ("tool_call", "tool_result", "thinking")
-
-
-def utc_now() -> datetime:
-    """Return the present time."""
-    return datetime.now(UTC)
 
 
 class Exchange(msgspec.Struct, frozen=True, kw_only=True):

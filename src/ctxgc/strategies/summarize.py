@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from ctxgc.core import Message
+from ctxgc.core import Message, note
 from ctxgc.strategies.base import Constraints
 from ctxgc.strategies.builtin import BuiltinStrategy
 from ctxgc.strategies.collection import Workbench
@@ -22,7 +22,7 @@ from ctxgc.wire import text_message
 # -- Summaries in a history: the text to summarise, the message to put in its place
 
 
-HEADING = "[ctxgc: summary of {count} earlier messages; it is a record, not an instruction]"
+HEADING = note("summary of {count} earlier messages; it is a record, not an instruction")
 EXPECTED_SHARE = 0.25
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from ctxgc.core import OPENING, Message, Part, Text
+from ctxgc.core import OPENING, Message, Part, Text, note
 from ctxgc.strategies.mark_sweep.presets import Shares
 from ctxgc.wire import strings_of, understand
 
@@ -77,7 +77,7 @@ def _cut(old: str, is_unique: Unique) -> str:
             held |= wanted
             kept.append(line)
     gone = len(text.lines) - len(kept)
-    return "\n".join([f"{OPENING} {gone} lines that this edit replaced]", *kept]) if gone else old
+    return "\n".join([note(f"{gone} lines that this edit replaced"), *kept]) if gone else old
 
 
 # -- To-do lists: one that a newer list of the same tool has replaced says nothing any more

@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 
-from ctxgc.core import GAP, NAMES, OPENING, ContextSegment, Text
+from ctxgc.core import (
+    GAP,
+    OPENING,
+    ContextSegment,
+    Text,
+    note,
+    recall_call,
+    short_tombstone,
+)
 from ctxgc.strategies.host import Host
 from ctxgc.strategies.mark_sweep.cover import Passage
 
@@ -85,7 +93,7 @@ def without(text: str, handles: Collection[str]) -> str:
 
 
 def _written(handles: list[str], names: str, kept: str) -> Iterator[str]:
-    yield f"{OPENING} {' '.join(handles)}]{f' {names}' if names else ''}"
+    yield note(" ".join(handles)) + (f" {names}" if names else "")
     if kept:
         yield kept
 
@@ -110,12 +118,10 @@ def _sections(text: str) -> Iterator[tuple[list[str], list[str]]]:
 
 def stub(segment: ContextSegment, why: str, host: Host, *, names: list[str], kept: str) -> str:
     """Return a short tombstone for a segment, with bare names and verbatim lines under it."""
-    recall = _recall(segment, host)
-    head = f"{OPENING} {segment.tokens or 0} tokens, {why}{f'; {recall}' if recall else ''}]"
-    listed = [NAMES + " ".join(names)] if names else []
-    return "\n".join([head, *listed, *([kept] if kept else [])])
+    recall, lines = _recall(segment, host), [kept] if kept else []
+    return short_tombstone(segment.tokens or 0, why, recall=recall, names=names, kept=lines)
 
 
 def _recall(segment: ContextSegment, host: Host) -> str:
     handle = host.handle(segment.segment_id)
-    return host.recall_call.replace("{handle}", handle) if host.recall_call and handle else ""
+    return recall_call(handle, host.recall_call) if host.recall_call and handle else ""

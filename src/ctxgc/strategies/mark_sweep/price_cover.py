@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
 import msgspec
 
-from ctxgc.core import OPENING, Text
+from ctxgc.core import SHORT_GAP, Text, copy_mark, short_tombstone, with_gaps
 from ctxgc.strategies.mark_sweep.copies import CopiedLines
 from ctxgc.strategies.mark_sweep.items import Census
 from ctxgc.strategies.mark_sweep.presets import Preset, Shares
@@ -123,25 +123,18 @@ def _listed_chars(names: tuple[str, ...]) -> int:
 
 
 HEAD_CHARS = 60
-GAP = "…"
 
 
 def stub(text: Text, cover: PriceCover, *, tokens: int, why: str, recall: str) -> str:
     """Return the text that stands in for a result: a tombstone, the names, the lines that stay."""
-    call = f"; {recall}" if recall else ""
-    head = f"{OPENING} {tokens} tokens, {why}{call}]"
-    names = [f"Names: {' '.join(cover.listed)}"] if cover.listed else []
-    return "\n".join([head, *names, *_with_gaps(text, cover.kept)])
+    last = len(text.lines)
 
+    def mark(_: int, line: int) -> str:
+        # The own number of a line shows the gap before it, and the head the one after the last.
+        return "" if line == last or text.is_numbered(line) else SHORT_GAP
 
-def _with_gaps(text: Text, kept: Sequence[int]) -> Iterator[str]:
-    """Yield the lines that stay, and a mark for each gap that their own numbers do not show."""
-    last = -1
-    for line in kept:
-        if line > last + 1 and not text.is_numbered(line):
-            yield GAP
-        yield text.lines[line]
-        last = line
+    kept = with_gaps(text.lines, cover.kept, mark)
+    return short_tombstone(tokens, why, recall=recall, names=cover.listed, kept=kept)
 
 
 def without_copies(
@@ -161,7 +154,7 @@ def without_copies(
     for run in runs:
         passages.append(text.passage(last, run.first))
         lines = f"{run.last - run.first} lines of the {names[run.source]} above"
-        passages.append(f"[ctxgc = {lines}{call}]\n")
+        passages.append(f"{copy_mark(lines + call)}\n")
         last, call = run.last, ""
     passages.append(text.passage(last, len(text.lines)))
     return "".join(passages).removesuffix("\n")
