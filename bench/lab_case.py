@@ -21,7 +21,7 @@ import msgspec
 
 from bench.counting import TimedCounter
 from ctxgc import Session
-from ctxgc.lab.corpus import demo_runs
+from ctxgc.lab import demo_runs
 from ctxgc.lab.corpus.plans import PLANS, Plan, record
 from ctxgc.session import session as front
 from ctxgc.session.request import spare

@@ -16,9 +16,9 @@ from unittest.mock import patch
 from ctxgc._version import __version__
 from ctxgc.cli.lab_fit import markdown_table
 from ctxgc.economics import price_sheet
-from ctxgc.lab import Ablated, Ablation, Experiment, Reached, Trials
+from ctxgc.lab import Ablated, Ablation, Experiment, Measures, Trials
 from ctxgc.lab.fit import What
-from ctxgc.lab.fit_targets import Number, PresetSubject
+from ctxgc.lab.fit_targets import Number, PresetTarget
 from ctxgc.strategies.mark_sweep import calls, copies, items, price_cover, rounds
 from tools.lab_arguments import parser_of
 
@@ -34,7 +34,7 @@ TRIED: tuple[tuple[ModuleType, str, dict[What, Number]], ...] = (
 )
 
 
-def ablation(experiment: Experiment, judge: Callable[[], Reached], runs: int) -> Ablation:
+def ablation(experiment: Experiment, judge: Callable[[], Measures], runs: int) -> Ablation:
     """Return what other values of the constants come to; `judge` plays the runs with those of now."""
     reached = judge()
     rows: list[Ablated] = []
@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Play the runs with each value, and print the table."""
     asked = parser_of("code_constants", __doc__).parse_args(arguments)
     experiment = Experiment(policies=(), data=asked.data, set_name=asked.set, every=asked.every)
-    subject, runs = PresetSubject("default"), experiment.all_runs()
+    subject, runs = PresetTarget("default"), experiment.all_runs()
     # One process: a constant that is changed here is changed nowhere else.
     with Trials(runs, price_sheet(experiment.sheet)) as trials:
         found = ablation(experiment, lambda: trials.judge(subject, subject.start()), len(runs))

@@ -17,7 +17,15 @@ from pathlib import Path
 import msgspec
 
 from ctxgc.errors import CtxgcError
-from ctxgc.lab import PACKAGES, Experiment, PolicyRow, Report, chosen, conduct, document
+from ctxgc.lab import (
+    PACKAGES,
+    Experiment,
+    PolicyRow,
+    Report,
+    choose_policies,
+    markdown_report,
+    run_experiment,
+)
 from ctxgc.lab.markdown import grid, interval, kind, percent
 from ctxgc.lab.peers.catalog import interpreter
 from tools.lab_arguments import parser_of
@@ -55,10 +63,10 @@ def play(data: Path, set_name: str, every: int, jobs: int) -> dict[str, Report]:
 
 
 def _played(regime: str, data: Path, set_name: str, every: int, jobs: int) -> Report:
-    names = tuple(chosen(["all"]))
+    names = tuple(choose_policies(["all"]))
     asked = Experiment(policies=names, data=data, set_name=set_name, regime=regime, every=every)
     start = time.monotonic()
-    report = conduct(asked, jobs, _teller(regime))
+    report = run_experiment(asked, jobs, _teller(regime))
     report_file(regime).write_bytes(msgspec.json.encode(report))
     print(f"{regime}: {report.runs} runs, {time.monotonic() - start:,.0f} s", flush=True)
     return report
@@ -145,7 +153,7 @@ def spliced(page: str, name: str, text: str) -> str:
 
 def write_pages(reports: dict[str, Report], root: Path = ROOT) -> None:
     """Put the tables into their pages."""
-    texts = {name: document(report) for name, report in reports.items()}
+    texts = {name: markdown_report(report) for name, report in reports.items()}
     _write(root / "docs" / "lab.md", {"summary": short(reports), **texts})
     _write(root / "README.md", {"proof": proof(reports)})
 

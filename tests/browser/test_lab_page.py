@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ctxgc.lab import page
+from ctxgc.lab import html_report
 from tests.browser.conftest import PageOf
 from tests.browser.looks import clipped_texts, faint_texts, scrolls_sideways
-from tests.lab.reports_made import ROWS, made_report
+from tests.lab.reports import ROWS, made_report
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -15,7 +15,7 @@ from tests.lab.reports_made import ROWS, made_report
 def test_the_report_is_readable_in_any_window_and_scheme(
     page_of: PageOf, dark: bool, width: int
 ) -> None:
-    shown = page_of(page(made_report(timing=True)), dark=dark, width=width)
+    shown = page_of(html_report(made_report(timing=True)), dark=dark, width=width)
     assert shown.locator("svg.chart").count() == 5
     assert not scrolls_sideways(shown)
     assert clipped_texts(shown) == []
@@ -23,27 +23,27 @@ def test_the_report_is_readable_in_any_window_and_scheme(
 
 
 def test_a_chart_with_many_names_is_not_shrunk_to_a_narrow_window(page_of: PageOf) -> None:
-    shown = page_of(page(made_report()), width=390)
+    shown = page_of(html_report(made_report()), width=390)
     drawn = shown.locator("svg.chart").first
     assert drawn.evaluate("chart => chart.getBoundingClientRect().width") == 720
     assert drawn.evaluate("chart => chart.parentElement.scrollWidth") == 720
 
 
 def test_the_summary_fits_a_laptop_without_scrolling(page_of: PageOf) -> None:
-    shown = page_of(page(made_report()), width=1200)
+    shown = page_of(html_report(made_report()), width=1200)
     hidden = "box => box.scrollWidth - box.clientWidth"
     assert shown.locator("#summary .wide").evaluate(hidden) == 0
 
 
 def test_a_point_says_its_figures_when_the_pointer_rests_on_it(page_of: PageOf) -> None:
-    shown = page_of(page(made_report()))
+    shown = page_of(html_report(made_report()))
     dots = shown.locator("#front figure:first-of-type circle title").all_text_contents()
     assert dots[1].startswith("ctxgc (ours 1.2.3): bill 0.685 [0.6")
     assert len(dots) == len(ROWS) - 1  # one is too dear for the frame
 
 
 def test_all_results_of_a_policy_unfold(page_of: PageOf) -> None:
-    shown = page_of(page(made_report()))
+    shown = page_of(html_report(made_report()))
     folded = shown.locator("#runs details").nth(1)
     assert not folded.get_by_text("run-3").is_visible()
     folded.locator("summary").click()
@@ -51,6 +51,6 @@ def test_all_results_of_a_policy_unfold(page_of: PageOf) -> None:
 
 
 def test_hostile_names_run_nothing(page_of: PageOf) -> None:
-    shown = page_of(page(made_report(prefix="<script>document.title='taken'</script>")))
+    shown = page_of(html_report(made_report(prefix="<script>document.title='taken'</script>")))
     assert shown.title() == "ctxgc lab"
     assert shown.locator("script").count() == 0

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from hypothesis import strategies as st
 
 from ctxgc.economics import price_sheet
-from ctxgc.lab.policies import Player, PolicyTask, RegimeKind
-from ctxgc.lab.runs import Run
-from tests.lab.making import FACTS, Json, run_of, user
+from ctxgc.lab import Player, PolicyTask, Run
+from ctxgc.lab.policies import RegimeKind
+from tests.lab.builders import FACTS, Json, run_of, user
 
 FILLER = "nothing to see in this line, it is as long as it is dull"
 

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from ctxgc.errors import ConfigError, InputError
-from ctxgc.lab import Experiment, conduct
-from tests.lab.making import answer, user
+from ctxgc.lab import Experiment, run_experiment
+from tests.lab.builders import answer, user
 
 
 def folder(tmp_path: Path, *names: str) -> Path:
@@ -22,7 +22,9 @@ def folder(tmp_path: Path, *names: str) -> Path:
 
 def test_an_experiment_reports_on_what_it_played(tmp_path: Path) -> None:
     data = folder(tmp_path, "one", "two", "three")
-    found = conduct(Experiment(policies=("never", "never"), data=data, least_tokens=0, most_runs=2))
+    found = run_experiment(
+        Experiment(policies=("never", "never"), data=data, least_tokens=0, most_runs=2)
+    )
     assert [result.run for result in found.results] == ["one", "three"]
     assert (found.source, found.regime) == ("one.jsonl, three.jsonl, two.jsonl", "cost")
     assert (found.sheet.name, found.runs, [row.policy for row in found.rows]) == (
@@ -41,7 +43,7 @@ def test_a_report_says_the_same_in_another_folder(tmp_path: Path) -> None:
     for place in ("here", "there"):
         (tmp_path / place).mkdir()
     reports = [
-        conduct(
+        run_experiment(
             Experiment(policies=("never",), data=folder(tmp_path / place, "one"), least_tokens=0)
         )
         for place in ("here", "there")
@@ -66,7 +68,7 @@ def test_a_wrong_name_is_refused_with_the_nearest(wrong: dict[str, object]) -> N
 
 def test_no_run_that_is_long_enough_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no run of 8000 tokens"):
-        conduct(Experiment(policies=("never",), data=folder(tmp_path, "one")))
+        run_experiment(Experiment(policies=("never",), data=folder(tmp_path, "one")))
 
 
 def test_short_runs_of_the_corpus_are_passed_over_too() -> None:

@@ -1,12 +1,14 @@
-"""What is a fact, a word, a line."""
+"""What is a fact, a word, a line, and what a message says."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.lab.facts import lines_in, read_token, tokens_in
+from ctxgc.lab.facts import lines_in, read_token, texts_of, tokens_in
 
 
 def facts(text: str) -> list[str]:
@@ -65,3 +67,26 @@ def test_a_fact_by_itself_is_a_fact(text: str) -> None:
     for (fact, _), _ in tokens_in(text):
         if fact:
             assert read_token(fact)[0] == fact
+
+
+def call(arguments: Any) -> dict[str, Any]:
+    function = {"name": "edit", "arguments": arguments}
+    return {"role": "assistant", "content": None, "tool_calls": [{"function": function}]}
+
+
+@pytest.mark.parametrize(
+    ("message", "texts"),
+    [
+        ({"role": "user", "content": "hello"}, ("hello",)),
+        ({"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "image_url"}]}, ("a",)),
+        (call('{"path": "a\\nb", "n": [1, {"deep": "c"}], "ok": true}'), ("edit", "a\nb", "1", "c")),
+        (call("no json"), ("edit", "no json")),
+        (call({"already": "decoded"}), ("edit", "decoded")),
+        ({"role": "assistant", "content": "", "tool_calls": None}, ()),
+        ({"role": "assistant", "tool_calls": ["?", {"function": 3}]}, ()),
+    ],
+)  # fmt: skip
+def test_texts_are_the_content_and_the_decoded_arguments(
+    message: dict[str, Any], texts: tuple[str, ...]
+) -> None:
+    assert texts_of(message) == texts

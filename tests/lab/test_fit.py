@@ -8,19 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.lab import Reached, subject
-from ctxgc.lab.fit import changed, fit, scaled
-from ctxgc.lab.fit_targets import SUBJECTS, Constants
+from ctxgc.lab import FIT_TARGETS, Measures, fit_constants, fit_target
+from ctxgc.lab.fit import changed, scaled
+from ctxgc.lab.fit_targets import Constants
 
-PRESET = subject("default")
-KEPT: Reached = {
+PRESET = fit_target("default")
+KEPT: Measures = {
     "bill": 0.7, "strict": 0.99, "clean": 0.999, "line_step": 0.95, "word": 0.9, "worst": 1.0,
 }  # fmt: skip
 
 
-@given(st.integers(0, 10_000), st.sampled_from(SUBJECTS))
+@given(st.integers(0, 10_000), st.sampled_from(FIT_TARGETS))
 def test_a_change_is_small_valid_and_touches_no_promise(seed: int, name: str) -> None:
-    about = subject(name)
+    about = fit_target(name)
     start = about.start()
     other = changed(about, start, random.Random(seed))
     moved = {key for key in start if start[key] != other[key]}
@@ -49,10 +49,10 @@ def test_a_multiple_stays_of_its_kind(
 def test_the_search_keeps_what_is_better_and_tells_it() -> None:
     told: list[tuple[int, float]] = []
 
-    def judge(constants: Constants) -> Reached:
+    def judge(constants: Constants) -> Measures:
         return {**KEPT, "bill": constants["hold"] / 10}
 
-    best, found = fit(
+    best, found = fit_constants(
         PRESET, judge, rounds=80, seed=3, tell=lambda n, r: told.append((n, r["bill"]))
     )
     assert found == judge(best)
@@ -60,9 +60,9 @@ def test_the_search_keeps_what_is_better_and_tells_it() -> None:
     assert told[0] == (0, PRESET.start()["hold"] / 10)
     bills = [bill for _, bill in told]
     assert bills == sorted(bills, reverse=True)
-    assert fit(PRESET, judge, rounds=80, seed=3, tell=lambda n, r: None) == (best, found)
+    assert fit_constants(PRESET, judge, rounds=80, seed=3, tell=lambda n, r: None) == (best, found)
 
 
 def test_no_rounds_leave_the_constants_as_they_are() -> None:
-    found = fit(PRESET, lambda _: KEPT, rounds=0, seed=1, tell=lambda n, r: None)
+    found = fit_constants(PRESET, lambda _: KEPT, rounds=0, seed=1, tell=lambda n, r: None)
     assert found == (PRESET.start(), KEPT)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from ctxgc.lab import Report, document
-from tests.lab.reports_made import made_report
+from ctxgc.lab import Report, markdown_report
+from tests.lab.reports import made_report
 
 WHOLE = """\
 `cost`: 6 runs in 3 groups, 180 requests, 600 needs in 120 steps \
@@ -40,11 +40,11 @@ def changed(policy: str, **more: object) -> Report:
 
 def notes(report: Report) -> list[str]:
     """Return the list below the tables."""
-    return [line[2:] for line in document(report).splitlines() if line.startswith("- ")]
+    return [line[2:] for line in markdown_report(report).splitlines() if line.startswith("- ")]
 
 
 def test_a_report_is_a_sentence_two_tables_and_who_is_ahead() -> None:
-    assert document(made_report()) == WHOLE
+    assert markdown_report(made_report()) == WHOLE
 
 
 def test_policies_that_did_the_same_share_a_row_of_the_gaps() -> None:
@@ -54,7 +54,7 @@ def test_policies_that_did_the_same_share_a_row_of_the_gaps() -> None:
         gap, policy="b", bill=msgspec.structs.replace(gap.bill, value=2.0)
     )
     same = msgspec.structs.replace(gap, policy="c")
-    lines = document(msgspec.structs.replace(made, gaps=[gap, other, same])).splitlines()
+    lines = markdown_report(msgspec.structs.replace(made, gaps=[gap, other, same])).splitlines()
     assert [line for line in lines if "(oracle)" in line] == [
         "| ctxgc, c | oracle-line (oracle) | 1.473 [1.46, 1.48] | - |",
         "| b | oracle-line (oracle) | 2.000 [1.46, 1.48] | - |",
@@ -86,12 +86,14 @@ def test_who_keeps_all_because_it_saves_nothing_is_not_called_ahead() -> None:
 
 def test_a_policy_that_could_not_play_has_no_figures_and_says_why() -> None:
     found = changed("somebody", runs=0, failed=6, errors=["PeerError: a | b"])
-    line = next(line for line in document(found).splitlines() if line.startswith("| somebody"))
+    line = next(
+        line for line in markdown_report(found).splitlines() if line.startswith("| somebody")
+    )
     assert line == "| somebody | peer, 1.2.3 | - | - | - | - | - | - | - | - | - | - | 6 |"
     assert notes(found)[-1] == "somebody: 6 runs failed (PeerError: a | b)"
 
 
 def test_a_name_cannot_break_the_table() -> None:
-    lines = document(made_report(prefix="a|b\n")).splitlines()
+    lines = markdown_report(made_report(prefix="a|b\n")).splitlines()
     rows = [line for line in lines if line.startswith("| a&#124;b ")]
     assert {line.count(" | ") for line in rows} == {12, 3}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ctxgc.lab.needs import Needs
-from tests.lab.making import answer, result, run_of, user
+from tests.lab.builders import answer, result, run_of, user
 
 
 def needs(*messages: dict[str, object]) -> list[tuple[int, tuple[str, ...]]]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from ctxgc.errors import ConfigError
-from ctxgc.lab import parse_regime
+from ctxgc.lab import Regime, parse_regime
 from ctxgc.lab.facts import total_weight
-from ctxgc.lab.regimes import COST_LIMIT, Regime, head_of
-from tests.lab.making import answer, user
+from ctxgc.lab.regimes import COST_LIMIT, head_of
+from tests.lab.builders import answer, user
 
 SYSTEM = {"role": "system", "content": "be kind"}
 MESSAGES = [SYSTEM, user("begin"), answer("a long enough answer"), user("end of it")]

@@ -8,14 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc.economics import price_sheet
-from ctxgc.lab import parse_regime, policy
+from ctxgc.lab import Player, PolicyTask, Regime, Run, parse_regime, policy, replay_run
 from ctxgc.lab.needs import Needs
-from ctxgc.lab.policies import Never, Player, PolicyTask
-from ctxgc.lab.regimes import Regime
-from ctxgc.lab.replay import replay
-from ctxgc.lab.runs import Run
-from tests.lab.making import Edits, Json, answer, result, run_of, runs, user
-from tests.lab.naive import judge
+from ctxgc.lab.policies import Never
+from tests.lab.builders import Edits, Json, answer, result, run_of, runs, user
+from tests.lab.naive_judge import judge
 
 SHEET = price_sheet("anthropic-5m")
 
@@ -57,7 +54,7 @@ def example() -> Run:
 def found(run: Run, shows: Shows | Never) -> dict[str, int]:
     names = ("needs", "resident", "wide", "named", "recallable", "lost", "strict", "clean",
              "lines", "lines_kept", "words", "words_kept")  # fmt: skip
-    got = replay(shows, run, Regime(), SHEET)
+    got = replay_run(shows, run, Regime(), SHEET)
     assert not got.error
     return {name: getattr(got, name) for name in names if getattr(got, name)}
 
@@ -98,7 +95,7 @@ def test_a_line_is_known_again_without_its_number() -> None:
 @given(runs(), st.lists(st.integers(0, 4), min_size=1, max_size=9))
 def test_the_judge_agrees_with_a_naive_one(run: Run, choices: list[int]) -> None:
     edits = Edits(choices)
-    got = msgspec.to_builtins(replay(edits, run, Regime(), SHEET))
+    got = msgspec.to_builtins(replay_run(edits, run, Regime(), SHEET))
     assert got["error"] == ""
     expected = judge(edits, run, Regime(), SHEET)
     assert {key: got[key] for key in expected} == pytest.approx(expected)
@@ -108,7 +105,7 @@ def test_the_judge_agrees_with_a_naive_one(run: Run, choices: list[int]) -> None
 
 @given(runs())
 def test_never_pruning_costs_the_unpruned_bill_and_loses_nothing(run: Run) -> None:
-    got = replay(Never(), run, Regime(), SHEET)
+    got = replay_run(Never(), run, Regime(), SHEET)
     assert (got.bill, got.ratio) == (pytest.approx(got.unpruned), pytest.approx(1.0))
     assert (got.strict, got.clean, got.wide) == (got.steps, got.steps, got.needs)
     assert (got.lines_kept, got.words_kept) == (got.lines, got.words)
@@ -117,7 +114,7 @@ def test_never_pruning_costs_the_unpruned_bill_and_loses_nothing(run: Run) -> No
 
 @given(runs(), st.sampled_from(["cost", "window:50%", "window:300"]))
 def test_our_own_policy_plays_any_run_soundly(run: Run, regime: str) -> None:
-    got = replay(policy("ctxgc"), run, parse_regime(regime), SHEET)
+    got = replay_run(policy("ctxgc"), run, parse_regime(regime), SHEET)
     assert (got.error, got.refused) == ("", 0)
     assert got.breaks <= (got.collections or 0)
 
@@ -127,7 +124,7 @@ def test_a_policy_that_raises_is_a_result_that_says_so() -> None:
         def view(self, history: list[Json]) -> list[Json]:
             raise RuntimeError("out of\nluck")
 
-    got = replay(Broken({}), example(), Regime(), SHEET)
+    got = replay_run(Broken({}), example(), Regime(), SHEET)
     assert (got.error, got.bill, got.requests) == ("RuntimeError: out of luck", 0.0, 3)
 
 
@@ -139,9 +136,9 @@ def test_what_a_policy_does_to_its_messages_does_not_reach_the_next_one() -> Non
             return history
 
     run, needs = example(), Needs(example())
-    before = replay(Never(), run, Regime(), SHEET, needs=needs)
-    replay(Vandal({}), run, Regime(), SHEET, needs=needs)
-    assert replay(Never(), run, Regime(), SHEET, needs=needs) == before
+    before = replay_run(Never(), run, Regime(), SHEET, needs=needs)
+    replay_run(Vandal({}), run, Regime(), SHEET, needs=needs)
+    assert replay_run(Never(), run, Regime(), SHEET, needs=needs) == before
 
 
 def test_a_message_that_is_changed_in_place_is_seen_as_changed() -> None:
@@ -150,12 +147,12 @@ def test_a_message_that_is_changed_in_place_is_seen_as_changed() -> None:
             history[0]["content"] += "!"
             return history
 
-    got = replay(Creeping({}), example(), Regime(), SHEET)
+    got = replay_run(Creeping({}), example(), Regime(), SHEET)
     assert (got.breaks, got.cached) == (2, 0)
 
 
 def test_requests_over_the_limit_are_counted_unless_nothing_smaller_would_fit() -> None:
-    got = replay(Never(), example(), Regime(kind="window", tokens=40), SHEET)
+    got = replay_run(Never(), example(), Regime(kind="window", tokens=40), SHEET)
     assert (got.over, got.over_excused, got.requests) == (1, 1, 3)
 
 
@@ -164,7 +161,7 @@ def test_an_orphan_is_a_refused_request_under_its_rule() -> None:
         def view(self, history: list[Json]) -> list[Json]:
             return [m for n, m in enumerate(history) if n != 1]
 
-    got = replay(Orphans({}), example(), Regime(), SHEET)
+    got = replay_run(Orphans({}), example(), Regime(), SHEET)
     assert got.refused == 2
     assert sum(got.rules.values()) >= 2
 
@@ -174,11 +171,11 @@ def test_hiding_the_newest_result_is_seen() -> None:
         def view(self, history: list[Json]) -> list[Json]:
             return [{**m, "content": "-"} if m["role"] == "tool" else m for m in history]
 
-    got = replay(Shy({}), example(), Regime(), SHEET)
+    got = replay_run(Shy({}), example(), Regime(), SHEET)
     assert (got.newest, got.newest_shown) == (2, 0)
 
 
 def test_seconds_are_only_in_a_timed_result() -> None:
-    assert replay(Never(), example(), Regime(), SHEET).seconds == ()
-    timed = replay(Never(), example(), Regime(), SHEET, timing=True).seconds
+    assert replay_run(Never(), example(), Regime(), SHEET).seconds == ()
+    timed = replay_run(Never(), example(), Regime(), SHEET, timing=True).seconds
     assert [length for length, _ in timed] == [1, 3, 6]

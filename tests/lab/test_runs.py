@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from ctxgc.errors import InputError
-from ctxgc.lab.runs import Run, read_runs, run_files
+from ctxgc.lab import Run, find_run, read_runs
+from ctxgc.lab.runs import run_files
 from ctxgc.testing import check_history
-from tests.lab.making import answer, result, user
+from tests.lab.builders import answer, result, run_of, user
 
 ASKED = answer("look", path="a.py")
 MESSAGES = [user("go"), ASKED, result(ASKED, "text"), answer("done")]
@@ -135,3 +136,33 @@ def _claude_line(number: int, role: str, content: Any) -> str:
         },
     }
     return json.dumps(said) + "\n"
+
+
+RUNS = [run_of(user("hi"), name=name) for name in ("demo-1", "demo-10", "other/main")]
+
+
+def test_an_exact_name_wins_over_names_that_hold_it() -> None:
+    assert find_run("demo-1", RUNS).id == "demo-1"
+
+
+def test_a_part_that_only_one_has_is_enough() -> None:
+    assert find_run("main", RUNS).id == "other/main"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("demo", "several runs are called 'demo' (name one of these: demo-1, demo-10)"),
+        ("dmo-10", "no run is called 'dmo-10' (name one of these: demo-10, demo-1)"),
+        ("", "no run is called '' (name one of these: demo-1, demo-10, other/main)"),
+    ],
+)
+def test_other_names_are_answered_with_the_nearest(name: str, said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        find_run(name, RUNS)
+    assert str(caught.value) == said
+
+
+def test_no_runs_are_told() -> None:
+    with pytest.raises(InputError, match="there are no runs"):
+        find_run("x", [])

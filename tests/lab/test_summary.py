@@ -7,9 +7,8 @@ from typing import Any
 import msgspec
 
 from ctxgc.economics import price_sheet
-from ctxgc.lab import is_usable
+from ctxgc.lab import RunResult, is_usable
 from ctxgc.lab.policies import Never
-from ctxgc.lab.results import RunResult
 from ctxgc.lab.summary import Span, report, spans, summarize
 
 

@@ -10,7 +10,7 @@ import pytest
 from ctxgc import wire
 from ctxgc.core import Format
 from ctxgc.testing import check_history
-from tests.sdk.placing import Json, place
+from tests.sdk.placement import Json, place
 from tests.sdk.unions import answer_types, name_of, objects
 from tests.session.build import make
 from tests.wire.talk import ALL

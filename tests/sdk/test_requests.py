@@ -10,10 +10,10 @@ import pytest
 from ctxgc import wire
 from ctxgc.core import Format
 from ctxgc.testing import check_history
-from tests.sdk import placing
-from tests.sdk.placing import Json, kind_of, place
+from tests.sdk import placement
+from tests.sdk.placement import Json, kind_of, place
+from tests.sdk.type_walk import names
 from tests.sdk.unions import REQUESTS, name_of, objects, request_types
-from tests.sdk.walking import names
 
 TYPES = request_types()
 each_type = pytest.mark.parametrize(("form", "member"), TYPES, ids=name_of)
@@ -23,19 +23,19 @@ def test_no_kind_of_the_sdks_is_unknown_here() -> None:
     """A kind that is new needs a place in `placing`, and a look at how it is read and paired."""
     anthropic = set().union(*(names(union, "type") for union in REQUESTS["anthropic"]))
     known = {
-        *placing.ANTHROPIC_USER,
-        *placing.ANTHROPIC_SYSTEM,
-        *placing.ANTHROPIC_ASSISTANT,
-        *placing.ANTHROPIC_PAIRS,
-        *placing.ANTHROPIC_CALLS,
+        *placement.ANTHROPIC_USER,
+        *placement.ANTHROPIC_SYSTEM,
+        *placement.ANTHROPIC_ASSISTANT,
+        *placement.ANTHROPIC_PAIRS,
+        *placement.ANTHROPIC_CALLS,
     }
     assert anthropic == known
     assert names(REQUESTS["responses"][0], "type") == {
-        *placing.RESPONSES_ALONE,
-        *placing.RESPONSES_PAIRS,
-        *placing.RESPONSES_PAIRS.values(),
+        *placement.RESPONSES_ALONE,
+        *placement.RESPONSES_PAIRS,
+        *placement.RESPONSES_PAIRS.values(),
     }
-    assert names(REQUESTS["openai"][0], "role") == placing.CHAT_ROLES
+    assert names(REQUESTS["openai"][0], "role") == placement.CHAT_ROLES
 
 
 @each_type
@@ -78,7 +78,7 @@ def _pairs(history: list[Json], form: Format) -> list[tuple[int, int]]:
     if form == "responses":
         kinds = [kind_of(item) for item in history]
         return [(n, n + 1) for n, kind in enumerate(kinds[:-1])
-                if kinds[n + 1] == placing.RESPONSES_PAIRS.get(kind)]  # fmt: skip
+                if kinds[n + 1] == placement.RESPONSES_PAIRS.get(kind)]  # fmt: skip
     roles = [message["role"] for message in history]
     if form == "openai":
         return [(n - 1, n) for n, role in enumerate(roles) if role in ("tool", "function")]
@@ -104,7 +104,7 @@ def test_a_call_or_result_alone_is_found_and_mended(
     assert check_history(mended.messages, form) == []
 
 
-@pytest.mark.parametrize("result", sorted(placing.ANTHROPIC_PAIRS))
+@pytest.mark.parametrize("result", sorted(placement.ANTHROPIC_PAIRS))
 @pytest.mark.parametrize("lost", [0, 1])
 def test_a_block_that_lost_its_partner_is_found_and_mended(result: str, lost: int) -> None:
     block = {"type": result, "tool_use_id": "a", "content": []}
@@ -121,4 +121,4 @@ def test_a_block_that_lost_its_partner_is_found_and_mended(result: str, lost: in
 
 
 def _call(result: str) -> str:
-    return str(placing.ANTHROPIC_PAIRS[result]["type"])
+    return str(placement.ANTHROPIC_PAIRS[result]["type"])

@@ -11,7 +11,7 @@ from openai.types.responses import ResponseInputItemParam, ResponseOutputItem
 from typing_extensions import is_typeddict
 
 from ctxgc.core import Format
-from tests.sdk.walking import Json, instances, members
+from tests.sdk.type_walk import Json, instances, members
 
 REQUESTS: dict[Format, tuple[Any, ...]] = {
     "openai": (ChatCompletionMessageParam,),

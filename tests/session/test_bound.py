@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ctxgc.errors import ContextOverflowError, InputError, PlanError
 from ctxgc.session import Session
 from ctxgc.session.guard import RecoverableSession
-from ctxgc.testing import SignatureBook, check_history
+from ctxgc.testing import ThinkingSignatures, check_history
 from ctxgc.wire import Overflow
 from tests.session.build import make
 
@@ -33,7 +33,7 @@ class Thinker:
         }  # fmt: skip
         self.session: Session = make(1_500, **self.options)
         self.options["store"] = self.session._w.archive.store
-        self.book = SignatureBook()
+        self.book = ThinkingSignatures()
         self.steps = 0
 
     def ask(self, number: int) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ctxgc.testing import Breach, ItemBook
+from ctxgc.testing import Breach, IssuedItems
 from ctxgc.testing.checker_openai import quoted
 from ctxgc.testing.checker_responses import TYPES, check
 from tests.testing.builders import function_call, output, reasoning, said, user
@@ -251,21 +251,21 @@ def test_calls_at_the_end_may_wait_while_the_turn_is_not_complete() -> None:
 
 
 @pytest.fixture
-def book() -> ItemBook:
-    book = ItemBook()
+def book() -> IssuedItems:
+    book = IssuedItems()
     secret = reasoning("rs_9", encrypted_content="gAAAsecret")
     book.remember("resp_1", [user()], [secret, function_call("a", id="fc_9")])
     return book
 
 
-def test_issued_items_go_back_whole_or_without_their_ids(book: ItemBook) -> None:
+def test_issued_items_go_back_whole_or_without_their_ids(book: IssuedItems) -> None:
     secret = reasoning("rs_9", encrypted_content="gAAAsecret")
     whole = [user(), secret, function_call("a", id="fc_9"), output("a")]
     assert check(whole, book=book) == []
     assert check([user(), function_call("a"), output("a")], book=book) == []
 
 
-def test_an_issued_call_without_its_reasoning_is_refused(book: ItemBook) -> None:
+def test_an_issued_call_without_its_reasoning_is_refused(book: IssuedItems) -> None:
     text = (
         "Item 'fc_9' of type 'function_call' was provided without its required 'reasoning' item: "
         "'rs_9'."
@@ -275,7 +275,7 @@ def test_an_issued_call_without_its_reasoning_is_refused(book: ItemBook) -> None
     ]
 
 
-def test_encrypted_reasoning_must_be_what_was_issued(book: ItemBook) -> None:
+def test_encrypted_reasoning_must_be_what_was_issued(book: IssuedItems) -> None:
     changed = reasoning("rs_9", encrypted_content="gAAAchanged")
     assert check([user(), changed, said()], book=book) == [
         Breach(
@@ -288,7 +288,7 @@ def test_encrypted_reasoning_must_be_what_was_issued(book: ItemBook) -> None:
     ]
 
 
-def test_a_reference_must_name_a_stored_item(book: ItemBook) -> None:
+def test_a_reference_must_name_a_stored_item(book: IssuedItems) -> None:
     known = {"type": "item_reference", "id": "rs_9"}
     unknown = {"type": "item_reference", "id": "rs_7"}
     assert check([user(), known, said()], book=book) == []
@@ -298,7 +298,7 @@ def test_a_reference_must_name_a_stored_item(book: ItemBook) -> None:
 
 
 def test_a_response_that_was_not_stored_can_be_neither_continued_nor_referred_to() -> None:
-    book = ItemBook()
+    book = IssuedItems()
     book.remember("resp_2", [user()], [said(id="msg_2")], stored=False)
     assert book.history("resp_2") is None
     assert book.stored("msg_2") is None

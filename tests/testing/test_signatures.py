@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ctxgc.testing import Breach, SignatureBook
+from ctxgc.testing import Breach, ThinkingSignatures
 from ctxgc.testing.signatures import BINDING_BETA
 from tests.testing.builders import assistant, text, thought, tool_result, tool_use, user
 
@@ -22,7 +22,7 @@ def _asked() -> Body:
     }
 
 
-def _continued(book: SignatureBook) -> Body:
+def _continued(book: ThinkingSignatures) -> Body:
     """Return the request that sends back a thinking block and the call issued with it."""
     body = _asked()
     block = thought("hm", book.sign("hm", body))
@@ -48,12 +48,12 @@ EARLIER = _bound("The messages before this block differ from the ones it was cre
 
 @pytest.mark.parametrize("bind", [True, False])
 def test_what_was_issued_is_taken_back(bind: bool) -> None:
-    book = SignatureBook(bind=bind)
+    book = ThinkingSignatures(bind=bind)
     assert book.check(_continued(book)) == []
 
 
 def test_a_changed_thought_is_refused_wherever_it_stands() -> None:
-    book = SignatureBook()
+    book = ThinkingSignatures()
     body = _continued(book)
     body["messages"] += [assistant("later"), user("still")]
     body["messages"][3]["content"][0]["thinking"] = "hmm"
@@ -62,7 +62,7 @@ def test_a_changed_thought_is_refused_wherever_it_stands() -> None:
 
 
 def test_thinking_of_the_last_turn_is_whole_or_gone() -> None:
-    book = SignatureBook()
+    book = ThinkingSignatures()
     body = _asked()
     first = thought("hm", book.sign("hm", body))
     second = thought("ha", book.sign("ha", body, [first]))
@@ -81,7 +81,7 @@ def test_thinking_of_the_last_turn_is_whole_or_gone() -> None:
 
 @pytest.mark.parametrize("where", ["system", "tools", "messages"])
 def test_a_bound_block_notices_what_changed_before_it(where: str) -> None:
-    book = SignatureBook(bind=True)
+    book = ThinkingSignatures(bind=True)
     body = _continued(book)
     expected = {"system": SYSTEM, "tools": TOOLS, "messages": EARLIER}[where]
     changed = copy.deepcopy(body)
@@ -92,12 +92,12 @@ def test_a_bound_block_notices_what_changed_before_it(where: str) -> None:
     else:
         changed["messages"][0]["content"] = "ONE"
     assert book.check(changed) == [expected]
-    unbound = SignatureBook(bind=False)
+    unbound = ThinkingSignatures(bind=False)
     assert unbound.check(changed) == []
 
 
 def test_a_message_taken_out_before_a_bound_block_is_noticed() -> None:
-    book = SignatureBook()
+    book = ThinkingSignatures()
     body = _continued(book)
     del body["messages"][1]
     words = "The messages before this block differ from the ones it was created with."
@@ -105,14 +105,14 @@ def test_a_message_taken_out_before_a_bound_block_is_noticed() -> None:
 
 
 def test_what_comes_after_a_bound_block_may_change() -> None:
-    book = SignatureBook()
+    book = ThinkingSignatures()
     body = _continued(book)
     body["messages"][-1] = user([tool_result("a", "shorter")])
     assert book.check(body) == []
 
 
 def test_moving_a_cache_breakpoint_or_spelling_a_text_as_a_block_changes_nothing() -> None:
-    book = SignatureBook()
+    book = ThinkingSignatures()
     body = _continued(book)
     body["messages"][0] = user([{**text("one"), "cache_control": {"type": "ephemeral"}}])
     body["system"] = [{**text("be brief"), "cache_control": {"type": "ephemeral"}}]
@@ -120,7 +120,7 @@ def test_moving_a_cache_breakpoint_or_spelling_a_text_as_a_block_changes_nothing
 
 
 def test_a_request_that_drops_blocks_is_not_refused_and_says_which_fall() -> None:
-    book = SignatureBook()
+    book = ThinkingSignatures()
     body = _continued(book)
     body["system"] = "be long"
     body["thinking"] = {
@@ -135,5 +135,5 @@ def test_a_request_that_drops_blocks_is_not_refused_and_says_which_fall() -> Non
 def test_a_signature_of_somebody_else_is_refused_unless_it_is_let_through(signature: str) -> None:
     messages = [user(), assistant([thought("hm", signature), text()]), user()]
     body = {"messages": messages}
-    assert [breach.rule for breach in SignatureBook().check(body)] == ["signature"]
-    assert SignatureBook(accept_foreign=True).check(body) == []
+    assert [breach.rule for breach in ThinkingSignatures().check(body)] == ["signature"]
+    assert ThinkingSignatures(accept_foreign=True).check(body) == []

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ctxgc.lab import Experiment, Reached
+from ctxgc.lab import Experiment, Measures
 from tools.code_constants import TRIED, ablation
 
 
-def values() -> Reached:
+def values() -> Measures:
     return {name: float(getattr(module, name)) for module, name, _ in TRIED}
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ctxgc.lab import PEERS, POLICIES, Report, document
-from tests.lab.reports_made import made_report
+from ctxgc.lab import PEERS, POLICIES, Report, markdown_report
+from tests.lab.reports import made_report
 from tools import lab_tables
 from tools.lab_tables import REGIMES, kept, main, proof, short, spliced, write_pages
 from tools.requirement_scan import ROOT
@@ -81,7 +81,9 @@ def test_the_pages_are_written_again_from_the_reports_that_are_kept(
         (tmp_path / file).write_text(text, encoding="utf-8")
     write_pages(kept(), tmp_path)
     written = {file: (tmp_path / file).read_text(encoding="utf-8") for file in pages}
-    tables = {"summary": short(reports)} | {name: document(reports[name]) for name in REGIMES}
+    tables = {"summary": short(reports)} | {
+        name: markdown_report(reports[name]) for name in REGIMES
+    }
     assert written["README.md"] == PAGE.replace("cost", "proof").replace("old\n", proof(reports))
     assert written["docs/lab.md"] == "".join(
         PAGE.replace("cost", name).replace("old\n", table) for name, table in tables.items()

@@ -69,9 +69,9 @@ def explain(
 
     from ctxgc.lab import (  # noqa: PLC0415
         Experiment,
+        find_run,
         parse_regime,
         policy,
-        run_called,
     )
     from ctxgc.lab import explain as explained  # noqa: PLC0415
     from ctxgc.session import price_sheet  # noqa: PLC0415
@@ -83,7 +83,7 @@ def explain(
         chosen, regime = policy(policy_name), parse_regime(regime_name)
         sheet = price_sheet(sheet_name)
     runs = Experiment(policies=(), data=data, set_name=set_name, least_tokens=0).runs()
-    found = explained(chosen, run_called(run, runs), step, regime, sheet)
+    found = explained(chosen, find_run(run, runs), step, regime, sheet)
     if as_json:
         write_json(msgspec.to_builtins(found))
     elif not quiet:

@@ -71,19 +71,14 @@ def ablate(
 
     The same runs give the same table, whatever --jobs.
     """
-    from ctxgc.lab import (  # noqa: PLC0415
-        Experiment,
-        Trials,
-        changes,
-    )
+    from ctxgc.lab import Experiment, Trials, fit_target, variations  # noqa: PLC0415
     from ctxgc.lab import ablate as ablated  # noqa: PLC0415
-    from ctxgc.lab import subject as subject_called  # noqa: PLC0415
     from ctxgc.session import price_sheet  # noqa: PLC0415
 
-    chosen = subject_called(subject)
+    chosen = fit_target(subject)
     experiment = Experiment(policies=(), **runs)
     with usage_errors():
-        tried, prices = changes(chosen, only), price_sheet(experiment.sheet)
+        tried, prices = variations(chosen, only), price_sheet(experiment.sheet)
     played = experiment.all_runs()
     total = len(played) * len(chosen.regimes) * (1 + len(tried))
     with progress(lambda: total) as done, Trials(played, prices, jobs, done) as trials:
@@ -191,7 +186,7 @@ def _idle(found: Ablation) -> str:
 
 
 if TYPE_CHECKING:
-    from ctxgc.lab import Experiment, Reached
+    from ctxgc.lab import Experiment, Measures
 
 _EPILOG = """\b
 Examples:
@@ -234,17 +229,15 @@ def fit(
     changes, whatever --jobs. The file names the runs, the seed and what was reached. It takes effect
     where the one that ships stands.
     """
-    from ctxgc.lab import Experiment, Trials  # noqa: PLC0415
-    from ctxgc.lab import fit as fitting  # noqa: PLC0415
-    from ctxgc.lab import subject as subject_called  # noqa: PLC0415
+    from ctxgc.lab import Experiment, Trials, fit_constants, fit_target  # noqa: PLC0415
     from ctxgc.session import price_sheet  # noqa: PLC0415
 
-    chosen = subject_called(subject)
+    chosen = fit_target(subject)
     experiment = Experiment(policies=(), **runs)
     with usage_errors():
         prices = price_sheet(experiment.sheet)
     with Trials(experiment.all_runs(), prices, jobs) as trials:
-        best, found = fitting.fit(
+        best, found = fit_constants(
             chosen, partial(trials.judge, chosen), rounds=rounds, seed=seed, tell=_tell
         )
     click.echo(_said(found))
@@ -253,7 +246,7 @@ def fit(
         _write(output, chosen.file(best, f"{made}{datetime.now(UTC):%Y-%m-%d}; {_said(found)}"))
 
 
-def _tell(number: int, found: Reached) -> None:
+def _tell(number: int, found: Measures) -> None:
     click.echo(f"round {number:4d}  {_said(found)}", err=True)
 
 
@@ -267,5 +260,5 @@ def _write(output: Path, content: bytes) -> None:
     write_atomic(output, content)
 
 
-def _said(found: Reached) -> str:
+def _said(found: Measures) -> str:
     return ", ".join(f"{key} {value:.4f}" for key, value in found.items())

@@ -64,7 +64,7 @@ def run(
     The same runs give the same report, byte for byte, whatever --jobs and --cluster. A report that is
     written to `-` is printed in place of the terminal's tables.
     """
-    from ctxgc.lab import Experiment, chosen  # noqa: PLC0415
+    from ctxgc.lab import Experiment, choose_policies  # noqa: PLC0415
 
     if demo and runs["data"] is not None:
         raise click.UsageError("--demo and --data exclude each other")
@@ -73,7 +73,7 @@ def run(
         raise click.UsageError("two reports cannot go to one file")
     words = [word for each in policies or DEFAULTS for word in each.split(",")]
     with usage_errors():
-        names = tuple(chosen(words))
+        names = tuple(choose_policies(words))
         experiment = Experiment(policies=names, regime=regime, timing=timing, **runs)
         experiment.order()
     found = _conducted(experiment, jobs, cluster)
@@ -90,14 +90,14 @@ def run(
 
 
 def _conducted(experiment: Experiment, jobs: int, cluster: str | None) -> Report:
-    from ctxgc.lab import conduct  # noqa: PLC0415
+    from ctxgc.lab import run_experiment  # noqa: PLC0415
 
     with progress(lambda: sum(1 for _ in experiment.runs())) as done:
         if cluster is None:
-            return conduct(experiment, jobs, done)
-        from ctxgc.lab import conduct_on  # noqa: PLC0415
+            return run_experiment(experiment, jobs, done)
+        from ctxgc.lab import run_on_dask  # noqa: PLC0415
 
-        return conduct_on(cluster, experiment, done, jobs)
+        return run_on_dask(cluster, experiment, done, jobs)
 
 
 def _json(found: Report) -> bytes:
@@ -107,15 +107,15 @@ def _json(found: Report) -> bytes:
 
 
 def _page(found: Report) -> bytes:
-    from ctxgc.lab import page  # noqa: PLC0415
+    from ctxgc.lab import html_report  # noqa: PLC0415
 
-    return page(found).encode()
+    return html_report(found).encode()
 
 
 def _markdown(found: Report) -> bytes:
-    from ctxgc.lab import document  # noqa: PLC0415
+    from ctxgc.lab import markdown_report  # noqa: PLC0415
 
-    return document(found).encode()
+    return markdown_report(found).encode()
 
 
 def _write(file: Path, report: bytes) -> None:

@@ -1,4 +1,16 @@
-"""The lab: recorded agent runs replayed through pruning policies, priced and judged without a model."""
+"""The lab: recorded agent runs replayed through pruning policies, priced and judged without a model.
+
+`runs` reads recorded conversations (`corpus` is the synthetic one that ships), `facts` and `needs` find
+what each answer used from further back. `replay` plays one run through one policy (`policies`,
+`policies_ctxgc`, `policies_restated`, `oracles`, `peers`), prices every request and follows what is still
+in the view (`view`, `residency`). `experiment` plays many runs, in a `pool` of processes or on Dask
+(`dask_runner`), and `summary` makes the report that `markdown` and `html` write. `fit` and `fit_targets`
+search and ablate the constants that ship; `explanation` shows one decision.
+
+    from ctxgc.lab import Experiment, run_experiment
+
+    report = run_experiment(Experiment(policies=("ctxgc", "never")))
+"""
 
 from __future__ import annotations
 
@@ -7,35 +19,41 @@ from ctxgc._lazy import lazy
 # fmt: off
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ctxgc.lab.cluster import conduct_on
-    from ctxgc.lab.experiment import Experiment, conduct
+    from ctxgc.lab.corpus import demo_runs
+    from ctxgc.lab.dask_runner import run_on_dask
+    from ctxgc.lab.experiment import Experiment, run_experiment
     from ctxgc.lab.explanation import Departure, Money, RequestExplanation, explain
-    from ctxgc.lab.fit import Ablated, Ablation, Trials, ablate, changes
-    from ctxgc.lab.fit_targets import Reached, subject
-    from ctxgc.lab.html import page
-    from ctxgc.lab.markdown import document
+    from ctxgc.lab.fit import Ablated, Ablation, Trials, ablate, fit_constants, variations
+    from ctxgc.lab.fit_targets import FIT_TARGETS, Measures, fit_target
+    from ctxgc.lab.html import html_report
+    from ctxgc.lab.markdown import markdown_report
     from ctxgc.lab.peers.catalog import PACKAGES, PEERS, install_all, is_ready
-    from ctxgc.lab.policies import POLICIES, chosen, policy, run_called
-    from ctxgc.lab.regimes import parse_regime
+    from ctxgc.lab.policies import POLICIES, Player, Policy, PolicyTask, choose_policies, policy
+    from ctxgc.lab.regimes import Regime, parse_regime
+    from ctxgc.lab.replay import replay_run
     from ctxgc.lab.residency import State
-    from ctxgc.lab.results import Figure
+    from ctxgc.lab.results import Figure, RunResult
+    from ctxgc.lab.runs import Run, find_run, read_runs
     from ctxgc.lab.summary import PolicyRow, Report, is_usable
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
-            "cluster": "conduct_on",
-            "experiment": "Experiment conduct",
+            "corpus": "demo_runs",
+            "dask_runner": "run_on_dask",
+            "experiment": "Experiment run_experiment",
             "explanation": "Departure Money RequestExplanation explain",
-            "fit": "Ablated Ablation Trials ablate changes",
-            "fit_targets": "Reached subject",
-            "html": "page",
-            "markdown": "document",
+            "fit": "Ablated Ablation Trials ablate fit_constants variations",
+            "fit_targets": "FIT_TARGETS Measures fit_target",
+            "html": "html_report",
+            "markdown": "markdown_report",
             "peers.catalog": "PACKAGES PEERS install_all is_ready",
-            "policies": "POLICIES chosen policy run_called",
-            "regimes": "parse_regime",
+            "policies": "POLICIES Player Policy PolicyTask choose_policies policy",
+            "regimes": "Regime parse_regime",
+            "replay": "replay_run",
             "residency": "State",
-            "results": "Figure",
+            "results": "Figure RunResult",
+            "runs": "Run find_run read_runs",
             "summary": "PolicyRow Report is_usable",
         },
     )

@@ -19,26 +19,27 @@ from ctxgc._version import __version__
 from ctxgc.config import unknown_key
 from ctxgc.economics import PriceSheet
 from ctxgc.errors import InputError
-from ctxgc.lab.experiment import Experiment, give, hushed, outcome, processes
-from ctxgc.lab.fit_targets import Constants, Number, Reached, Subject
+from ctxgc.lab.experiment import Experiment
+from ctxgc.lab.fit_targets import Constants, FitTarget, Measures, Number
 from ctxgc.lab.needs import Needs
-from ctxgc.lab.policies_ctxgc import Ours
+from ctxgc.lab.policies_ctxgc import CtxgcPolicy
+from ctxgc.lab.pool import processes, quiet_log, result_of, submit
 from ctxgc.lab.regimes import Regime, parse_regime
-from ctxgc.lab.replay import replay
+from ctxgc.lab.replay import replay_run
 from ctxgc.lab.results import RunResult
 from ctxgc.lab.runs import Run
 
 _SPREAD = 0.3
 
 
-def fit(
-    subject: Subject,
-    judge: Callable[[Constants], Reached],
+def fit_constants(
+    subject: FitTarget,
+    judge: Callable[[Constants], Measures],
     *,
     rounds: int,
     seed: int,
-    tell: Callable[[int, Reached], None],
-) -> tuple[Constants, Reached]:
+    tell: Callable[[int, Measures], None],
+) -> tuple[Constants, Measures]:
     """Return better constants and what they reach.
 
     Args:
@@ -61,7 +62,7 @@ def fit(
     return best, found
 
 
-def changed(subject: Subject, constants: Constants, draw: random.Random) -> Constants:
+def changed(subject: FitTarget, constants: Constants, draw: random.Random) -> Constants:
     """Return constants of which one to three are a little different."""
     other = dict(constants)
     for key in draw.sample(sorted(other.keys() - subject.fixed), draw.choice((1, 2, 3))):
@@ -85,7 +86,7 @@ def scaled(value: Number, factor: float, most: float) -> Number:
 Done = Callable[[], None]
 
 
-class Stage:
+class LoadedRuns:
     """Runs that are read once, however often they are played."""
 
     def __init__(self, runs: Sequence[Run], sheet: PriceSheet) -> None:
@@ -98,9 +99,9 @@ class Stage:
         needs = self._needs.get(number)
         if needs is None:
             needs = self._needs[number] = Needs(self._runs[number])
-        policy = Ours(name="trial", options=dict(options))
-        with hushed():
-            return replay(policy, needs.run, regime, self._sheet, needs=needs)
+        policy = CtxgcPolicy(name="trial", options=dict(options))
+        with quiet_log():
+            return replay_run(policy, needs.run, regime, self._sheet, needs=needs)
 
 
 class Trials:
@@ -117,7 +118,7 @@ class Trials:
         self._sheet = sheet
         self._jobs = jobs
         self._done = done
-        self._stage = Stage(runs, sheet)
+        self._stage = LoadedRuns(runs, sheet)
         self._pool: Executor | None = None
         self._exits = ExitStack()
 
@@ -146,7 +147,7 @@ class Trials:
         count = len(self.runs)
         return [found[start : start + count] for start in range(0, len(found), count)]
 
-    def judge(self, subject: Subject, constants: Constants) -> Reached:
+    def judge(self, subject: FitTarget, constants: Constants) -> Measures:
         """Return what constants of a subject reach on the runs."""
         regimes = [parse_regime(name) for name in subject.regimes]
         return subject.reached(self.play(subject.options(constants), regimes))
@@ -164,22 +165,22 @@ class Trials:
         self, options: Mapping[str, Any], orders: Sequence[tuple[int, Regime]]
     ) -> list[RunResult]:
         assert self._pool is not None  # noqa: S101 - for the type checker
-        sent = [give(self._pool, _play, number, options, regime) for number, regime in orders]
+        sent = [submit(self._pool, _play, number, options, regime) for number, regime in orders]
         for each in sent:
             each.add_done_callback(self._tell)
-        return [outcome(each) for each in sent]
+        return [result_of(each) for each in sent]
 
     def _tell(self, _: Future[RunResult] | None = None) -> None:
         if self._done is not None:
             self._done()
 
 
-_stages: list[Stage] = []
+_stages: list[LoadedRuns] = []
 """The stage of a process that was started to play."""
 
 
 def _open_stage(runs: Sequence[Run], sheet: PriceSheet) -> None:
-    _stages[:] = [Stage(runs, sheet)]
+    _stages[:] = [LoadedRuns(runs, sheet)]
 
 
 def _play(number: int, options: Mapping[str, Any], regime: Regime) -> RunResult:
@@ -210,8 +211,8 @@ class Ablated(msgspec.Struct, frozen=True, kw_only=True):
     constant: str
     what: What
     values: Constants
-    reached: Reached
-    difference: Reached
+    reached: Measures
+    difference: Measures
 
     @property
     def matters(self) -> bool:
@@ -235,7 +236,7 @@ class Ablation(msgspec.Struct, frozen=True, kw_only=True):
     every: int
     runs: int
     constants: Constants
-    reached: Reached
+    reached: Measures
     rows: list[Ablated]
 
     @property
@@ -245,7 +246,7 @@ class Ablation(msgspec.Struct, frozen=True, kw_only=True):
         return [name for name in dict.fromkeys(r.constant for r in self.rows) if name not in busy]
 
 
-def changes(subject: Subject, only: Sequence[str] = ()) -> list[Variation]:
+def variations(subject: FitTarget, only: Sequence[str] = ()) -> list[Variation]:
     """Return what is tried: each constant off, halved and doubled, where that is another value.
 
     Raises:
@@ -262,7 +263,7 @@ def changes(subject: Subject, only: Sequence[str] = ()) -> list[Variation]:
     return [change for name in chosen for change in _changes(subject, name, every[name])]
 
 
-def _changes(subject: Subject, name: str, keys: Sequence[str]) -> Iterator[Variation]:
+def _changes(subject: FitTarget, name: str, keys: Sequence[str]) -> Iterator[Variation]:
     start, seen = subject.start(), [{key: subject.start()[key] for key in keys}]
     tried: dict[What, Constants] = {"off": {key: subject.off[key] for key in keys}}
     for what, factor in _FACTORS.items():
@@ -274,7 +275,7 @@ def _changes(subject: Subject, name: str, keys: Sequence[str]) -> Iterator[Varia
 
 
 def ablate(
-    subject: Subject, experiment: Experiment, trials: Trials, tried: Sequence[Variation]
+    subject: FitTarget, experiment: Experiment, trials: Trials, tried: Sequence[Variation]
 ) -> Ablation:
     """Return what changes of a subject's constants come to, on the runs of an experiment."""
     start = subject.start()
@@ -298,7 +299,7 @@ def ablate(
     )
 
 
-def _ablated(change: Variation, reached: Reached, start: Reached) -> Ablated:
+def _ablated(change: Variation, reached: Measures, start: Measures) -> Ablated:
     return Ablated(
         constant=change.constant,
         what=change.what,

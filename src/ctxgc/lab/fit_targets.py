@@ -26,16 +26,16 @@ from ctxgc.strategies import (
 
 
 WINDOW = "window"
-SUBJECTS = (*PRESETS, WINDOW)
+FIT_TARGETS = (*PRESETS, WINDOW)
 
 Number = int | float
 Constants = dict[str, Number]
 """All constants by their names, without any nesting."""
-Reached = dict[str, float]
+Measures = dict[str, float]
 """What runs come to: the bill as a share of never pruning, and shares of what was kept or missed."""
 
 
-class Subject(Protocol):
+class FitTarget(Protocol):
     """Constants, with what a study of them must know.
 
     Attributes:
@@ -69,11 +69,11 @@ class Subject(Protocol):
         """Return the options of the strategy that put constants in force."""
         ...
 
-    def reached(self, played: Sequence[Sequence[RunResult]]) -> Reached:
+    def reached(self, played: Sequence[Sequence[RunResult]]) -> Measures:
         """Return what results come to, given those of each regime."""
         ...
 
-    def loss(self, found: Reached, start: Reached) -> float:
+    def loss(self, found: Measures, start: Measures) -> float:
         """Return how bad a result is; `start` is that of the constants that ship."""
         ...
 
@@ -82,11 +82,11 @@ class Subject(Protocol):
         ...
 
 
-def subject(name: str) -> Subject:
+def fit_target(name: str) -> FitTarget:
     """Return what is called so: a preset, or `window`."""
     # Imported here: each of them needs the names above.
 
-    return WindowSubject() if name == WINDOW else PresetSubject(name)
+    return WindowTarget() if name == WINDOW else PresetTarget(name)
 
 
 def share(results: Sequence[RunResult], part: str, whole: str) -> float:
@@ -102,7 +102,7 @@ _PARTS = Shares.__struct_fields__
 _NEVER = 1_000_000
 
 
-class Goal(msgspec.Struct, frozen=True, kw_only=True):
+class PresetGoal(msgspec.Struct, frozen=True, kw_only=True):
     """What a preset must keep, as shares, with a margin for runs that were not seen."""
 
     strict: float = 0.9715
@@ -111,7 +111,7 @@ class Goal(msgspec.Struct, frozen=True, kw_only=True):
     word: float
     worst: float = 1.045
 
-    def missed(self, found: Reached) -> float:
+    def missed(self, found: Measures) -> float:
         """Return a price for every point that is missing."""
         return (
             2.0 * max(0.0, self.strict - found["strict"])
@@ -122,10 +122,10 @@ class Goal(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-GOALS: Mapping[str, Goal] = {
-    "default": Goal(line_step=0.9430, word=0.8950),
-    "lean": Goal(line_step=0.9230, word=0.0),
-    "careful": Goal(line_step=0.9630, word=0.9240),
+GOALS: Mapping[str, PresetGoal] = {
+    "default": PresetGoal(line_step=0.9430, word=0.8950),
+    "lean": PresetGoal(line_step=0.9230, word=0.0),
+    "careful": PresetGoal(line_step=0.9630, word=0.9240),
 }
 
 _PRESET_OFF: Mapping[str, Number] = {
@@ -148,7 +148,7 @@ _PRESET_OFF: Mapping[str, Number] = {
 }
 
 
-class PresetSubject(msgspec.Struct, frozen=True):
+class PresetTarget(msgspec.Struct, frozen=True):
     """One preset, played with room enough."""
 
     name: str
@@ -195,7 +195,7 @@ class PresetSubject(msgspec.Struct, frozen=True):
         """Return the option that puts constants in the place of the preset's."""
         return {"constants": msgspec.to_builtins(_preset(constants))}
 
-    def reached(self, played: Sequence[Sequence[RunResult]]) -> Reached:
+    def reached(self, played: Sequence[Sequence[RunResult]]) -> Measures:
         """Return the bill, and what was kept."""
         results = [result for each in played for result in each]
         return {
@@ -207,7 +207,7 @@ class PresetSubject(msgspec.Struct, frozen=True):
             "worst": max((result.ratio for result in results), default=1.0),
         }
 
-    def loss(self, found: Reached, start: Reached) -> float:  # noqa: ARG002 - the goal is set
+    def loss(self, found: Measures, start: Measures) -> float:  # noqa: ARG002 - the goal is set
         """Return the bill, and a price for what the preset promised and did not keep."""
         return found["bill"] + GOALS[self.name].missed(found)
 
@@ -264,7 +264,7 @@ _WINDOW_OFF: Mapping[str, Number] = {
 }
 
 
-class WindowSubject(msgspec.Struct, frozen=True):
+class WindowTarget(msgspec.Struct, frozen=True):
     """The window, played with half and with a quarter of each run."""
 
     @property
@@ -306,7 +306,7 @@ class WindowSubject(msgspec.Struct, frozen=True):
         """Return the option that puts constants in the place of those that ship."""
         return {"window_constants": constants}
 
-    def reached(self, played: Sequence[Sequence[RunResult]]) -> Reached:
+    def reached(self, played: Sequence[Sequence[RunResult]]) -> Measures:
         """Return the needs that were not resident in each regime, and the rest of all regimes."""
         results = [result for each in played for result in each]
         missing = {
@@ -320,7 +320,7 @@ class WindowSubject(msgspec.Struct, frozen=True):
             "bill": share(results, "bill", "unpruned"),
         }
 
-    def loss(self, found: Reached, start: Reached) -> float:
+    def loss(self, found: Measures, start: Measures) -> float:
         """Return what is missing, each regime by what was missing at the start, and a price for the rest."""
         missing = [key for key in found if key.startswith("non_resident")]
         return (

@@ -92,7 +92,7 @@ def caption_of_front(beyond: Sequence[tuple[str, float, float]]) -> str:
 GAPS = "Beside the clairvoyants and the best of the others"
 
 
-def page(report: Report) -> str:
+def html_report(report: Report) -> str:
     """Return a self-contained page of a report: no network, no script, light and dark."""
     sections = [
         _summary(report),

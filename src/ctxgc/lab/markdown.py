@@ -16,7 +16,7 @@ GAP_COLUMNS = ("beside", "bill [95% CI]", "not resident [95% CI]")
 SAVES = 2 - DEARER
 
 
-def document(report: Report) -> str:
+def markdown_report(report: Report) -> str:
     """Return what was played, the table, the gaps, who is ahead, and what broke, as Markdown."""
     parts = [headline(report), quality(report)]
     parts += [gaps(report)] if report.gaps else []

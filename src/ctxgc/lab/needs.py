@@ -86,7 +86,7 @@ def _window(text: str, start: int, length: int, width: Width) -> str:
     return f"{start - first}:{text[first:last]}"
 
 
-class Entries:
+class SentMessages:
     """Knows every message that was seen by its bytes."""
 
     def __init__(self) -> None:
@@ -102,10 +102,10 @@ class Entries:
         return entry
 
 
-class Lens:
+class ViewReader:
     """Reads the views of one policy; an object that it handed out before, unchanged, is known at once."""
 
-    def __init__(self, library: Entries) -> None:
+    def __init__(self, library: SentMessages) -> None:
         self._library = library
         self._seen: dict[int, tuple[dict[str, Any], SentMessage]] = {}
 
@@ -166,7 +166,7 @@ class Needs:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.library = Entries()
+        self.library = SentMessages()
         self.entries = [self.library.of(message) for message in run.messages]
         self.head = head_of(run.messages)
         self.facts, self.lines, self.words = Postings(), Postings(), Postings()

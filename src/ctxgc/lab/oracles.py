@@ -23,7 +23,7 @@ _NONE: Kept = {}
 _last: list[tuple[Run, Needs]] = []
 
 
-class Future:
+class FutureNeeds:
     """The needs of a whole run, and what of its messages is shown now."""
 
     def __init__(self, run: Run) -> None:
@@ -103,7 +103,7 @@ class MessageOracle:
     def __init__(self, task: PolicyTask) -> None:
         self._task = task
         self._shown = LabView()
-        self._future = Future(task.run)
+        self._future = FutureNeeds(task.run)
         self._collections = 0
         self._bare: dict[int, Stub] = {}
 

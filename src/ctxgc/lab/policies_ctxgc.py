@@ -22,7 +22,7 @@ _BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 _STEP_SECONDS = 1.0
 
 
-class Ours(msgspec.Struct, frozen=True, kw_only=True):
+class CtxgcPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """A session with the default strategy and these options of it."""
 
     name: str
@@ -165,19 +165,19 @@ class ReplayedSession(Session):
 
 def default() -> Policy:
     """Return the default preset."""
-    return Ours(name="ctxgc", options={"preset": "default"})
+    return CtxgcPolicy(name="ctxgc", options={"preset": "default"})
 
 
 def lean() -> Policy:
     """Return the preset that saves more."""
-    return Ours(name="ctxgc-lean", options={"preset": "lean"})
+    return CtxgcPolicy(name="ctxgc-lean", options={"preset": "lean"})
 
 
 def careful() -> Policy:
     """Return the preset that keeps more."""
-    return Ours(name="ctxgc-careful", options={"preset": "careful"})
+    return CtxgcPolicy(name="ctxgc-careful", options={"preset": "careful"})
 
 
 def calls() -> Policy:
     """Return the default preset with the agent's own calls trimmed."""
-    return Ours(name="ctxgc-calls", options={"preset": "default", "trim_calls": True})
+    return CtxgcPolicy(name="ctxgc-calls", options={"preset": "default", "trim_calls": True})

@@ -10,7 +10,7 @@ from functools import cached_property
 import msgspec
 
 from ctxgc.economics import PriceSheet
-from ctxgc.lab.needs import Lens, Needs, RequestNeeds, SentMessage
+from ctxgc.lab.needs import Needs, RequestNeeds, SentMessage, ViewReader
 from ctxgc.lab.policies import Player, Policy, PolicyTask
 from ctxgc.lab.regimes import Regime
 from ctxgc.lab.residency import Residency
@@ -30,7 +30,7 @@ class RunBill(msgspec.Struct, kw_only=True):
     peak: int = 0
 
 
-class Till:
+class RequestPricer:
     """Prices one request after the other.
 
     The messages that a request shares with the one before, byte for byte from the beginning, are
@@ -74,7 +74,7 @@ def unpruned_bill(
     times: Sequence[float] | None,
 ) -> RunBill:
     """Return what the run costs when each answer is asked for with the whole history before it."""
-    till = Till(sheet, times)
+    till = RequestPricer(sheet, times)
     before = 0
     for index in answers:
         till.charge(entries[:index], before, index)
@@ -150,7 +150,7 @@ def newest_facts(needs: Needs, step: RequestNeeds, view: Residency) -> tuple[int
     return whole, shown
 
 
-def replay(
+def replay_run(
     policy: Policy,
     run: Run,
     regime: Regime,
@@ -206,9 +206,9 @@ class _RunReplay:
         self._player: Player = policy.open(task)
         self._needs = needs
         self._limit = limit
-        self._lens = Lens(needs.library)
+        self._lens = ViewReader(needs.library)
         self._view = Residency(needs)
-        self._till = Till(sheet, needs.run.times)
+        self._till = RequestPricer(sheet, needs.run.times)
         self._validity = Validity(needs)
         self._count: Counter[str] = Counter()
         self._seconds: list[tuple[int, float]] = []

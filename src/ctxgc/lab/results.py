@@ -23,7 +23,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     of: float = 0.0
 
 
-class Draws:
+class Bootstrap:
     """A bootstrap over groups: the same draws for every figure, and at every call.
 
     Runs of one group are not independent, so whole groups are drawn.

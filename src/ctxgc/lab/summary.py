@@ -9,7 +9,7 @@ import msgspec
 
 from ctxgc.economics import PriceSheet
 from ctxgc.lab.policies import Kind, Policy
-from ctxgc.lab.results import Draws, Figure, RunResult, quantile
+from ctxgc.lab.results import Bootstrap, Figure, RunResult, quantile
 
 # -- Gaps: how far our policies are from the clairvoyants, and ahead of the best of the others
 
@@ -78,7 +78,7 @@ def _gap(
     both = [run for run in one[1] if run in other[1]]
     if not both:
         return
-    draws = Draws([one[1][run].group for run in both])
+    draws = Bootstrap([one[1][run].group for run in both])
 
     def ratio(value: Callable[[RunResult], float]) -> Figure:
         return draws.share(
@@ -213,7 +213,7 @@ def summarize(policy: Policy, results: Sequence[RunResult]) -> PolicyRow:
 
 
 def _shares(played: Sequence[RunResult]) -> dict[str, Any]:
-    draws = Draws([result.group for result in played])
+    draws = Bootstrap([result.group for result in played])
 
     def share(part: str, whole: str, empty: float = 1.0) -> Figure:
         return draws.share(

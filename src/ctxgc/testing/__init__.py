@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from ctxgc.testing.agent.tools import AgentCall, AgentStep, FILE_ACCESS, instructions
     from ctxgc.testing.breach import Breach
     from ctxgc.testing.check import check_history
-    from ctxgc.testing.checker_responses import ItemBook
+    from ctxgc.testing.checker_responses import IssuedItems
     from ctxgc.testing.model import RecordedRequest, Refusal, ScriptedModel, ToolCall, Turn
     from ctxgc.testing.serve.settings import Settings
     from ctxgc.testing.server import StrictServer
-    from ctxgc.testing.signatures import SignatureBook
+    from ctxgc.testing.signatures import ThinkingSignatures
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
@@ -42,10 +42,10 @@ else:
             "agent.tools": "AgentCall AgentStep FILE_ACCESS instructions",
             "breach": "Breach",
             "check": "check_history",
-            "checker_responses": "ItemBook",
+            "checker_responses": "IssuedItems",
             "model": "RecordedRequest Refusal ScriptedModel ToolCall Turn",
             "serve.settings": "Settings",
             "server": "StrictServer",
-            "signatures": "SignatureBook",
+            "signatures": "ThinkingSignatures",
         },
     )

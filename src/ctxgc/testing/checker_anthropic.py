@@ -12,7 +12,7 @@ from typing import Any
 
 from ctxgc.testing.anthropic_turns import Block, RoleRun, blocks_of, thinking_rules, turns_of
 from ctxgc.testing.breach import Body, Breach, Json, history_of
-from ctxgc.testing.signatures import SignatureBook
+from ctxgc.testing.signatures import ThinkingSignatures
 
 # -- Anthropic's rules for tool calls: which results must stand where
 
@@ -179,7 +179,9 @@ _ROLE_OF = {
 }
 
 
-def check(body: Body, *, complete: bool = True, book: SignatureBook | None = None) -> list[Breach]:
+def check(
+    body: Body, *, complete: bool = True, book: ThinkingSignatures | None = None
+) -> list[Breach]:
     """Return what the messages API would refuse in a body or a list of messages, in order.
 
     With `complete=False` the calls of the last message may still wait for results. A `book` adds

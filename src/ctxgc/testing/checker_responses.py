@@ -15,7 +15,7 @@ from ctxgc.testing.checker_openai import MIN_ONE, missing_field, wrong_type, wro
 # -- What a Responses server remembers of the items it sent: ids, owners, encrypted reasoning
 
 
-class ItemBook:
+class IssuedItems:
     """The memory of one server: every item it issued and every response that may be continued."""
 
     def __init__(self) -> None:
@@ -183,7 +183,7 @@ _PARTS = {
 }
 
 
-def check(body: Body, *, complete: bool = True, book: ItemBook | None = None) -> list[Breach]:
+def check(body: Body, *, complete: bool = True, book: IssuedItems | None = None) -> list[Breach]:
     """Return what the Responses API would refuse in a body or a list of items, in order.
 
     With `complete=False` calls after the last message may still wait for results. A `book` adds
@@ -303,7 +303,7 @@ def _unique(items: list[tuple[int, Json]]) -> Iterator[Breach]:
         seen.add(item_id)
 
 
-def _issued(items: list[tuple[int, Json]], book: ItemBook) -> Iterator[Breach]:
+def _issued(items: list[tuple[int, Json]], book: IssuedItems) -> Iterator[Breach]:
     present = {item.get("id") for _, item in items if isinstance(item.get("id"), str)}
     for index, item in items:
         kind, item_id = kind_of(item), item.get("id")
@@ -323,7 +323,7 @@ def _issued(items: list[tuple[int, Json]], book: ItemBook) -> Iterator[Breach]:
             yield Breach("reasoning_changed", text, None, "invalid_encrypted_content", index=index)
 
 
-def _same_secret(item: Json, book: ItemBook) -> bool:
+def _same_secret(item: Json, book: IssuedItems) -> bool:
     """Tell whether a replayed reasoning item carries no secret, or exactly the one issued."""
     secret = item.get("encrypted_content")
     issued = book.item(item.get("id"))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ctxgc.errors import CtxgcError
 from ctxgc.testing.model import RecordedRequest, Refusal, Scripted, ScriptedModel, default_count
 from ctxgc.testing.serve.cache import Count
-from ctxgc.testing.serve.desk import Desk
+from ctxgc.testing.serve.provider import StrictProvider
 from ctxgc.testing.serve.settings import Fault, FaultQueue, make_settings
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class StrictServer:
         **settings: Any,
     ) -> None:
         self.model = model if isinstance(model, ScriptedModel) else ScriptedModel(model)
-        self._desk = Desk(self.model, make_settings(settings), count)
+        self._provider = StrictProvider(self.model, make_settings(settings), count)
         self._faults = FaultQueue()
         self._started = threading.Event()
         self._socket: socket.socket | None = None
@@ -76,12 +76,12 @@ class StrictServer:
     @property
     def refusals(self) -> list[Refusal]:
         """The requests that were refused, each with every rule it broke."""
-        return self._desk.refusals
+        return self._provider.refusals
 
     @property
     def script_errors(self) -> list[Exception]:
         """What functions in the script raised, and requests after the end of the script."""
-        return self._desk.script_errors
+        return self._provider.script_errors
 
     def fail_next(
         self,
@@ -105,7 +105,7 @@ class StrictServer:
 
     def expire_cache(self) -> None:
         """Forget all cached prefixes, as after their lifetime."""
-        self._desk.cache.clear()
+        self._provider.cache.clear()
 
     def start(self) -> Self:
         """Bind a free port on 127.0.0.1 and serve from a thread; returns when requests are taken."""
@@ -114,7 +114,7 @@ class StrictServer:
         app = _web()
         self._started.clear()
         self._socket = socket.create_server(("127.0.0.1", 0))
-        self._app = app.App(self._desk, self._faults, self._started.set)
+        self._app = app.App(self._provider, self._faults, self._started.set)
         server = app.AppServer(self._app)
         self._thread = threading.Thread(
             target=server.run, args=([self._socket],), name="ctxgc-strict-server", daemon=True

@@ -28,7 +28,7 @@ _DIFFERS = {
 }
 
 
-class SignatureBook:
+class ThinkingSignatures:
     """Issues and verifies the signatures of one server.
 
     `bind` ties each block to all that stood before it; `accept_foreign` lets blocks pass that

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from ctxgc import validate
-from ctxgc.lab.corpus import FILE, demo_runs
+from ctxgc.lab import Run, demo_runs
+from ctxgc.lab.corpus import FILE
 from ctxgc.lab.corpus.plans import PLANS, corpus_text, packed
 from ctxgc.lab.facts import total_weight
 from ctxgc.lab.needs import Needs
-from ctxgc.lab.runs import Run
 
 MOST_BYTES = 1_500_000
 

@@ -10,13 +10,12 @@ import pytest
 
 from ctxgc.economics import price_sheet
 from ctxgc.errors import PeerError
-from ctxgc.lab import PACKAGES, PEERS, POLICIES, is_ready, parse_regime, policy
+from ctxgc.lab import PACKAGES, PEERS, POLICIES, is_ready, parse_regime, policy, replay_run
 from ctxgc.lab.peers import policy as peers
 from ctxgc.lab.peers.catalog import Package, Peer
-from ctxgc.lab.peers.policy import PeerPolicy, Pool
-from ctxgc.lab.replay import replay
+from ctxgc.lab.peers.policy import PeerPolicy, WorkerPool
+from tests.lab.builders import run_of, user
 from tests.lab.long_runs import dialogue, task_of, views
-from tests.lab.making import run_of, user
 
 SHEET = price_sheet("anthropic-5m")
 SHARED = peers.WORKERS / "shared.py"
@@ -40,8 +39,8 @@ serve(begin)
 
 
 @pytest.fixture
-def pool() -> Iterator[Pool]:
-    made = Pool()
+def pool() -> Iterator[WorkerPool]:
+    made = WorkerPool()
     yield made
     made.close()
 
@@ -61,7 +60,9 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Peer:
     )
 
 
-def test_a_view_is_made_of_the_peers_messages_and_of_the_runs_own(fake: Peer, pool: Pool) -> None:
+def test_a_view_is_made_of_the_peers_messages_and_of_the_runs_own(
+    fake: Peer, pool: WorkerPool
+) -> None:
     run = dialogue(3)
     player = PeerPolicy(fake, pool).open(task_of(run))
     played = list(views(player, run))
@@ -70,7 +71,7 @@ def test_a_view_is_made_of_the_peers_messages_and_of_the_runs_own(fake: Peer, po
     assert (player.counts(), player.is_recallable(0)) == ({}, False)
 
 
-def test_a_worker_plays_run_after_run_but_never_two_at_once(fake: Peer, pool: Pool) -> None:
+def test_a_worker_plays_run_after_run_but_never_two_at_once(fake: Peer, pool: WorkerPool) -> None:
     run, made = dialogue(1), PeerPolicy(fake, pool)
     one, two = made.open(task_of(run)), made.open(task_of(run))
     first, second = (player.view(run.messages[:1])[0]["content"] for player in (one, two))
@@ -81,13 +82,13 @@ def test_a_worker_plays_run_after_run_but_never_two_at_once(fake: Peer, pool: Po
 
 
 def test_a_crash_in_the_middle_is_a_row_that_says_so_and_the_next_run_is_played(
-    fake: Peer, pool: Pool
+    fake: Peer, pool: WorkerPool
 ) -> None:
     made = PeerPolicy(fake, pool)
-    failed = replay(made, dialogue(6), parse_regime("window:8"), SHEET)
+    failed = replay_run(made, dialogue(6), parse_regime("window:8"), SHEET)
     assert failed.error == "PeerError: ended with code 7 (it said: a library that talks)"
     assert (failed.bill, failed.steps) == (0.0, 0)
-    assert replay(made, dialogue(2), parse_regime("cost"), SHEET).error == ""
+    assert replay_run(made, dialogue(2), parse_regime("cost"), SHEET).error == ""
 
 
 @pytest.mark.parametrize(
@@ -95,7 +96,7 @@ def test_a_crash_in_the_middle_is_a_row_that_says_so_and_the_next_run_is_played(
     [('{"no": 1}', "without a view"), ('{"view": [9]}', "answered 9"), ('{"view": ["x"]}', "'x'")],
 )
 def test_an_answer_that_is_no_view_is_an_error(
-    fake: Peer, pool: Pool, tmp_path: Path, answer: str, reason: str
+    fake: Peer, pool: WorkerPool, tmp_path: Path, answer: str, reason: str
 ) -> None:
     script = (
         f"input()\nprint('{{}}', flush=True)\ninput()\nprint({answer!r}, flush=True)\ninput()\n"
@@ -107,7 +108,7 @@ def test_an_answer_that_is_no_view_is_an_error(
 
 
 def test_a_peer_that_is_not_installed_says_how_to_get_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pool: Pool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pool: WorkerPool
 ) -> None:
     monkeypatch.setenv("CTXGC_LAB_PEERS", str(tmp_path))
     with pytest.raises(PeerError) as caught:
@@ -134,6 +135,6 @@ def test_a_real_peer_plays_a_run(name: str, regime: str) -> None:
     package = PEERS[name].package
     if not is_ready(package):
         pytest.skip(f"{package.requirement} is not installed: `ctxgc lab peers install`")
-    found = replay(policy(name), dialogue(12), parse_regime(regime), SHEET)
+    found = replay_run(policy(name), dialogue(12), parse_regime(regime), SHEET)
     assert (found.error, found.requests) == ("", 13)
     assert found.bill > 0

@@ -143,7 +143,7 @@ WORKERS = Path(__file__).with_name("workers")
 SECONDS = 120.0
 
 
-class Pool:
+class WorkerPool:
     """Processes that wait for their next run; importing a library can take longer than a run."""
 
     def __init__(self) -> None:
@@ -172,7 +172,7 @@ class Pool:
         self._idle.clear()
 
 
-POOL = Pool()
+POOL = WorkerPool()
 atexit.register(POOL.close)
 
 
@@ -181,7 +181,7 @@ class PeerPolicy:
 
     kind: Kind = "peer"
 
-    def __init__(self, peer: Peer, pool: Pool = POOL, seconds: float = SECONDS) -> None:
+    def __init__(self, peer: Peer, pool: WorkerPool = POOL, seconds: float = SECONDS) -> None:
         self.name = peer.name
         self.version = peer.package.requirement.replace("==", " ")
         self._peer = peer

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from ctxgc.testing.breach import Format
-from ctxgc.testing.serve.desk import Desk, ServerAnswer
+from ctxgc.testing.serve.provider import ServerAnswer, StrictProvider
 from ctxgc.testing.serve.reply import CREATED
 from ctxgc.testing.serve.settings import Fault, FaultQueue
 
@@ -29,10 +29,12 @@ _ALL_BUT_END = -1
 
 
 class App:
-    """The desk behind HTTP; `on_start` hears when requests are served."""
+    """The strict provider over HTTP; `on_start` is called once requests are served."""
 
-    def __init__(self, desk: Desk, faults: FaultQueue, on_start: Callable[[], None]) -> None:
-        self._desk = desk
+    def __init__(
+        self, provider: StrictProvider, faults: FaultQueue, on_start: Callable[[], None]
+    ) -> None:
+        self._provider = provider
         self._faults = faults
         self._on_start = on_start
         self._closing = asyncio.Event()
@@ -63,7 +65,7 @@ class App:
         path = request.url.path
         raw = await request.body()
         fault = self._faults.take()
-        answer = self._desk.handle(_POSTS[path], path, raw, dict(request.headers), fault)
+        answer = self._provider.handle(_POSTS[path], path, raw, dict(request.headers), fault)
         if fault is not None and fault.delay:
             await self._delay(fault.delay)
         return _response(answer, fault)
@@ -75,7 +77,7 @@ class App:
             return
 
     async def _models(self, request: Request) -> Response:
-        names = self._desk.settings.models
+        names = self._provider.settings.models
         if "anthropic-version" in request.headers:
             return JSONResponse(_anthropic_models(names))
         models = [

@@ -16,7 +16,7 @@ PIECE = 24
 CREATED = 1_790_000_000
 
 
-class Ids:
+class ServerIds:
     """Ids of one server, in order: the same script gives the same ids."""
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class ServerReply:
     thinking_tokens: int
 
 
-def reply_to(turn: Turn, use: CacheUse, ids: Ids, start: str, count: Count) -> ServerReply:
+def reply_to(turn: Turn, use: CacheUse, ids: ServerIds, start: str, count: Count) -> ServerReply:
     """Return the reply for a turn; calls without an id get one that starts with `start`."""
     calls = tuple((call.id or ids.new(start), call) for call in turn.tool_calls)
     thinking = count(turn.thinking) if turn.thinking else 0

@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ctxgc.economics import PriceSheet
+from ctxgc.lab import Policy, PolicyTask, Regime, Run
 from ctxgc.lab.facts import lines_in, message_weight, texts_of, tokens_in
-from ctxgc.lab.policies import Policy, PolicyTask
-from ctxgc.lab.regimes import Regime
-from ctxgc.lab.runs import Run
 
 Json = dict[str, Any]
 

@@ -9,10 +9,11 @@ from typing import Any
 
 from ctxgc.testing import checker_anthropic, checker_openai, checker_responses
 from ctxgc.testing.breach import Breach, Format, Json
-from ctxgc.testing.checker_responses import ItemBook
+from ctxgc.testing.checker_responses import IssuedItems
 from ctxgc.testing.model import RecordedRequest, Refusal, ScriptedModel, Turn
-from ctxgc.testing.serve import speak_anthropic, speak_openai, speak_responses
-from ctxgc.testing.serve.admit import (
+from ctxgc.testing.serve import answer_anthropic, answer_openai, answer_responses
+from ctxgc.testing.serve.cache import CacheUnit, CacheUse, Count, PrefixCache, units_of
+from ctxgc.testing.serve.refusals import (
     SECRET_HEADERS,
     RefusedError,
     check_key,
@@ -22,10 +23,9 @@ from ctxgc.testing.serve.admit import (
     read_body,
     too_long,
 )
-from ctxgc.testing.serve.cache import CacheUnit, CacheUse, Count, PrefixCache, units_of
-from ctxgc.testing.serve.reply import Ids, ServerReply, reply_to
+from ctxgc.testing.serve.reply import ServerIds, ServerReply, reply_to
 from ctxgc.testing.serve.settings import Fault, Settings
-from ctxgc.testing.signatures import SignatureBook, drops_blocks
+from ctxgc.testing.signatures import ThinkingSignatures, drops_blocks
 
 _CALL_STARTS: dict[Format, str] = {"openai": "call_", "responses": "call_", "anthropic": "toolu_"}
 
@@ -40,7 +40,7 @@ class ServerAnswer:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-class Desk:
+class StrictProvider:
     """Takes requests, refuses what the provider would refuse, and lets the model answer the rest."""
 
     def __init__(self, model: ScriptedModel, settings: Settings, count: Count) -> None:
@@ -50,9 +50,9 @@ class Desk:
         self.cache = PrefixCache(settings.min_cache_tokens)
         self.refusals: list[Refusal] = []
         self.script_errors: list[Exception] = []
-        self._ids = Ids()
-        self._items = ItemBook()
-        self._signatures = SignatureBook(
+        self._ids = ServerIds()
+        self._items = IssuedItems()
+        self._signatures = ThinkingSignatures(
             bind=settings.bind_thinking, accept_foreign=settings.accept_foreign_thinking
         )
 
@@ -107,7 +107,7 @@ class Desk:
         turn = self._turn(seen)
         use = self._cache_use(form, body, units)
         reply = reply_to(turn, use, self._ids, _CALL_STARTS[form], self.count)
-        return self._speak(form, body, reply)
+        return self._answer(form, body, reply)
 
     def _check_history(self, form: Format, body: dict[str, Any]) -> None:
         if form == "openai":
@@ -142,20 +142,20 @@ class Desk:
         account = self.cache.anthropic if form == "anthropic" else self.cache.openai
         return account(key, units)
 
-    def _speak(self, form: Format, body: dict[str, Any], reply: ServerReply) -> ServerAnswer:
+    def _answer(self, form: Format, body: dict[str, Any], reply: ServerReply) -> ServerAnswer:
         events: Iterable[bytes]
         if form == "openai":
-            answer = speak_openai.completion(reply, body, self._ids)
-            events = speak_openai.stream(answer, body)
+            answer = answer_openai.completion(reply, body, self._ids)
+            events = answer_openai.stream(answer, body)
         elif form == "responses":
-            answer = speak_responses.response(reply, body, self._ids)
+            answer = answer_responses.response(reply, body, self._ids)
             stored = body.get("store") is not False
             self._items.remember(answer["id"], body["input"], answer["output"], stored=stored)
-            events = speak_responses.stream(answer)
+            events = answer_responses.stream(answer)
         else:
             dropped = self._signatures.dropped(body) if drops_blocks(body) else ()
-            answer = speak_anthropic.message(reply, body, self._ids, self._signatures, dropped)
-            events = speak_anthropic.stream(answer)
+            answer = answer_anthropic.message(reply, body, self._ids, self._signatures, dropped)
+            events = answer_anthropic.stream(answer)
         return ServerAnswer(200, answer, tuple(events) if body.get("stream") else ())
 
 

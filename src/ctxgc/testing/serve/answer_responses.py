@@ -9,10 +9,10 @@ from itertools import count as numbers
 from typing import Any
 
 from ctxgc.testing.breach import Json
-from ctxgc.testing.serve.reply import CREATED, Ids, ServerReply, pieces, typed
+from ctxgc.testing.serve.reply import CREATED, ServerIds, ServerReply, pieces, typed
 
 
-def response(reply: ServerReply, request: Json, ids: Ids) -> dict[str, Any]:
+def response(reply: ServerReply, request: Json, ids: ServerIds) -> dict[str, Any]:
     """Return the body of an answer that is not streamed."""
     echoed = ("instructions", "metadata", "previous_response_id", "temperature", "top_p")
     return {
@@ -60,7 +60,7 @@ def stream(body: Json) -> Iterator[bytes]:
     yield from (typed({**data, "sequence_number": next(order)}) for data in events)
 
 
-def _items(reply: ServerReply, request: Json, ids: Ids) -> Iterator[dict[str, Any]]:
+def _items(reply: ServerReply, request: Json, ids: ServerIds) -> Iterator[dict[str, Any]]:
     if reply.turn.thinking:
         yield _reasoning(reply.turn.thinking, request, ids.new("rs_"))
     if reply.turn.text or not reply.calls:

@@ -8,12 +8,16 @@ from typing import Any
 
 from ctxgc.testing.anthropic_turns import Block
 from ctxgc.testing.breach import Json
-from ctxgc.testing.serve.reply import Ids, ServerReply, pieces, typed
-from ctxgc.testing.signatures import SignatureBook
+from ctxgc.testing.serve.reply import ServerIds, ServerReply, pieces, typed
+from ctxgc.testing.signatures import ThinkingSignatures
 
 
 def message(
-    reply: ServerReply, request: Json, ids: Ids, book: SignatureBook, dropped: Sequence[Block] = ()
+    reply: ServerReply,
+    request: Json,
+    ids: ServerIds,
+    book: ThinkingSignatures,
+    dropped: Sequence[Block] = (),
 ) -> dict[str, Any]:
     """Return the body of an answer that is not streamed; thinking is signed by the book."""
     content = _blocks(reply, request, book)
@@ -69,7 +73,7 @@ def stream(body: Json) -> Iterator[bytes]:
     yield typed({"type": "message_stop"})
 
 
-def _blocks(reply: ServerReply, request: Json, book: SignatureBook) -> list[dict[str, Any]]:
+def _blocks(reply: ServerReply, request: Json, book: ThinkingSignatures) -> list[dict[str, Any]]:
     blocks: list[dict[str, Any]] = []
     thinking = reply.turn.thinking
     if thinking:

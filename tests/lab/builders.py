@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 from hypothesis import strategies as st
 
-from ctxgc.lab.policies import Kind, Player, PolicyTask
-from ctxgc.lab.runs import Run
+from ctxgc.lab import Player, PolicyTask, Run
+from ctxgc.lab.policies import Kind
+from ctxgc.testing import make_session
 
 Json = dict[str, Any]
 
@@ -102,3 +103,9 @@ class EditsPlayer:
 
     def counts(self) -> dict[str, float]:
         return {"collections": 3}
+
+
+def generated_run(seed: int, messages: int = 30) -> Run:
+    """A run of the scripted agent; two seeds share a group."""
+    session = make_session(seed=seed, messages=messages)
+    return Run(id=f"run-{seed}", group=f"g{seed // 2}", source="made", messages=session.messages)

@@ -7,9 +7,8 @@ from typing import Any
 import msgspec
 
 from ctxgc.economics import price_sheet
-from ctxgc.lab import Report
-from ctxgc.lab.policies import Kind, Player, PolicyTask
-from ctxgc.lab.results import RunResult
+from ctxgc.lab import Player, PolicyTask, Report, RunResult
+from ctxgc.lab.policies import Kind
 from ctxgc.lab.summary import report
 
 ROWS: tuple[tuple[str, Kind, float, int], ...] = (

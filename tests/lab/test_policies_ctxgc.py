@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 
 from ctxgc.economics import price_sheet
-from ctxgc.lab import POLICIES, policy
-from ctxgc.lab.policies import PolicyTask
-from ctxgc.lab.policies_ctxgc import Ours, SessionPlayer
-from ctxgc.lab.runs import Run
+from ctxgc.lab import POLICIES, PolicyTask, Run, policy
+from ctxgc.lab.policies_ctxgc import CtxgcPolicy, SessionPlayer
 from ctxgc.testing import make_session
 
 OURS = [name for name in POLICIES if name.startswith("ctxgc")]
@@ -33,7 +31,7 @@ def played(task: PolicyTask) -> SessionPlayer:
 @pytest.mark.parametrize("name", OURS)
 def test_each_of_ours_has_its_name_and_opens(name: str) -> None:
     ours = policy(name)
-    assert isinstance(ours, Ours)
+    assert isinstance(ours, CtxgcPolicy)
     assert (ours.name, ours.kind, ours.settings["plugin"]) == (name, "ours", "gc_mark_sweep")
     assert ours.open(task(100_000)).view([{"role": "user", "content": "go"}])
 

@@ -1,4 +1,4 @@
-"""The clairvoyants: nothing that is needed leaves for money, and every edit pays."""
+"""The oracles: nothing that is needed leaves to save money, and every edit pays."""
 
 from __future__ import annotations
 
@@ -7,15 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc.economics import price_sheet
-from ctxgc.lab import policy
+from ctxgc.lab import Regime, Run, policy, replay_run
 from ctxgc.lab.facts import total_weight
-from ctxgc.lab.oracles import STUB
-from ctxgc.lab.regimes import Regime
-from ctxgc.lab.replay import replay
-from ctxgc.lab.runs import Run
+from ctxgc.lab.oracles import LONGEST_LINE, STUB, cover, facts_of
 from ctxgc.testing import check_history
-from tests.lab.long_runs import calls, dialogue, long_runs, task_of, tool, views
-from tests.lab.making import Json, run_of, user
+from tests.lab.builders import FACTS, Json, run_of, user
+from tests.lab.long_runs import calls, dialogue, long_results, long_runs, task_of, tool, views
 
 SHEET = price_sheet("anthropic-5m")
 ORACLES = ["oracle-line", "oracle-message"]
@@ -40,7 +37,7 @@ def needed_late(fact: str, requests: int = 12) -> list[Json]:
 def test_for_money_nothing_leaves_that_is_needed_and_the_bill_never_rises(
     run: Run, name: str
 ) -> None:
-    found = replay(policy(name), run, Regime(), SHEET)
+    found = replay_run(policy(name), run, Regime(), SHEET)
     assert (found.error, found.refused) == ("", 0)
     assert (found.strict, found.resident) == (found.steps, found.needs)
     assert found.bill <= found.unpruned + 1e-6
@@ -110,3 +107,32 @@ def test_units_leave_whole_where_results_are_not_enough() -> None:
         for _, view in views(policy("oracle-message").open(task_of(run, "window", limit)), run)
     ]
     assert max(sizes) <= 0.8 * limit
+
+
+def test_only_the_needed_lines_of_a_result_stay() -> None:
+    text = f"{DULL}\nthe port is cfg_port_8443 here\n{DULL}"
+    run = run_of(user("go"), calls("a", ["x"]), tool("x", text), *needed_late("cfg_port_8443"))
+    assert contents("oracle-line", run)[0] == f"{STUB}\nthe port is cfg_port_8443 here"
+
+
+@given(text=long_results(), needed=st.frozensets(st.sampled_from(FACTS)))
+def test_a_cover_is_lines_of_the_text_in_order_that_hold_every_needed_fact_there_is(
+    text: str, needed: frozenset[str]
+) -> None:
+    lines = cover(text, needed)
+    there = facts_of(text) & needed
+    assert {fact for line in lines for fact in facts_of(line)} >= there
+    assert len(lines) <= len(there)
+    rest = iter(text.split("\n"))
+    assert all(line in rest for line in lines)
+
+
+def test_one_line_with_all_facts_is_taken_before_many_with_one() -> None:
+    text = "load_config\nHttpServer\nload_config, HttpServer\n12345"
+    assert cover(text, frozenset({"load_config", "HttpServer"})) == ["load_config, HttpServer"]
+
+
+def test_of_a_long_line_only_the_surroundings_of_a_fact_are_taken() -> None:
+    line = "word " * LONGEST_LINE + "load_config" + " word" * LONGEST_LINE
+    at = line.index("load_config")
+    assert cover(line, frozenset({"load_config"})) == [line[at - 25 : at + len("load_config") + 25]]

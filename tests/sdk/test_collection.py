@@ -7,8 +7,8 @@ import pytest
 from ctxgc import wire
 from ctxgc.core import Format
 from ctxgc.testing import check_history
-from tests.sdk.long import long_history, work
-from tests.sdk.placing import Json
+from tests.sdk.long_histories import long_history, work
+from tests.sdk.placement import Json
 from tests.session.build import make
 from tests.wire.talk import ALL, user
 

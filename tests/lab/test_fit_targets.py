@@ -5,9 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from ctxgc.lab import Reached, subject
-from ctxgc.lab.fit_targets import GOALS, SUBJECTS
-from ctxgc.lab.results import RunResult
+from ctxgc.lab import FIT_TARGETS, Measures, RunResult, fit_target
+from ctxgc.lab.fit_targets import GOALS
 from ctxgc.strategies import (
     Coefficients,
     WindowFile,
@@ -18,11 +17,11 @@ from ctxgc.strategies import (
     window_file,
 )
 
-PRESET, WINDOW = subject("default"), subject("window")
-KEPT: Reached = {
+PRESET, WINDOW = fit_target("default"), fit_target("window")
+KEPT: Measures = {
     "bill": 0.7, "strict": 0.99, "clean": 0.999, "line_step": 0.95, "word": 0.9, "worst": 1.0,
 }  # fmt: skip
-START: Reached = {
+START: Measures = {
     "non_resident_50": 0.02, "non_resident_25": 0.1, "line_step": 0.8, "bill": 0.85,
 }  # fmt: skip
 
@@ -33,16 +32,16 @@ def result(**counts: float) -> RunResult:
     return msgspec.convert({**plain, **sizes, **counts}, RunResult)
 
 
-@pytest.mark.parametrize("name", SUBJECTS)
+@pytest.mark.parametrize("name", FIT_TARGETS)
 def test_every_constant_has_a_value_that_switches_it_off(name: str) -> None:
-    about = subject(name)
+    about = fit_target(name)
     assert about.off.keys() == about.start().keys()
     assert about.fixed < about.start().keys()
 
 
 @pytest.mark.parametrize("name", GOALS)
 def test_the_constants_of_a_preset_are_flat_and_become_the_same_preset(name: str) -> None:
-    about = subject(name)
+    about = fit_target(name)
     assert about.start()["edited.lines"] == preset(name).shares["edited"].lines
     assert custom(about.options(about.start())["constants"]) == preset(name)
 
@@ -88,7 +87,7 @@ def test_the_window_shall_miss_less_keep_its_lines_and_hardly_cost_more() -> Non
 
 
 def test_the_file_of_presets_gets_the_new_constants_and_says_where_they_come_from() -> None:
-    about = subject("lean")
+    about = fit_target("lean")
     other = {**about.start(), "hold": 9, "edited.names": 0.5}
     made = msgspec.json.decode(about.file(other, "3 runs; seed 1"), type=Coefficients)
     assert made.provenance == {**coefficients().provenance, "lean": "3 runs; seed 1"}
@@ -104,5 +103,5 @@ def test_the_file_of_the_window_gets_the_new_constants_and_says_where_they_come_
 
 
 def test_every_preset_has_a_goal() -> None:
-    assert (*GOALS, "window") == SUBJECTS
+    assert (*GOALS, "window") == FIT_TARGETS
     assert GOALS["lean"].line_step < GOALS["default"].line_step < GOALS["careful"].line_step

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ctxgc.lab.results import RunResult
+from ctxgc.lab import RunResult
 from ctxgc.lab.summary import gaps
 
 KINDS = {"never": "base", "mine": "ours", "seer": "oracle", "good": "peer", "bad": "restated"}

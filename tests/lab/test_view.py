@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ctxgc.lab.facts import total_weight
 from ctxgc.lab.view import Json, LabView
+from tests.lab.builders import user
 from tests.lab.long_runs import calls, dialogue, tool
-from tests.lab.making import user
 
 
 def shown_of(messages: list[Json]) -> LabView:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from ctxgc.testing.breach import Json
-from ctxgc.testing.serve.reply import CREATED, Ids, ServerReply, event, pieces
+from ctxgc.testing.serve.reply import CREATED, ServerIds, ServerReply, event, pieces
 
 
-def completion(reply: ServerReply, request: Json, ids: Ids) -> dict[str, Any]:
+def completion(reply: ServerReply, request: Json, ids: ServerIds) -> dict[str, Any]:
     """Return the body of an answer that is not streamed."""
     return {
         "id": ids.new("chatcmpl-"),

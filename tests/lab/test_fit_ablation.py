@@ -8,23 +8,31 @@ import pytest
 
 from ctxgc.economics import price_sheet
 from ctxgc.errors import ConfigError
-from ctxgc.lab import Ablated, Experiment, Reached, Trials, ablate, changes, subject
-from ctxgc.lab.fit_targets import SUBJECTS
-from ctxgc.lab.runs import Run
+from ctxgc.lab import (
+    FIT_TARGETS,
+    Ablated,
+    Experiment,
+    Measures,
+    Run,
+    Trials,
+    ablate,
+    fit_target,
+    variations,
+)
 from ctxgc.testing import make_session
 
-PRESET = subject("default")
+PRESET = fit_target("default")
 
 
 def row(**difference: float) -> Ablated:
-    moved: Reached = {"bill": 0.0, "strict": 0.0, **difference}
+    moved: Measures = {"bill": 0.0, "strict": 0.0, **difference}
     return Ablated(constant="hold", what="off", values={}, reached=moved, difference=moved)
 
 
-@pytest.mark.parametrize("name", SUBJECTS)
+@pytest.mark.parametrize("name", FIT_TARGETS)
 def test_every_constant_is_tried_with_values_that_can_be_played(name: str) -> None:
-    about = subject(name)
-    tried = changes(about)
+    about = fit_target(name)
+    tried = variations(about)
     assert {key for change in tried for key in change.values} == about.start().keys()
     for change in tried:
         start = {key: about.start()[key] for key in change.values}
@@ -33,19 +41,21 @@ def test_every_constant_is_tried_with_values_that_can_be_played(name: str) -> No
 
 
 def test_a_constant_is_switched_off_halved_and_doubled() -> None:
-    found = [(c.what, c.values["hold"]) for c in changes(PRESET, ["hold"])]
+    found = [(c.what, c.values["hold"]) for c in variations(PRESET, ["hold"])]
     hold = PRESET.start()["hold"]
     assert found == [("off", 1), ("half", round(hold / 2)), ("double", 2 * hold)]
 
 
 def test_no_value_is_tried_twice() -> None:
     """Doubled, this share is whole; and so it is when it is off."""
-    found = [(c.what, c.values["most_share"]) for c in changes(subject("window"), ["most_share"])]
+    found = [
+        (c.what, c.values["most_share"]) for c in variations(fit_target("window"), ["most_share"])
+    ]
     assert found == [("off", 1.0), ("half", 0.39)]
 
 
 def test_constants_that_go_together_change_together() -> None:
-    (off, *_) = changes(PRESET, ["all names"])
+    (off, *_) = variations(PRESET, ["all names"])
     assert set(off.values.values()) == {0.0}
     assert "edited.names" in off.values
     assert "edited.lines" not in off.values
@@ -53,7 +63,7 @@ def test_constants_that_go_together_change_together() -> None:
 
 def test_an_unknown_constant_is_refused_with_the_nearest() -> None:
     with pytest.raises(ConfigError, match='did you mean "hold"'):
-        changes(PRESET, ["holt"])
+        variations(PRESET, ["holt"])
 
 
 def test_a_row_matters_from_a_tenth_of_a_point_or_a_thousandth_of_the_bill_on() -> None:
@@ -66,7 +76,7 @@ def test_an_ablation_says_what_was_played_and_what_differs(tmp_path: Path) -> No
     file.write_text("")
     messages = make_session(seed=1, messages=60).messages
     run = Run(id="r", group="g", source="made", messages=messages)
-    tried = changes(PRESET, ["guard", "hold"])
+    tried = variations(PRESET, ["guard", "hold"])
     with Trials([run], price_sheet("anthropic-5m")) as trials:
         found = ablate(PRESET, Experiment(policies=(), data=file, every=3), trials, tried)
         alone = trials.judge(PRESET, {**PRESET.start(), **tried[0].values})

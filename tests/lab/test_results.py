@@ -6,24 +6,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc.lab import Figure
-from ctxgc.lab.results import Draws, quantile
+from ctxgc.lab.results import Bootstrap, quantile
 
 
 def test_a_share_is_of_the_sums_not_of_the_runs() -> None:
-    figure = Draws(["a", "b"]).share([1, 90], [10, 100])
+    figure = Bootstrap(["a", "b"]).share([1, 90], [10, 100])
     assert (figure.value, figure.of) == (91 / 110, 110)
     assert (figure.low, figure.high) == (0.1, 0.9)
 
 
 def test_one_group_has_no_spread_however_many_runs_it_has() -> None:
-    assert Draws(["a"] * 3).share([1, 2, 3], [4, 4, 4]) == Figure(
+    assert Bootstrap(["a"] * 3).share([1, 2, 3], [4, 4, 4]) == Figure(
         value=0.5, low=0.5, high=0.5, of=12
     )
 
 
 def test_nothing_is_what_it_was_said_to_be() -> None:
-    assert Draws([]).share([], [], 0.0) == Figure(value=0.0, low=0.0, high=0.0)
-    assert Draws(["a"]).share([0], [0]) == Figure(value=1.0, low=1.0, high=1.0)
+    assert Bootstrap([]).share([], [], 0.0) == Figure(value=0.0, low=0.0, high=0.0)
+    assert Bootstrap(["a"]).share([0], [0]) == Figure(value=1.0, low=1.0, high=1.0)
 
 
 Counts = st.lists(
@@ -38,7 +38,7 @@ def test_the_order_of_runs_does_not_matter(
     counts: list[tuple[str, int, int]], chance: object
 ) -> None:
     def figure(rows: list[tuple[str, int, int]]) -> Figure:
-        return Draws([g for g, _, _ in rows]).share(
+        return Bootstrap([g for g, _, _ in rows]).share(
             [part for _, part, _ in rows], [part + rest for _, part, rest in rows]
         )
 

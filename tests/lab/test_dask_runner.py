@@ -9,15 +9,14 @@ from pathlib import Path
 import pytest
 
 from ctxgc.errors import InputError
-from ctxgc.lab import Experiment, conduct
-from ctxgc.lab import cluster as fleet
-from tests.lab.test_crowd import made
+from ctxgc.lab import Experiment, dask_runner, run_experiment, run_on_dask
+from tests.lab.builders import generated_run
 
 
 @pytest.fixture
 def experiment(tmp_path: Path) -> Experiment:
     file = tmp_path / "runs.jsonl"
-    runs = [made(number) for number in range(4)]
+    runs = [generated_run(number) for number in range(4)]
     lines = [
         json.dumps({"id": run.id, "group": run.group, "messages": run.messages}) for run in runs
     ]
@@ -29,18 +28,18 @@ def experiment(tmp_path: Path) -> Experiment:
 def test_a_cluster_gives_the_report_of_one_machine(experiment: Experiment) -> None:
     pytest.importorskip("distributed", reason="the extra ctxgc[scale] is not installed")
     told: list[int] = []
-    found = fleet.conduct_on("local", experiment, lambda: told.append(1), jobs=2)
-    assert found == conduct(experiment)
+    found = run_on_dask("local", experiment, lambda: told.append(1), jobs=2)
+    assert found == run_experiment(experiment)
     assert len(told) == 4
 
 
-def test_a_scheduler_that_does_not_answer_is_told(
+def test_a_scheduler_that_does_not_answer_is_reported(
     experiment: Experiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("distributed", reason="the extra ctxgc[scale] is not installed")
-    monkeypatch.setattr(fleet, "PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr(dask_runner, "PATIENCE_SECONDS", 0.2)
     with pytest.raises(InputError, match="no Dask scheduler answers"):
-        fleet.conduct_on("tcp://127.0.0.1:1", experiment)
+        run_on_dask("tcp://127.0.0.1:1", experiment)
 
 
 def test_workers_with_another_version_are_refused() -> None:
@@ -49,7 +48,7 @@ def test_workers_with_another_version_are_refused() -> None:
             return {"tcp://a": "0.0.1"}
 
     with pytest.raises(InputError, match=r"workers have ctxgc 0\.0\.1"):
-        fleet._check_versions(Client())
+        dask_runner._check_versions(Client())
 
 
 def test_without_dask_the_extra_is_named(
@@ -57,4 +56,4 @@ def test_without_dask_the_extra_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(InputError, match=r"ctxgc\[scale\]"):
-        fleet.conduct_on("local", experiment)
+        run_on_dask("local", experiment)

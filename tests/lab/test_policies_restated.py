@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.lab import POLICIES, policy
+from ctxgc.lab import POLICIES, Policy, Run, policy
 from ctxgc.lab.facts import total_weight
-from ctxgc.lab.policies import Policy, RegimeKind
+from ctxgc.lab.policies import RegimeKind
 from ctxgc.lab.policies_restated import ANTHROPIC_CLEARED, OMITTED, OPENCODE_CLEARED
-from ctxgc.lab.runs import Run
 from ctxgc.testing import check_history
+from tests.lab.builders import run_of, user
 from tests.lab.long_runs import calls, dialogue, long_runs, task_of, tool, views
-from tests.lab.making import run_of, user
 
 NAMES = sorted(
     name for name, where in POLICIES.items() if where.startswith("ctxgc.lab.policies_restated:")

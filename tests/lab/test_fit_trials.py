@@ -6,11 +6,8 @@ import pytest
 
 from ctxgc.economics import price_sheet
 from ctxgc.errors import InputError
-from ctxgc.lab import Trials, parse_regime, subject
-from ctxgc.lab.policies_ctxgc import Ours
-from ctxgc.lab.replay import replay
-from ctxgc.lab.results import RunResult
-from ctxgc.lab.runs import Run
+from ctxgc.lab import Run, RunResult, Trials, fit_target, parse_regime, replay_run
+from ctxgc.lab.policies_ctxgc import CtxgcPolicy
 from ctxgc.testing import make_session
 
 SHEET = price_sheet("anthropic-5m")
@@ -28,8 +25,8 @@ def played(jobs: int, told: list[int]) -> list[list[RunResult]]:
 
 def test_runs_are_played_regime_by_regime_with_the_options() -> None:
     told: list[int] = []
-    ours = Ours(name="trial", options={"preset": "lean"})
-    expected = [[replay(ours, run, regime, SHEET) for run in RUNS] for regime in REGIMES]
+    ours = CtxgcPolicy(name="trial", options={"preset": "lean"})
+    expected = [[replay_run(ours, run, regime, SHEET) for run in RUNS] for regime in REGIMES]
     assert played(1, told) == expected
     assert len(told) == 4
 
@@ -46,7 +43,7 @@ def test_options_that_cannot_be_played_are_told_with_the_run() -> None:
 
 
 def test_constants_are_judged_by_what_they_reach() -> None:
-    window = subject("window")
+    window = fit_target("window")
     with Trials(RUNS, SHEET) as trials:
         shipped = trials.judge(window, window.start())
         assert shipped == window.reached(trials.play({}, REGIMES))

@@ -10,8 +10,8 @@ from types import ModuleType
 import pytest
 
 from ctxgc.lab.peers.policy import WORKERS
+from tests.lab.builders import Json, user
 from tests.lab.long_runs import calls, tool
-from tests.lab.making import Json, user
 
 
 def script(name: str) -> ModuleType:

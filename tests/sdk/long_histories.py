@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ctxgc.core import Format
-from tests.sdk.placing import Json, kind_of, place
+from tests.sdk.placement import Json, kind_of, place
 from tests.sdk.unions import objects, request_types
 
 _IDS = (

@@ -10,7 +10,8 @@ from typing import Any
 
 from ctxgc._version import __version__
 from ctxgc.errors import InputError
-from ctxgc.lab.experiment import AHEAD, Experiment, Order, gathered, play
+from ctxgc.lab.experiment import Experiment
+from ctxgc.lab.pool import AHEAD, RunOrder, in_run_order, play
 from ctxgc.lab.results import RunResult
 from ctxgc.lab.runs import Run
 from ctxgc.lab.summary import Report
@@ -20,7 +21,7 @@ PATIENCE_SECONDS = 30
 Played = tuple[int, list[RunResult]]
 
 
-def conduct_on(
+def run_on_dask(
     address: str, experiment: Experiment, done: Callable[[], None] | None = None, jobs: int = 1
 ) -> Report:
     """Play an experiment on a cluster and return the report that this machine alone would give.
@@ -38,11 +39,11 @@ def conduct_on(
     with _connected(address, jobs) as client:
         _check_versions(client)
         played = list(_played(client, order, experiment.runs(), done or (lambda: None)))
-    return experiment.report(gathered(played))
+    return experiment.report(in_run_order(played))
 
 
 def _played(
-    client: Any, order: Order, runs: Iterable[Run], done: Callable[[], None]
+    client: Any, order: RunOrder, runs: Iterable[Run], done: Callable[[], None]
 ) -> Iterator[Played]:
     numbered = enumerate(runs)
     sent = _dask().as_completed()
@@ -56,7 +57,7 @@ def _played(
             sent.add(client.submit(_numbered, number, order, run, pure=False))
 
 
-def _numbered(number: int, order: Order, run: Run) -> Played:
+def _numbered(number: int, order: RunOrder, run: Run) -> Played:
     return number, play(order, run)
 
 

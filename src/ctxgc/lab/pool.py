@@ -1,0 +1,151 @@
+"""Every policy over every run, on as many processes as asked for."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from itertools import islice
+from multiprocessing import get_context
+from typing import Any, TypeVar
+
+import msgspec
+
+from ctxgc.economics import PriceSheet
+from ctxgc.errors import CtxgcError
+from ctxgc.lab.needs import Needs
+from ctxgc.lab.policies import policy
+from ctxgc.lab.regimes import Regime
+from ctxgc.lab.replay import replay_run
+from ctxgc.lab.results import RunResult
+from ctxgc.lab.runs import Run
+
+AHEAD = 2
+Done = Callable[[], None]
+Outcome = TypeVar("Outcome")
+
+
+class RunOrder(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be done with each run."""
+
+    policies: tuple[str, ...]
+    regime: Regime
+    sheet: PriceSheet
+    timing: bool = False
+
+
+def play(order: RunOrder, run: Run) -> list[RunResult]:
+    """Return the results of all policies of an order on one run, which is read once for all."""
+    needs = Needs(run)
+    with quiet_log():
+        return [
+            replay_run(
+                policy(name), run, order.regime, order.sheet, needs=needs, timing=order.timing
+            )
+            for name in order.policies
+        ]
+
+
+def play_all(
+    order: RunOrder, runs: Iterable[Run], jobs: int = 1, done: Done | None = None
+) -> list[RunResult]:
+    """Return the results of an order on all runs, in the order of the runs whatever the jobs.
+
+    `done` is called as each run is finished. Runs are read as they are needed: a few at a time.
+    """
+    tell = done or _silence
+    return in_run_order(
+        _one_by_one(order, runs, tell) if jobs <= 1 else _in_processes(order, runs, jobs, tell)
+    )
+
+
+def in_run_order(played: Iterable[tuple[int, Sequence[RunResult]]]) -> list[RunResult]:
+    """Return results that came with the number of their run, put in order."""
+    ordered = sorted(played, key=lambda each: each[0])
+    return [result for _, results in ordered for result in results]
+
+
+def _one_by_one(
+    order: RunOrder, runs: Iterable[Run], tell: Done
+) -> Iterator[tuple[int, list[RunResult]]]:
+    for number, run in enumerate(runs):
+        yield number, play(order, run)
+        tell()
+
+
+def _in_processes(
+    order: RunOrder, runs: Iterable[Run], jobs: int, tell: Done
+) -> Iterator[tuple[int, list[RunResult]]]:
+    waiting: dict[Future[list[RunResult]], int] = {}
+    numbered = enumerate(runs)
+    with processes(jobs) as pool:
+        while True:
+            for number, run in islice(numbered, jobs * AHEAD - len(waiting)):
+                waiting[submit(pool, play, order, run)] = number
+            if not waiting:
+                return
+            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                yield waiting.pop(future), result_of(future)
+                tell()
+
+
+def processes(jobs: int, *initializer: Any) -> ProcessPoolExecutor:
+    """Return a pool whose processes are all on their way; each calls the initializer first, if any."""
+    begin, *arguments = initializer or (None,)
+    # Forked children would inherit the threads of a progress bar in the middle of whatever they do.
+    pool = ProcessPoolExecutor(
+        jobs, mp_context=get_context("spawn"), initializer=begin, initargs=tuple(arguments)
+    )
+    # Python waits for ever for a process that it starts in the moment in which another one ends.
+    for _ in range(jobs):
+        submit(pool, int)
+    return pool
+
+
+def submit(pool: Executor, work: Callable[..., Outcome], *arguments: Any) -> Future[Outcome]:
+    """Let a process work.
+
+    Raises:
+        CtxgcError: one was ended from outside, or none can be started.
+    """
+    try:
+        return pool.submit(work, *arguments)
+    except (BrokenProcessPool, OSError):  # a pool that breaks just now has closed its pipes
+        raise _ended() from None
+
+
+def result_of(future: Future[Outcome]) -> Outcome:
+    """Return what a process found.
+
+    Raises:
+        CtxgcError: it was ended from outside.
+    """
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        raise _ended() from None
+
+
+def _ended() -> CtxgcError:
+    return CtxgcError(
+        "a process of the lab was ended from outside",
+        hint="was memory short? try fewer --jobs",
+    )
+
+
+@contextmanager
+def quiet_log() -> Iterator[None]:
+    """Keep the log quiet: a replay fills windows on purpose, thousands of times."""
+    log = logging.getLogger("ctxgc")
+    before = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
+
+
+def _silence() -> None:
+    """Tell nobody."""
