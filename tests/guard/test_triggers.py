@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from hypothesis import given
@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from ctxgc.config import GCConfig
 from ctxgc.errors import InputError
 from ctxgc.guard import CheckpointTriggers, ContextMetrics, Progress, should_create_checkpoint
+from tests.fakes import NOW, still
 from tests.requirements import requirement
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ROOMY = ContextMetrics(context_size=10, context_limit=100)
 
 
@@ -110,16 +110,8 @@ def test_wrong_values_are_refused_by_name() -> None:
         should_create_checkpoint(Progress(), ROOMY, NOW, NOW.replace(tzinfo=None))
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = NOW
-
-    def __call__(self) -> datetime:
-        return self.now
-
-
 def test_a_trigger_stays_due_until_a_checkpoint_was_made() -> None:
-    triggers = CheckpointTriggers(clock=Clock())
+    triggers = CheckpointTriggers(clock=still())
     assert triggers.check(ROOMY, tasks_completed=5) == (True, ["task_milestone"])
     assert triggers.check(ROOMY, tasks_completed=6) == (True, ["task_milestone"])
     triggers.made()
@@ -127,7 +119,7 @@ def test_a_trigger_stays_due_until_a_checkpoint_was_made() -> None:
 
 
 def test_a_full_context_makes_one_checkpoint_until_it_was_clearly_below_the_mark() -> None:
-    triggers = CheckpointTriggers(clock=Clock())
+    triggers = CheckpointTriggers(clock=still())
     due = []
     for percent in (81, 82, 79, 81, 74, 81):
         is_due, _ = triggers.check(at(percent))
@@ -137,13 +129,13 @@ def test_a_full_context_makes_one_checkpoint_until_it_was_clearly_below_the_mark
 
 
 def test_the_first_phase_is_no_change_and_a_left_out_one_neither() -> None:
-    triggers = CheckpointTriggers(clock=Clock())
+    triggers = CheckpointTriggers(clock=still())
     answers = [triggers.check(ROOMY, phase=phase)[0] for phase in ("plan", None, "plan", "build")]
     assert answers == [False, False, False, True]
 
 
 def test_a_risky_operation_counts_each_time_it_is_announced() -> None:
-    triggers = CheckpointTriggers(clock=Clock())
+    triggers = CheckpointTriggers(clock=still())
     answers = []
     for operation in ("large_merge", "large_merge", None, "large_merge"):
         answers.append(triggers.check(ROOMY, next_operation=operation)[0])
@@ -152,19 +144,19 @@ def test_a_risky_operation_counts_each_time_it_is_announced() -> None:
 
 
 def test_the_interval_runs_from_the_start_and_then_from_the_last_checkpoint() -> None:
-    clock = Clock()
+    clock = still()
     triggers = CheckpointTriggers(clock=clock)
-    clock.now += minutes(31)
+    clock.wait(minutes=31)
     assert triggers.check(ROOMY) == (True, ["time_interval"])
     triggers.made(NOW + minutes(20))
     assert triggers.check(ROOMY) == (False, [])
-    clock.now += minutes(20)
+    clock.wait(minutes=20)
     assert triggers.check(ROOMY) == (True, ["time_interval"])
 
 
 @given(st.lists(st.integers(0, 3)), st.integers(1, 7))
 def test_each_milestone_makes_exactly_one_checkpoint(steps: list[int], every: int) -> None:
-    triggers = CheckpointTriggers(GCConfig(checkpoint_every_tasks=every), clock=Clock())
+    triggers = CheckpointTriggers(GCConfig(checkpoint_every_tasks=every), clock=still())
     done = made = passed = 0
     for step in steps:
         passed += (done + step) // every > done // every

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,32 +11,9 @@ from ctxgc.config import GCConfig
 from ctxgc.mcp import ContextService
 from ctxgc.mcp.ingest import NewSegment
 from ctxgc.stores import COLLECTIONS, Store, open_store
+from tests.fakes import WordCounter, still
 
-NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 QUIET = GCConfig.from_dict({"auto_trigger": False})
-
-
-class WordCounter:
-    """Counts words."""
-
-    name = "words"
-    exact = True
-
-    def count(self, text: str) -> int:
-        return len(text.split())
-
-
-class Clock:
-    """Stands still until somebody moves it."""
-
-    def __init__(self) -> None:
-        self.now = NOW
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def pass_hours(self, hours: float) -> None:
-        self.now += timedelta(hours=hours)
 
 
 def make(
@@ -57,7 +34,7 @@ def make(
         context_limit=limit,
         roots=roots,
         counter=WordCounter(),
-        clock=clock or Clock(),
+        clock=clock or still(),
         alone=alone,
     )
 

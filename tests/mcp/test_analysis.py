@@ -6,7 +6,8 @@ import pytest
 
 from ctxgc.errors import CtxgcError, StalePlanError
 from ctxgc.mcp.ingest import NewSegment
-from tests.mcp.contexts import Clock, everything, filled, log, make, opened, put
+from tests.fakes import still
+from tests.mcp.contexts import everything, filled, log, make, opened, put
 from tests.requirements import requirement
 
 
@@ -118,7 +119,7 @@ def test_a_plan_is_refused_once_the_context_has_changed() -> None:
 
 
 def test_a_plan_expires_and_another_context_does_not_know_it() -> None:
-    clock, store = Clock(), opened()
+    clock, store = still(), opened()
     service = make(store, clock=clock)
     filled(service, 40)
     plan_id = service.analyze()["plan"]["plan_id"]
@@ -126,7 +127,7 @@ def test_a_plan_expires_and_another_context_does_not_know_it() -> None:
     filled(other, 40)
     with pytest.raises(StalePlanError):
         other.prune(plan_id=plan_id)
-    clock.pass_hours(2)
+    clock.wait(hours=2)
     with pytest.raises(StalePlanError):
         service.prune(plan_id=plan_id)
 

@@ -11,7 +11,8 @@ from ctxgc.errors import CheckpointError
 from ctxgc.mcp import ContextService
 from ctxgc.mcp.ingest import NewSegment
 from ctxgc.stores import Put
-from tests.mcp.contexts import Clock, everything, filled, log, make, opened, put
+from tests.fakes import still
+from tests.mcp.contexts import everything, filled, log, make, opened, put
 
 
 def _shown(service: ContextService) -> list[dict[str, Any]]:
@@ -46,13 +47,13 @@ def test_a_restored_context_is_what_it_was() -> None:
 
 
 def test_the_newest_checkpoint_or_one_by_its_label() -> None:
-    clock = Clock()
+    clock = still()
     service = make(clock=clock)
     filled(service, 5)
     with pytest.raises(CheckpointError, match="no checkpoint yet"):
         service.restore(None)
     service.checkpoint("one")
-    clock.pass_hours(1)
+    clock.wait(hours=1)
     put(service, NewSegment(text="second thought"))
     service.checkpoint("two")
     assert service.restore(None)["label"] == "two"

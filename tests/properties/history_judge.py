@@ -17,19 +17,8 @@ from ctxgc.strategies import GCResult
 from ctxgc.testing import check_history
 from ctxgc.tokens import message_tokens
 from ctxgc.wire import parse
+from tests.fakes import QuarterCounter
 from tests.properties.history_cases import IGNORED, SYSTEM_TEXT, TOOL_SCHEMA, Json, open_calls
-
-
-class QuarterCounter:
-    """One token for four characters: fast, and never zero for a text."""
-
-    name = "quarter"
-    exact = True
-
-    def count(self, text: str) -> int:
-        """Return the number of tokens in `text`."""
-        return (len(text) + 3) // 4
-
 
 COUNTER = QuarterCounter()
 

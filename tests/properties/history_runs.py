@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import UTC, datetime, timedelta
 from random import Random
 
 from ctxgc import Session
 from ctxgc.core import Format
 from ctxgc.errors import ContextOverflowError
 from ctxgc.strategies import GCResult, GCTriggerReason
+from tests.fakes import Clock
 from tests.properties.history_cases import (
     SYSTEM_TEXT,
     TOOL_SCHEMA,
@@ -19,18 +19,6 @@ from tests.properties.history_cases import (
     random_case,
 )
 from tests.properties.history_judge import COUNTER, Judge, Snapshot
-
-
-class Clock:
-    """A clock that goes on by a second at each look."""
-
-    def __init__(self) -> None:
-        self._now = datetime(2026, 1, 1, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        """Return the next second."""
-        self._now += timedelta(seconds=1)
-        return self._now
 
 
 def run_seeds(first: int, count: int, format: Format, plugin: str) -> Counter[str]:  # noqa: A002

@@ -6,21 +6,10 @@ from typing import Any
 
 from ctxgc.config import GCConfig
 from ctxgc.session import Event, Session
-from tests.session.walk import Clock
+from tests.fakes import Clock, WordCounter
 from tests.strategies.build import turn
 
 Json = dict[str, Any]
-
-
-class WordCounter:
-    """One token for each word: sizes that a reader can count."""
-
-    name = "words"
-    exact = True
-
-    def count(self, text: str) -> int:
-        """Return the number of words."""
-        return len(text.split())
 
 
 def make(limit: int = 2_000, plugin: Any = "gc_truncate", **options: Any) -> Session:

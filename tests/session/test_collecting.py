@@ -12,8 +12,9 @@ from ctxgc.errors import InputError
 from ctxgc.session import Session
 from ctxgc.strategies import GCRemovalItem, GCResult, GCTriggerReason
 from ctxgc.tokens import message_tokens
+from tests.fakes import WordCounter
 from tests.requirements import requirement
-from tests.session.build import WordCounter, events_of, filled, make, requests_in, state_of
+from tests.session.build import events_of, filled, make, requests_in, state_of
 from tests.strategies.build import turn
 
 CONVERSATION = InstructionSource.CONVERSATION

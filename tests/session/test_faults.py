@@ -18,12 +18,12 @@ from ctxgc.errors import UnknownHandleError
 from ctxgc.guard import ThrashBreaker
 from ctxgc.guard.thrashing import FIRST_PAUSE, LEAST_BACK, LONGEST_PAUSE
 from ctxgc.strategies import preset
+from tests.fakes import Clock, QuarterCounter
 from tests.session.build import events_of
-from tests.session.walk import Clock, faults
+from tests.session.walk import faults
 from tests.strategies.mark_sweep.agent import (
     LONG,
     Agent,
-    CharCounter,
     Json,
     Step,
     drive,
@@ -202,6 +202,6 @@ def narrow() -> Session:
     """Return a session in a window where room must be made often."""
     config = GCConfig(auto_recall=False, recall_hold_collections=0)
     return Session(
-        12_000, config=config, store="memory:", counter=CharCounter(), clock=Clock(),
+        12_000, config=config, store="memory:", counter=QuarterCounter(), clock=Clock(),
         prices="anthropic-5m",
     )  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from ctxgc import GCConfig, Session
 from ctxgc.errors import ContextOverflowError
 from ctxgc.session import Event
 from ctxgc.stores import open_store
+from tests.fakes import Clock
 
 LIMIT = 10_000
 # Nothing is collected before the guard's own marks, so that they are what is seen.
@@ -18,20 +18,6 @@ LATE: dict[str, Any] = {
     "threshold_percent": 99.0, "hard_limit_percent": 100.0, "pressure_percent": 99.0,
     "recent_messages": 1, "recent_user_messages": 1, "preserve_recent_turns": 0,
 }  # fmt: skip
-
-
-class Clock:
-    """A clock that hardly moves unless it is told to."""
-
-    def __init__(self) -> None:
-        self.now = datetime(2026, 5, 1, 12, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        self.now += timedelta(milliseconds=1)
-        return self.now
-
-    def wait(self, minutes: float) -> None:
-        self.now += timedelta(minutes=minutes)
 
 
 def words(count: int) -> str:
@@ -104,14 +90,14 @@ def test_a_checkpoint_is_made_above_eighty_percent_and_not_again_while_it_stays_
 def test_a_checkpoint_is_made_when_half_an_hour_has_passed() -> None:
     clock = Clock()
     made, _ = session(clock=clock)
-    clock.wait(29)
+    clock.wait(minutes=29)
     made.messages()
     assert triggers(made) == []
-    clock.wait(2)
+    clock.wait(minutes=2)
     made.messages()
     made.messages()
     assert triggers(made) == [("time_interval",)]
-    clock.wait(31)
+    clock.wait(minutes=31)
     made.messages()
     assert triggers(made) == [("time_interval",)] * 2
 
@@ -119,9 +105,9 @@ def test_a_checkpoint_is_made_when_half_an_hour_has_passed() -> None:
 def test_a_checkpoint_by_hand_starts_the_half_hour_anew() -> None:
     clock = Clock()
     made, _ = session(clock=clock)
-    clock.wait(29)
+    clock.wait(minutes=29)
     made.checkpoint("by hand")
-    clock.wait(29)
+    clock.wait(minutes=29)
     made.messages()
     assert triggers(made) == [()]
 

@@ -15,8 +15,9 @@ from ctxgc.strategies import GCResult, GCTriggerReason
 from ctxgc.testing import check_history
 from ctxgc.tokens import message_tokens
 from ctxgc.wire import parse
+from tests.fakes import WordCounter
 from tests.requirements import requirement
-from tests.session.build import WordCounter, filled, make, requests_in
+from tests.session.build import filled, make, requests_in
 from tests.strategies.build import budget_of, collect, ids, requests, size_of, talk, turn
 
 CONVERSATION = InstructionSource.CONVERSATION

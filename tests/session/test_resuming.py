@@ -14,10 +14,11 @@ from ctxgc import Session
 from ctxgc.errors import StoreBusyError, StoreError
 from ctxgc.session.request import is_cold
 from ctxgc.stores import MemoryStore
+from tests.fakes import Clock
 from tests.session.build import filled
 from tests.session.flaky import Flaky
 from tests.session.test_faults import Insistent, reckless
-from tests.session.walk import Clock, faults
+from tests.session.walk import faults
 from tests.strategies.mark_sweep.agent import HOW, LONG, Agent, drive, opened
 
 

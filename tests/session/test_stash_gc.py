@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from ctxgc import GCConfig, Session
 from ctxgc.errors import UnknownHandleError
+from tests.fakes import Clock
 from tests.session.walk import faults, handles
 
 LIMIT = 20_000
-
-
-class Clock:
-    """A clock that hardly moves unless it is told to."""
-
-    def __init__(self) -> None:
-        self.now = datetime(2026, 5, 1, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        self.now += timedelta(milliseconds=1)
-        return self.now
 
 
 def session(clock: Clock, **keys: Any) -> Session:
@@ -50,7 +39,7 @@ def test_what_is_too_old_is_deleted() -> None:
     clock = Clock()
     made = session(clock)
     talk(made, "old1", "old2")
-    clock.now += timedelta(days=2)
+    clock.wait(days=2)
     talk(made, "new1", "new2", "last")
     made.collect(100)
     assert {"old1", "old2", "new1", "new2"} <= set(stashed(made))
@@ -105,7 +94,7 @@ def test_what_a_tombstone_names_stays_whatever_the_limits_say() -> None:
     made.collect(900)
     named = handles(made)
     assert named
-    clock.now += timedelta(days=400)
+    clock.wait(days=400)
     made.collect_stash(max_age_seconds=1.0, max_bytes=1)
     assert handles(made) == named
     assert all(made.read(handle).startswith("row ") for handle in named)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
@@ -17,23 +16,13 @@ from ctxgc.session import Session
 from ctxgc.stores import open_store
 from ctxgc.testing import check_history, make_session
 from ctxgc.tokens import message_tokens
+from tests.fakes import Clock
 from tests.wire.histories import random_history
 
 Json = dict[str, Any]
 
 HANDLE = re.compile(r"\bh-[a-z2-7]+")
 STRATEGIES = ("gc_none", "gc_truncate", "gc_summarize", "gc_hybrid", "gc_budget", "gc_mark_sweep")
-
-
-class Clock:
-    """A clock that moves on by a second whenever it is read."""
-
-    def __init__(self) -> None:
-        self.now = datetime(2026, 3, 1, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        self.now += timedelta(seconds=1)
-        return self.now
 
 
 def faults(session: Session) -> list[str]:

@@ -14,7 +14,7 @@ from ctxgc import Session
 from ctxgc.config import GCConfig
 from ctxgc.core import Format
 from ctxgc.strategies import preset
-from tests.session.walk import Clock
+from tests.fakes import Clock, QuarterCounter
 
 Json = dict[str, Any]
 Step = tuple[Any, ...]
@@ -30,17 +30,6 @@ FIXED = {"constants": msgspec.to_builtins(replace(HOW, hold=6, patience=0.5))}
 """Options of gc_mark_sweep by which a session collects often, whatever is shipped."""
 
 WORDS = ("harvest", "lantern", "meadows", "orchard", "pebbles", "quarrel", "saddles", "thicket")
-
-
-class CharCounter:
-    """One token for four characters, as the lab counts."""
-
-    name = "chars"
-    exact = True
-
-    def count(self, text: str) -> int:
-        """Return the number of tokens."""
-        return (len(text) + 3) // 4
 
 
 def line_of(path: int, number: int) -> str:
@@ -177,7 +166,7 @@ def opened(**options: Any) -> Session:
     keys = set(options) & set(GCConfig.__struct_fields__)
     config = GCConfig(**{"auto_recall": False, **{key: options.pop(key) for key in keys}})
     usual = {
-        "store": "memory:", "counter": CharCounter(), "clock": Clock(), "prices": "anthropic-5m",
+        "store": "memory:", "counter": QuarterCounter(), "clock": Clock(), "prices": "anthropic-5m",
     }  # fmt: skip
     return Session(200_000, config=config, **{**usual, **options})
 

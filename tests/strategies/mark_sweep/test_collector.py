@@ -10,7 +10,8 @@ from ctxgc.economics import price_sheet
 from ctxgc.strategies import Billing, Edit, PriceRequest, Thrift
 from ctxgc.tokens import message_tokens
 from ctxgc.wire import parse, replace_text
-from tests.strategies.mark_sweep.agent import HOW, Agent, CharCounter, Step
+from tests.fakes import QuarterCounter
+from tests.strategies.mark_sweep.agent import HOW, Agent, Step
 
 COLD = Billing(bill=0.0, unpruned_bill=1e9, is_cold=True)
 """Whatever is worth a stub may become one: nothing is cached, and no guard forbids it."""
@@ -28,7 +29,7 @@ def history(work: list[Step]) -> list[Message]:
 
 
 def thrift() -> Thrift:
-    counter = CharCounter()
+    counter = QuarterCounter()
     return Thrift(HOW, price_sheet("anthropic-5m"), lambda m: message_tokens(m, counter))
 
 
