@@ -48,6 +48,12 @@ def _code(block: Block, path: Path) -> object:
     return compile("\n" * (block.line - 1) + block.text, str(path), "exec")
 
 
+def test_the_python_examples_import_from_faces(page: Page) -> None:
+    code = "\n".join(block.text for block in page.blocks if block.language == "python")
+    modules = re.findall(r"^from (ctxgc\.\w+\.[\w.]+) import", code, re.MULTILINE)
+    assert set(modules) - {"ctxgc.wire.transcripts"} == set()
+
+
 def test_a_block_that_is_not_executed_says_why(page: Page) -> None:
     assert [block.line for block in page.blocks if block.skip == ""] == []
 

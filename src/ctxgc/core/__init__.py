@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ctxgc.core.ghosts import Ghosts
     from ctxgc.core.heap import Heap, rough_tokens
     from ctxgc.core.ledger import Amount, Ledger
+    from ctxgc.core.mark import ancestry
     from ctxgc.core.mentions import Mentions
     from ctxgc.core.message import FORMATS, Format, Message, Origin, Part, PartKind, Role, unchanged
     from ctxgc.core.options import EngineOptions, Scope, age, in_scope
@@ -44,6 +45,7 @@ else:
             "ghosts": "Ghosts",
             "heap": "Heap rough_tokens",
             "ledger": "Amount Ledger",
+            "mark": "ancestry",
             "mentions": "Mentions",
             "message": "FORMATS Format Message Origin Part PartKind Role unchanged",
             "options": "EngineOptions Scope age in_scope",

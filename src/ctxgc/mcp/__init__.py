@@ -11,6 +11,7 @@ from ctxgc._lazy import lazy
 # fmt: off
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ctxgc.mcp.ingest import NewSegment
     from ctxgc.mcp.service import ContextService
     from ctxgc.mcp.start import Options, run_http, run_stdio, schema_costs
     from ctxgc.mcp.transport import Wire
@@ -18,6 +19,7 @@ else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
+            "ingest": "NewSegment",
             "service": "ContextService",
             "start": "Options run_http run_stdio schema_costs",
             "transport": "Wire",

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from ctxgc.stores.concurrency import in_one_moment
     from ctxgc.stores.copy import copy_session, copy_sessions, import_entries, migrate_sessions
     from ctxgc.stores.exchange import (
-        ExportEntry, UNMASKABLE, chosen_sessions, entries_of, read_export, to_json, to_lines,
-        write_export,
+        ExportEntry, UNMASKABLE, chosen_sessions, entries_of, read_export, session_digest, to_json,
+        to_lines, write_export,
     )
     from ctxgc.stores.inbox import SUFFIX, inbox_of, leave, take_in
     from ctxgc.stores.open import DEFAULT_URL, open_store
@@ -35,8 +35,8 @@ else:
             "concurrency": "in_one_moment",
             "copy": "copy_session copy_sessions import_entries migrate_sessions",
             "exchange":
-                "ExportEntry UNMASKABLE chosen_sessions entries_of read_export to_json to_lines "
-                "write_export",
+                "ExportEntry UNMASKABLE chosen_sessions entries_of read_export session_digest "
+                "to_json to_lines write_export",
             "inbox": "SUFFIX inbox_of leave take_in",
             "open": "DEFAULT_URL open_store",
             "search": "words",
