@@ -12,7 +12,7 @@ import pytest
 
 from ctxgc.agents import AGENTS, FileEdit, install, uninstall
 from ctxgc.errors import ConfigError, InputError, StoreError
-from ctxgc.stores import leave, open_store
+from ctxgc.stores import add_to_inbox, open_store
 from tests.agents.conftest import files_of
 
 MINE: dict[str, dict[str, str]] = {
@@ -196,7 +196,7 @@ def test_the_stash_stays_until_the_last_agent_is_gone(home: Path) -> None:
     install("claude-code")
     install("codex")
     url = f"sqlite:{home}/.local/state/ctxgc/agents/stash.sqlite"
-    leave(url, "s", "h-aaaabbbbccccdddd", {"segment_id": "a", "text": "t", "type": "log"})
+    add_to_inbox(url, "s", "h-aaaabbbbccccdddd", {"segment_id": "a", "text": "t", "type": "log"})
     open_store(url).close()
     uninstall("claude-code")
     assert Path(url.removeprefix("sqlite:")).is_file()

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from ctxgc.agents import default_home, store_in
 from ctxgc.cli import main
 from ctxgc.cli.stash_store import highlighted
-from ctxgc.stores import leave
+from ctxgc.stores import add_to_inbox
 from tests.cli.stash_cases import make_session
 
 Run = Callable[..., Result]
@@ -70,7 +70,7 @@ def test_what_a_hook_left_is_shown_before_anybody_opened_its_store(
     monkeypatch.setenv("XDG_STATE_HOME", str(project / "state"))
     url = store_in(default_home())
     document = {"segment_id": "s-1", "text": "the whole log", "type": "log", "tier": "stashed"}
-    leave(url, "claude-code/s1", HANDLE, document)
+    add_to_inbox(url, "claude-code/s1", HANDLE, document)
     assert run("show", HANDLE).stderr.endswith(f"; coding agents keep theirs at {url})\n")
     done = run("show", HANDLE, "--store", url, "--json")
     assert json.loads(done.stdout)["text"] == "the whole log"

@@ -12,8 +12,7 @@ import pytest
 from click.testing import Result
 
 from ctxgc import Session
-from ctxgc.stores import Store, open_store
-from ctxgc.stores.exchange import session_digest
+from ctxgc.stores import Store, open_store, session_digest
 from tests.cli.stash_cases import STORE, make_session
 
 Run = Callable[..., Result]

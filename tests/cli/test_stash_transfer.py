@@ -13,8 +13,7 @@ import pytest
 from click.testing import Result
 
 from ctxgc import Session
-from ctxgc.stores import open_store
-from ctxgc.stores.exchange import session_digest
+from ctxgc.stores import open_store, session_digest
 from tests.cli.stash_cases import KEY, STORE, make_session
 
 Run = Callable[..., Result]

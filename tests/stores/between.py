@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ctxgc.stores import Collection, MemoryStore
+from ctxgc.stores import CollectionName, MemoryStore
 
 
 class Between(MemoryStore):
@@ -20,7 +20,7 @@ class Between(MemoryStore):
         """Let something happen after each of the next reads."""
         self.meanwhile, self.times = meanwhile, times
 
-    def load(self, session_id: str, collection: Collection) -> list[tuple[str, dict[str, Any]]]:
+    def load(self, session_id: str, collection: CollectionName) -> list[tuple[str, dict[str, Any]]]:
         """Return all documents of a collection; then something happens."""
         found = super().load(session_id, collection)
         if self.times:

@@ -18,14 +18,15 @@ from ctxgc.stores import (
     Put,
     Store,
     chosen_sessions,
-    entries_of,
+    export_entries,
+    export_json,
+    export_lines,
     import_entries,
     read_export,
-    to_json,
-    to_lines,
+    session_digest,
     write_export,
 )
-from ctxgc.stores.exchange import Export, session_digest
+from ctxgc.stores.export import ExportFile
 from ctxgc.stores.json_store import JsonStore
 from tests.stores.places import NAMES, fill, segment
 
@@ -35,15 +36,15 @@ KEY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
 
 
 def lines(store: Store, *, mask: bool = False) -> bytes:
-    return b"".join(to_lines(entries_of(store, mask=mask), masked=mask))
+    return b"".join(export_lines(export_entries(store, mask=mask), masked=mask))
 
 
 def test_both_forms_hold_every_document_of_every_store(store: Store) -> None:
     fill(store)
-    entries = tuple(entries_of(store, mask=False))
+    entries = tuple(export_entries(store, mask=False))
     assert len(entries) == 2 * 3 * len(COLLECTIONS)
-    assert read_export(PATH, lines(store), NOW) == Export(entries)
-    assert sorted(read_export(PATH, to_json(entries, NOW), NOW).entries, key=str) == sorted(
+    assert read_export(PATH, lines(store), NOW) == ExportFile(entries)
+    assert sorted(read_export(PATH, export_json(entries, NOW), NOW).entries, key=str) == sorted(
         entries, key=str
     )
 
@@ -61,7 +62,7 @@ def test_an_export_gives_every_store_the_same_documents_in_the_same_order(store:
 def test_the_json_form_is_the_file_of_a_json_store(tmp_path: Path) -> None:
     source, path = MemoryStore(), tmp_path / "carried.json"
     fill(source)
-    write_export(path, [to_json(entries_of(source, mask=False), NOW)])
+    write_export(path, [export_json(export_entries(source, mask=False), NOW)])
     assert list(json.loads(path.read_bytes()))[2:4] == ["segments", "sessions"]
     store = JsonStore(path)
     assert store.reports == ()
@@ -104,10 +105,10 @@ ENTRY = st.builds(
 
 @given(st.lists(ENTRY, max_size=4), st.booleans())
 def test_any_documents_come_back_as_they_were(entries: list[ExportEntry], masked: bool) -> None:
-    data = b"".join(to_lines(entries, masked=masked))
+    data = b"".join(export_lines(entries, masked=masked))
     found = read_export(PATH, data, NOW)
-    assert found == Export(tuple(entries), masked)
-    assert b"".join(to_lines(found.entries, masked=masked)) == data
+    assert found == ExportFile(tuple(entries), masked)
+    assert b"".join(export_lines(found.entries, masked=masked)) == data
 
 
 @given(st.data())
@@ -144,8 +145,8 @@ def test_a_newer_version_is_refused_politely() -> None:
 
 def test_a_line_that_is_no_document_is_refused() -> None:
     odd = ExportEntry("a", "nowhere", "k", {})  # type: ignore[arg-type]
-    with pytest.raises(StoreDamagedError, match="a line is no document"):
-        read_export(PATH, b"".join(to_lines([odd], masked=False)), NOW)
+    with pytest.raises(StoreDamagedError, match="a line is not a document"):
+        read_export(PATH, b"".join(export_lines([odd], masked=False)), NOW)
 
 
 def test_plain_s0_files_are_read_and_others_are_not() -> None:
@@ -165,7 +166,7 @@ def test_plain_s0_files_are_read_and_others_are_not() -> None:
 def test_a_json_form_that_was_edited_is_refused() -> None:
     store = MemoryStore()
     fill(store, ("a",))
-    data = to_json(entries_of(store, mask=False), NOW).replace(b"changed", b"chanted")
+    data = export_json(export_entries(store, mask=False), NOW).replace(b"changed", b"chanted")
     with pytest.raises(StoreDamagedError, match="not as ctxgc wrote it"):
         read_export(PATH, data, NOW)
 

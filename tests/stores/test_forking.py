@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from ctxgc.stores import Put, Store
-from ctxgc.stores.concurrency import OneThreadAtATime
+from ctxgc.stores.concurrency import ForkSafe
 from tests.stores.places import Place
 
 
@@ -104,7 +104,7 @@ def test_a_child_that_closes_the_store_does_not_close_it_for_its_parent(place: P
     assert _kept(place) == {"parent 1", "parent 2"}
 
 
-class _Asked(OneThreadAtATime):
+class _Asked(ForkSafe):
     """Tells when a fork asks it to hold still."""
 
     def __init__(self) -> None:

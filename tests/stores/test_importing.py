@@ -5,9 +5,16 @@ from typing import Any
 import pytest
 
 from ctxgc.errors import DuplicateSegmentError, InputError, SegmentError
-from ctxgc.stores import ExportEntry, MemoryStore, Put, Store, entries_of, import_entries
-from ctxgc.stores.copy import Imported
-from ctxgc.stores.exchange import session_digest
+from ctxgc.stores import (
+    ExportEntry,
+    MemoryStore,
+    Put,
+    Store,
+    export_entries,
+    import_entries,
+    session_digest,
+)
+from ctxgc.stores.transfer import ImportResult
 from tests.stores.places import segment
 
 
@@ -18,18 +25,18 @@ def entries(*names: str) -> list[ExportEntry]:
         source.commit(
             name, [*segments, Put("messages", "m", {"n": 1}), Put("state", "x", {"y": 2})]
         )
-    return list(entries_of(source, mask=False))
+    return list(export_entries(source, mask=False))
 
 
 def everything(store: Store) -> list[ExportEntry]:
-    return list(entries_of(store, mask=False))
+    return list(export_entries(store, mask=False))
 
 
 def test_a_new_session_comes_in_whole_and_twice_is_once(store: Store) -> None:
-    assert import_entries(store, entries("a", "b")) == Imported(sessions=("a", "b"), added=8)
+    assert import_entries(store, entries("a", "b")) == ImportResult(sessions=("a", "b"), added=8)
     assert everything(store) == entries("a", "b")
     again = import_entries(store, entries("a", "b"))
-    assert again == Imported(sessions=("a", "b"), present=8)
+    assert again == ImportResult(sessions=("a", "b"), present=8)
     assert [info.revision for info in store.sessions()] == [1, 1]
 
 
@@ -44,7 +51,7 @@ def test_a_session_that_went_on_keeps_its_own_and_gets_back_what_it_lost(store: 
         ExportEntry("a", "messages", "m9", {"n": 9}),
     ]
     done = import_entries(store, more)
-    assert done == Imported(sessions=("a",), added=1, present=2, kept=3)
+    assert done == ImportResult(sessions=("a",), added=1, present=2, kept=3)
     assert store.load("a", "segments") == [
         ("s1", touched),
         ("s2", segment("text s2", "s2")),
@@ -67,7 +74,9 @@ def test_another_text_under_the_same_id_stops_it_before_anything_is_written(stor
 def test_a_session_can_come_in_under_another_name() -> None:
     store = MemoryStore()
     store.commit("a", [Put("segments", "s2", segment("mine", "s2"))])
-    assert import_entries(store, entries(), into="copy") == Imported(sessions=("copy",), added=4)
+    assert import_entries(store, entries(), into="copy") == ImportResult(
+        sessions=("copy",), added=4
+    )
     assert store.get("copy", "segments", "s2") == segment("text s2", "s2")
     with pytest.raises(InputError, match="2 sessions cannot all be 'copy'"):
         import_entries(store, entries("a", "b"), into="copy")
@@ -86,7 +95,7 @@ def test_segments_without_an_id_get_their_key() -> None:
 def test_what_is_no_segment_is_refused_with_its_field() -> None:
     store = MemoryStore()
     odd = ExportEntry("a", "segments", "s9", {"text": "one", "type": "poem"})
-    with pytest.raises(SegmentError, match="'s9' of session 'a' is no segment") as caught:
+    with pytest.raises(SegmentError, match="'s9' of session 'a' is not a segment") as caught:
         import_entries(store, [*entries(), odd])
     assert caught.value.details["field"] == "type"
     assert store.sessions() == []

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctxgc.errors import InputError, StoreError
-from ctxgc.stores import Put, inbox_of, leave, open_store, take_in
+from ctxgc.stores import Put, add_to_inbox, drain_inbox, inbox_of, open_store
 
 HANDLE = "h-aaaabbbbccccdddd"
 
@@ -22,7 +22,7 @@ def document(text: str = "build line 7 failed") -> dict[str, Any]:
 @pytest.mark.parametrize("scheme", ["json", "sqlite"])
 def test_what_was_left_is_in_the_store_that_is_opened_next(tmp_path: Path, scheme: str) -> None:
     url = f"{scheme}:{tmp_path}/stash"
-    path = leave(url, "claude-code/s1", HANDLE, document())
+    path = add_to_inbox(url, "claude-code/s1", HANDLE, document())
     assert path.is_file()
     store = open_store(url)
     assert store.load("claude-code/s1", "segments") == [("seg-1", {**document(), "handle": HANDLE})]
@@ -33,8 +33,8 @@ def test_what_was_left_is_in_the_store_that_is_opened_next(tmp_path: Path, schem
 def test_an_open_store_takes_in_what_came_since(tmp_path: Path) -> None:
     url = f"sqlite:{tmp_path}/stash"
     store = open_store(url)
-    leave(url, "s", HANDLE, document())
-    assert [take_in(store), take_in(store)] == [1, 0]
+    add_to_inbox(url, "s", HANDLE, document())
+    assert [drain_inbox(store), drain_inbox(store)] == [1, 0]
     assert [hit.key for hit in store.search("failed")] == ["seg-1"]
     store.close()
 
@@ -44,7 +44,7 @@ def test_a_damaged_entry_is_set_aside_and_the_others_come_in(tmp_path: Path) -> 
     inbox_of(url).mkdir(parents=True)
     for number, damaged in enumerate([b"{", b"[]", b'{"session_id": 1}', b"\xff\xfe"]):
         (inbox_of(url) / f"h-{number}.json").write_bytes(damaged)
-    leave(url, "s", HANDLE, document())
+    add_to_inbox(url, "s", HANDLE, document())
     store = open_store(url)
     assert [key for key, _ in store.load("s", "segments")] == ["seg-1"]
     assert sorted(p.name for p in inbox_of(url).iterdir()) == [f"h-{n}.damaged" for n in range(4)]
@@ -56,16 +56,16 @@ def test_what_the_store_does_not_take_stays_for_later(
 ) -> None:
     url = f"json:{tmp_path}/stash.json"
     store = open_store(url)
-    path = leave(url, "s", HANDLE, document())
+    path = add_to_inbox(url, "s", HANDLE, document())
 
     def refuse(*_: object, **__: object) -> int:
         raise StoreError("the disk is full")
 
     with monkeypatch.context() as patched:
         patched.setattr(store, "commit", refuse)
-        assert take_in(store) == 0
+        assert drain_inbox(store) == 0
     assert path.is_file()
-    assert take_in(store) == 1
+    assert drain_inbox(store) == 1
     store.close()
 
 
@@ -90,7 +90,7 @@ def test_every_text_comes_back_as_it_was(
     tmp_path_factory: pytest.TempPathFactory, text: str
 ) -> None:
     url = f"json:{tmp_path_factory.mktemp('inbox')}/stash.json"
-    leave(url, "s", HANDLE, document(text))
+    add_to_inbox(url, "s", HANDLE, document(text))
     store = open_store(url)
     found = store.get("s", "segments", "seg-1")
     assert found is not None
@@ -103,19 +103,19 @@ def test_what_two_processes_take_in_at_once_comes_in_once(
 ) -> None:
     url = f"sqlite:{tmp_path}/stash"
     store, other = open_store(url), open_store(url)
-    left = leave(url, "s", HANDLE, document())
+    left = add_to_inbox(url, "s", HANDLE, document())
     kept, commit = left.read_bytes(), store.commit
 
     def when_the_other_has_it(*given: Any, **more: Any) -> int:
         monkeypatch.undo()
-        assert take_in(other) == 1
+        assert drain_inbox(other) == 1
         other.commit("s", [Put("segments", "seg-1", document("changed since"))])
         return commit(*given, **more)
 
     monkeypatch.setattr(store, "commit", when_the_other_has_it)
-    take_in(store)
+    drain_inbox(store)
     left.write_bytes(kept)  # as if the other had not come to remove it yet
-    take_in(store)
+    drain_inbox(store)
     assert store.load("s", "segments") == [("seg-1", document("changed since"))]
     assert (store.revision("s"), left.exists()) == (2, False)
     store.close()
@@ -126,7 +126,7 @@ def test_a_segment_comes_in_while_others_write_to_its_session(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = open_store(f"sqlite:{tmp_path}/stash")
-    leave(store.url, "s", HANDLE, document())
+    add_to_inbox(store.url, "s", HANDLE, document())
     commit = store.commit
 
     def when_another_has_written(*given: Any, **more: Any) -> int:
@@ -135,6 +135,6 @@ def test_a_segment_comes_in_while_others_write_to_its_session(
         return commit(*given, **more)
 
     monkeypatch.setattr(store, "commit", when_another_has_written)
-    assert take_in(store) == 1
+    assert drain_inbox(store) == 1
     assert (len(store.load("s", "segments")), store.revision("s")) == (1, 2)
     store.close()

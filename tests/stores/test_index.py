@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.stores.search import query
+from ctxgc.stores.search import parse_query
 from ctxgc.stores.tables import SessionIndex, SessionIndexes
 from tests.stores.places import segment
 
@@ -23,7 +23,7 @@ def _change(index: SessionIndex, changes: list[tuple[str, str | None]]) -> None:
 
 def _answers(index: SessionIndex) -> list[object]:
     asked = ["fox", "the", "hare fox", "read_file"]
-    keys = [sorted(slot.key for _, slot, _ in index.having(query(text))) for text in asked]
+    keys = [sorted(slot.key for _, slot, _ in index.having(parse_query(text))) for text in asked]
     return [len(index), index.length, keys, [index.count(word) for word in ("fox", "the", "owl")]]
 
 

@@ -364,5 +364,5 @@ def test_who_cannot_lock_and_is_never_left_alone_gets_a_typed_error(path: Path) 
     writer = JsonStore(path)
     reader = _read_only(path, lambda: writer.commit("a", [Put("state", "k", {})]), 100)
     writer.commit("a", [Put("state", "k", {})])
-    with pytest.raises(StoreBusyError, match="whenever it was read"):
+    with pytest.raises(StoreBusyError, match="every time it was read"):
         reader.get("a", "state", "k")

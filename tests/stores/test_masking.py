@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.stores.exchange import masked_document
+from ctxgc.stores.export import masked_document
 
 KEY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
 RANDOM = "q9W8e7R6t5Y4u3I2o1P0a9S8d7F6"

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from ctxgc.errors import InputError, StoreBusyError, StoreError
-from ctxgc.stores import MemoryStore, Put, Store, Write, migrate_sessions
-from ctxgc.stores.copy import Migrated
-from ctxgc.stores.exchange import session_digest
+from ctxgc.stores import MemoryStore, Put, Store, Write, migrate_sessions, session_digest
+from ctxgc.stores.transfer import MigrationResult
 from tests.stores.places import NAMES, fill, segment
 
 
@@ -31,13 +30,13 @@ def test_every_store_gives_and_takes_sessions_byte_for_byte(store: Store) -> Non
     source, last = MemoryStore(), MemoryStore()
     fill(source)
     known = digests(source)
-    expected = Migrated(copied=dict.fromkeys(NAMES, 18), present=(), digests=known)
+    expected = MigrationResult(copied=dict.fromkeys(NAMES, 18), present=(), digests=known)
     assert migrate_sessions(source, store) == expected
     assert migrate_sessions(store, last) == expected
     assert digests(last) == digests(store) == known
     assert [info.revision for info in source.sessions()] == [2, 2]
     again = migrate_sessions(source, store)
-    assert again == Migrated(copied={}, present=tuple(sorted(NAMES)), digests=known)
+    assert again == MigrationResult(copied={}, present=tuple(sorted(NAMES)), digests=known)
 
 
 def test_a_migration_that_broke_off_goes_on() -> None:

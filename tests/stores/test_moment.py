@@ -5,9 +5,16 @@ from __future__ import annotations
 import pytest
 
 from ctxgc.errors import InputError, StoreBusyError
-from ctxgc.stores import COLLECTIONS, MemoryStore, Put, copy_sessions, entries_of, in_one_moment
+from ctxgc.stores import (
+    COLLECTIONS,
+    MemoryStore,
+    Put,
+    consistent_read,
+    copy_sessions,
+    export_entries,
+)
 from ctxgc.stores.concurrency import TRIES
-from ctxgc.stores.exchange import documents
+from ctxgc.stores.export import session_documents
 from tests.stores.between import Between
 
 
@@ -30,7 +37,7 @@ def _numbers(store: MemoryStore) -> set[str]:
 
 
 def test_an_export_holds_one_moment(store: Between) -> None:
-    assert {entry.doc["text"] for entry in entries_of(store, mask=False)} == {"4"}
+    assert {entry.doc["text"] for entry in export_entries(store, mask=False)} == {"4"}
 
 
 def test_a_copy_holds_one_moment(store: Between) -> None:
@@ -41,8 +48,8 @@ def test_a_copy_holds_one_moment(store: Between) -> None:
 
 def test_a_session_that_is_never_left_alone_is_a_typed_error(store: Between) -> None:
     store.happens(lambda: _write(store), TRIES * len(COLLECTIONS))
-    with pytest.raises(StoreBusyError, match="whenever it was read"):
-        documents(store, "a")
+    with pytest.raises(StoreBusyError, match="every time it was read"):
+        session_documents(store, "a")
     assert _numbers(store) == {str(TRIES * len(COLLECTIONS) + 1)}
 
 
@@ -58,4 +65,4 @@ def test_what_fails_while_others_write_is_read_again_and_other_failures_are_told
         return "never"
 
     with pytest.raises(InputError, match="this is wrong"):
-        in_one_moment(store, "a", read)
+        consistent_read(store, "a", read)

@@ -19,9 +19,9 @@ from ctxgc.stores import (
     Store,
     postgres_documents,
     search,
+    search_words,
     sqlite_documents,
     tables,
-    words,
 )
 from ctxgc.stores.search import Candidate
 from tests.stores.places import KINDS, Place, make_place, segment
@@ -194,8 +194,8 @@ def bm25(
     corpus: dict[tuple[str, str], str], query: str, k1: float = 1.2, b: float = 0.75
 ) -> list[Any]:
     """Rank by the book: all segments, no index, no shortcuts."""
-    split = {name: words(text) for name, text in corpus.items()}
-    asked = list(dict.fromkeys(words(query)))
+    split = {name: search_words(text) for name, text in corpus.items()}
+    asked = list(dict.fromkeys(search_words(query)))
     average = max(sum(map(len, split.values())), 1) / max(len(split), 1)
     counts = {word: sum(word in said for said in split.values()) for word in asked}
     chosen = [name for name, said in split.items() if asked and all(w in said for w in asked)]
@@ -326,5 +326,5 @@ def test_common_words_are_looked_up_only_where_they_can_matter(
     texts: list[str], asked: list[tuple[str, ...]]
 ) -> None:
     source = _Watched(texts)
-    assert search.find(source, search.query("fox the"), 10)
+    assert search.rank(source, search.parse_query("fox the"), 10)
     assert source.asked == asked

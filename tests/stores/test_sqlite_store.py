@@ -18,9 +18,8 @@ import pytest
 
 from ctxgc.errors import StoreBusyError, StoreDamagedError, StoreError, StoreVersionError
 from ctxgc.files import FileLock
-from ctxgc.stores import Put, open_store, sqlite_documents
-from ctxgc.stores.sqlite_documents import transaction
-from ctxgc.stores.sqlite_file import SqliteFile
+from ctxgc.stores import Put, open_store, sqlite_file
+from ctxgc.stores.sqlite_file import SqliteFile, transaction
 from ctxgc.stores.sqlite_store import SqliteStore
 from tests.stores.places import segment
 
@@ -87,7 +86,7 @@ def test_a_migration_that_fails_changes_nothing(
         db.execute("SELECT * FROM no_table")
 
     with monkeypatch.context() as patch:
-        patch.setattr(sqlite_documents, "MIGRATIONS", (*sqlite_documents.MIGRATIONS, v2_that_fails))
+        patch.setattr(sqlite_file, "MIGRATIONS", (*sqlite_file.MIGRATIONS, v2_that_fails))
         with pytest.raises(StoreError, match="no such table"):
             SqliteStore(path)
     assert SqliteStore(path).get("a", "state", "s") == {"n": 1}
@@ -99,9 +98,7 @@ def test_an_older_file_is_brought_up_to_date(path: Path, monkeypatch: pytest.Mon
     def v2_adds_a_table(db: sqlite3.Connection) -> None:
         db.execute("CREATE TABLE extra (x)")
 
-    monkeypatch.setattr(
-        sqlite_documents, "MIGRATIONS", (*sqlite_documents.MIGRATIONS, v2_adds_a_table)
-    )
+    monkeypatch.setattr(sqlite_file, "MIGRATIONS", (*sqlite_file.MIGRATIONS, v2_adds_a_table))
     assert SqliteStore(path).get("a", "state", "s") == {"n": 1}
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("PRAGMA user_version").fetchone() == (2,)
@@ -121,7 +118,7 @@ def test_a_file_that_another_process_makes_meanwhile_is_taken_for_ours(
                 _filled(path).close()
 
         db.set_trace_callback(let_the_other_come_first)
-        sqlite_documents.migrate(db, path)
+        sqlite_file.migrate(db, path)
         assert not db.in_transaction
     assert SqliteStore(path).get("a", "state", "s") == {"n": 1}
 
@@ -140,10 +137,10 @@ def test_a_place_where_sqlite_keeps_no_log_is_refused(path: Path) -> None:
 def test_files_of_others_are_refused_and_left_alone(path: Path) -> None:
     with closing(sqlite3.connect(path)) as db:
         db.execute("CREATE TABLE theirs (x)")
-    with pytest.raises(StoreDamagedError, match="not one of ctxgc"):
+    with pytest.raises(StoreDamagedError, match="not a ctxgc store"):
         SqliteStore(path)
     path.with_name("note").write_bytes(b"dear diary " * 100)
-    with pytest.raises(StoreDamagedError, match="is no SQLite database"):
+    with pytest.raises(StoreDamagedError, match="is not a SQLite database"):
         SqliteStore(path.with_name("note"))
     assert path.with_name("note").read_bytes() == b"dear diary " * 100
 
@@ -185,7 +182,7 @@ def test_a_damaged_database_that_others_use_is_not_taken_from_them(path: Path) -
     store, other = SqliteStore(path), SqliteStore(path)
     with pytest.raises(StoreDamagedError):
         store.load("a", "segments")
-    with pytest.raises(StoreDamagedError, match="other processes use it"):
+    with pytest.raises(StoreDamagedError, match="in use by other processes"):
         store.revision("a")
     other.close()
     assert store.revision("a") == 1

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.stores import search, words
-from ctxgc.stores.search import LONGEST_WORD, spaced
+from ctxgc.stores import search, search_words
+from ctxgc.stores.search import LONGEST_WORD, padded_words
 
 
 @pytest.mark.parametrize(
@@ -27,12 +27,12 @@ from ctxgc.stores.search import LONGEST_WORD, spaced
     ],
 )
 def test_words_of(text: str, found: list[str]) -> None:
-    assert words(text) == found
+    assert search_words(text) == found
 
 
 @given(st.text())
 def test_words_are_free_of_blanks_marks_and_what_databases_refuse(text: str) -> None:
-    for word in words(text):
+    for word in search_words(text):
         assert word
         assert len(word) <= LONGEST_WORD
         assert not any(char.isspace() or char in '"=\0' for char in word)
@@ -41,15 +41,15 @@ def test_words_are_free_of_blanks_marks_and_what_databases_refuse(text: str) -> 
 
 @given(st.text(alphabet=st.characters(codec="ascii")))
 def test_what_is_written_small_is_found_in_capitals(text: str) -> None:
-    assert set(words(text.lower())) <= set(words(text.lower().upper()))
+    assert set(search_words(text.lower())) <= set(search_words(text.lower().upper()))
 
 
 @given(st.text())
 def test_spaced_words_are_the_words_between_blanks(text: str) -> None:
-    assert spaced(text) == "".join(f" {word} " for word in words(text))
+    assert padded_words(text) == "".join(f" {word} " for word in search_words(text))
 
 
 def test_the_memory_for_words_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "MOST_KNOWN", 5)
-    assert words("a b c d e f g") == list("abcdefg")
+    assert search_words("a b c d e f g") == list("abcdefg")
     assert len(search._known) == 0

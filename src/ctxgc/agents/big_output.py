@@ -18,8 +18,8 @@ from typing import Any
 from ctxgc.agents.events import HookSettings, log_event
 from ctxgc.agents.transcript import last_request, size_of
 from ctxgc.session import (
+    add_to_inbox,
     is_tombstone,
-    leave,
     moved_note,
     recall_call,
     recall_template,
@@ -251,7 +251,7 @@ def limit_of(tool: str) -> int:
 def _evacuate(settings: HookSettings, said: Json, path: Path, text: str, words: list[str]) -> str:
     handle = f"h-{b32encode(os.urandom(10)).decode().lower()}"
     session = f"{settings.agent}/{str(said.get('session_id') or 'unknown')[:80]}"
-    leave(settings.store_url, session, handle, _segment(said, path, text, handle))
+    add_to_inbox(settings.store_url, session, handle, _segment(said, path, text, handle))
     tool = str(said.get("tool_name", ""))
     stub = f"{_tombstone(settings, said, text, handle)}\n{excerpt(text, words)}"
     log_event(settings, "post-tool-use", f"{tool} {len(text)} characters -> {len(stub)}, {handle}")

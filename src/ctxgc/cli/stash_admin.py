@@ -31,13 +31,13 @@ from ctxgc.session import (
     Store,
     chosen_sessions,
     copy_in_memory,
-    entries_of,
+    export_entries,
+    export_json,
+    export_lines,
     import_entries,
     migrate_sessions,
     open_stored,
     read_export,
-    to_json,
-    to_lines,
     write_export,
 )
 
@@ -197,8 +197,8 @@ def export(
     with command_store(store_url) as store:
         sessions = chosen_sessions(store, None if session is None else [session])
         left = _left_behind(store, sessions) if mask else 0
-        counted = _Counted(entries_of(store, sessions, mask=mask))
-        pieces = to_lines(counted, masked=mask) if form == "lines" else _json(counted)
+        counted = _Counted(export_entries(store, sessions, mask=mask))
+        pieces = export_lines(counted, masked=mask) if form == "lines" else _json(counted)
         _put(file, pieces)
     if left:
         _warn(
@@ -301,7 +301,7 @@ class _Counted:
 
 
 def _json(entries: Iterable[ExportEntry]) -> Iterable[bytes]:
-    yield to_json(entries, datetime.now(UTC))
+    yield export_json(entries, datetime.now(UTC))
 
 
 def _left_behind(store: Store, sessions: list[str]) -> int:

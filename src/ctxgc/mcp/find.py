@@ -16,7 +16,7 @@ from ctxgc.errors import InputError, StalePlanError, UnknownHandleError, Unknown
 from ctxgc.guard import CheckpointShelf
 from ctxgc.mcp.context import AllowedRoots, Context
 from ctxgc.session import excerpt
-from ctxgc.stores import SearchFilters, Store, StoreHit, take_in, words
+from ctxgc.stores import SearchFilters, Store, StoreHit, drain_inbox, search_words
 from ctxgc.tokens import TokenCounter
 
 # -- Finding segments: by id, handle, name or words, wherever a tool takes a reference
@@ -81,7 +81,7 @@ class Finder:
         Raises:
             UnknownSegmentError: there is none.
         """
-        wanted = set(words(query))
+        wanted = set(search_words(query))
         hits = self.hits(query, SearchFilters(), limit)
         found = [hit for hit in hits if wanted <= set(_words_of(hit))]
         if not found:
@@ -94,13 +94,13 @@ class Finder:
         Raises:
             InputError: the query has no words.
         """
-        if not words(query):
+        if not search_words(query):
             raise InputError("the query has no words", hint="name what you look for", field="query")
         found = self._store.search(query, session_id=self._session_id, filters=filters, limit=limit)
         return [hit for hit in found if hit.key in self._context.heap]
 
     def _best(self, reference: str) -> ContextSegment:
-        if not words(reference) or HANDLE.fullmatch(reference):
+        if not search_words(reference) or HANDLE.fullmatch(reference):
             raise _unknown(reference)
         return self.matching(reference, 5)[0]
 
@@ -123,16 +123,16 @@ def describe(context: Context, segment: ContextSegment) -> dict[str, Any]:
 
 def excerpt_for(text: str, query: str) -> str:
     """Return the first line of a text that holds most words of a query, cut to a short length."""
-    wanted = set(words(query))
+    wanted = set(search_words(query))
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    best = max(lines[:2_000], key=lambda line: len(wanted & set(words(line))), default="")
+    best = max(lines[:2_000], key=lambda line: len(wanted & set(search_words(line))), default="")
     return best if len(best) <= EXCERPT else f"{best[:EXCERPT]}..."
 
 
 def _words_of(hit: StoreHit) -> list[str]:
     fields = (hit.doc.get(name) for name in ("text", "name", "file_path", "topic_id"))
     texts = [text for text in (*fields, *hit.doc.get("tags", ())) if isinstance(text, str)]
-    return [word for text in texts for word in words(text)]
+    return [word for text in texts for word in search_words(text)]
 
 
 def _unknown(reference: str) -> UnknownSegmentError:
@@ -303,7 +303,7 @@ def from_other_doors(store: Store, handle: str) -> dict[str, Any] | None:
     """
     if not HANDLE.fullmatch(handle):
         return None
-    take_in(store)
+    drain_inbox(store)
     for info in store.sessions():
         if store.get(info.session_id, "state", "context") is not None:
             continue

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from ctxgc.session.stored import copy_in_memory, lost_handles, open_stored
     from ctxgc.stores import (
         DEFAULT_URL, ExportEntry, SearchFilters, SessionInfo, Store, StoreHit, UNMASKABLE,
-        chosen_sessions, entries_of, import_entries, inbox_of, leave, migrate_sessions, open_store,
-        read_export, to_json, to_lines, write_export,
+        add_to_inbox, chosen_sessions, export_entries, export_json, export_lines, import_entries,
+        inbox_of, migrate_sessions, open_store, read_export, write_export,
     )
     from ctxgc.strategies import load_gc_plugin
     from ctxgc.wire import validate
@@ -50,8 +50,8 @@ else:
             "stored": "copy_in_memory lost_handles open_stored",
             "ctxgc.stores":
                 "DEFAULT_URL ExportEntry SearchFilters SessionInfo Store StoreHit UNMASKABLE "
-                "chosen_sessions entries_of import_entries inbox_of leave migrate_sessions "
-                "open_store read_export to_json to_lines write_export",
+                "add_to_inbox chosen_sessions export_entries export_json export_lines "
+                "import_entries inbox_of migrate_sessions open_store read_export write_export",
             "ctxgc.strategies": "load_gc_plugin",
             "ctxgc.wire": "validate",
         },

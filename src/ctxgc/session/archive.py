@@ -24,7 +24,7 @@ from ctxgc.core import (
 )
 from ctxgc.errors import StoreDamagedError
 from ctxgc.session.view import Gone
-from ctxgc.stores import Collection, Drop, Put, Store, Write
+from ctxgc.stores import CollectionName, Drop, Put, Store, Write
 from ctxgc.wire import parse
 
 # -- Messages as documents, byte for byte
@@ -73,7 +73,7 @@ class Archive:
         self.store = store
         self.session_id = session_id
         self.revision = store.revision(session_id)
-        self._pending: dict[tuple[Collection, str], Write] = {}
+        self._pending: dict[tuple[CollectionName, str], Write] = {}
         self._headers: dict[str, ContextSegment] = {}
         self._state: dict[str, Any] = {}
 

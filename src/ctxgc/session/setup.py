@@ -23,7 +23,7 @@ from ctxgc.errors import InputError, MessageError
 from ctxgc.session.archive import Archive
 from ctxgc.session.state import Workings, reopen
 from ctxgc.session.view import wrong_format
-from ctxgc.stores import SearchFilters, Store, in_one_moment, open_store
+from ctxgc.stores import SearchFilters, Store, consistent_read, open_store
 from ctxgc.strategies import GCPlugin, load_gc_plugin
 from ctxgc.tokens import CountingCache, TokenCounter, counter_for
 
@@ -184,7 +184,7 @@ def set_up(asked: SessionSetup) -> Workings:
             reopen(workings)
         return workings
 
-    return in_one_moment(store, name, read)
+    return consistent_read(store, name, read)
 
 
 def _limit(asked: SessionSetup, said: SessionSettings, archive: Archive) -> int:

@@ -1,7 +1,11 @@
 """Stores keep sessions and their stash: memory, json, sqlite, postgres, one protocol.
 
-Names are loaded when they are first used: a hook that only leaves a segment in the inbox of a store
-must not pay for the stores themselves.
+- `base`: the `Store` protocol; `open`: a store by its URL; `documents`: checks and JSON text of documents.
+- `tables`: sessions in memory, and the memory store; `json_store` and `json_file`: one readable file.
+- `sqlite_store`, `sqlite_file`, `sqlite_documents`; `postgres_store`, `postgres_documents`.
+- `search`: ranked search, the same in every store; `concurrency`: forks, consistent reads, revisions.
+- `export`: sessions as a file; `transfer`: copies, imports, migrations.
+- `inbox`: where a hook puts a segment without paying for a store: names are loaded when first used.
 """
 
 from __future__ import annotations
@@ -12,34 +16,34 @@ from ctxgc._lazy import lazy
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ctxgc.stores.base import (
-        COLLECTIONS, Collection, Drop, Put, SearchFilters, SessionInfo, Store, StoreHit,
+        COLLECTIONS, CollectionName, Drop, Put, SearchFilters, SessionInfo, Store, StoreHit,
         StoreReport, Write,
     )
-    from ctxgc.stores.concurrency import in_one_moment
-    from ctxgc.stores.copy import copy_session, copy_sessions, import_entries, migrate_sessions
-    from ctxgc.stores.exchange import (
-        ExportEntry, UNMASKABLE, chosen_sessions, entries_of, read_export, session_digest, to_json,
-        to_lines, write_export,
+    from ctxgc.stores.concurrency import consistent_read
+    from ctxgc.stores.export import (
+        ExportEntry, UNMASKABLE, chosen_sessions, export_entries, export_json, export_lines,
+        read_export, session_digest, write_export,
     )
-    from ctxgc.stores.inbox import SUFFIX, inbox_of, leave, take_in
+    from ctxgc.stores.inbox import add_to_inbox, drain_inbox, inbox_of
     from ctxgc.stores.open import DEFAULT_URL, open_store
-    from ctxgc.stores.search import words
+    from ctxgc.stores.search import search_words
     from ctxgc.stores.tables import MemoryStore
+    from ctxgc.stores.transfer import copy_session, copy_sessions, import_entries, migrate_sessions
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
             "base":
-                "COLLECTIONS Collection Drop Put SearchFilters SessionInfo Store StoreHit "
+                "COLLECTIONS CollectionName Drop Put SearchFilters SessionInfo Store StoreHit "
                 "StoreReport Write",
-            "concurrency": "in_one_moment",
-            "copy": "copy_session copy_sessions import_entries migrate_sessions",
-            "exchange":
-                "ExportEntry UNMASKABLE chosen_sessions entries_of read_export session_digest "
-                "to_json to_lines write_export",
-            "inbox": "SUFFIX inbox_of leave take_in",
+            "concurrency": "consistent_read",
+            "export":
+                "ExportEntry UNMASKABLE chosen_sessions export_entries export_json export_lines "
+                "read_export session_digest write_export",
+            "inbox": "add_to_inbox drain_inbox inbox_of",
             "open": "DEFAULT_URL open_store",
-            "search": "words",
+            "search": "search_words",
             "tables": "MemoryStore",
+            "transfer": "copy_session copy_sessions import_entries migrate_sessions",
         },
     )

@@ -1,7 +1,7 @@
-"""What every store can do: keep the documents of sessions, atomically and durably.
+"""The protocol of every store: it keeps the documents of sessions, atomically and durably.
 
 A document is a JSON object under a key, in one of six collections of a session. A commit writes a
-batch of them: all or nothing, and on the disk before it returns.
+batch of them: all or nothing, and on disk before it returns.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 import msgspec
 
-Collection = Literal["segments", "messages", "checkpoints", "collections", "events", "state"]
-COLLECTIONS: tuple[Collection, ...] = get_args(Collection)
+CollectionName = Literal["segments", "messages", "checkpoints", "collections", "events", "state"]
+COLLECTIONS: tuple[CollectionName, ...] = get_args(CollectionName)
 
 
 class Put(msgspec.Struct, frozen=True):
-    """Write a document, new or in place of the one that has its key.
+    """Write a document, new or in place of the one with its key.
 
-    A `flat` one is known to hold no floats and nothing that is not JSON, so that it is written faster.
+    A `flat` document is known to hold only JSON values and no floats, so it is written faster.
     """
 
-    collection: Collection
+    collection: CollectionName
     key: str
     doc: dict[str, Any]
     flat: bool = False
 
 
 class Drop(msgspec.Struct, frozen=True):
-    """Take a document away; nothing happens if there is none."""
+    """Delete a document; nothing happens if there is none."""
 
-    collection: Collection
+    collection: CollectionName
     key: str
 
 
@@ -39,7 +39,7 @@ Write = Put | Drop
 
 
 class SessionInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What a store knows about a session; `counts` has the documents of every collection."""
+    """What a store knows about a session; `counts` has the number of documents per collection."""
 
     session_id: str
     revision: int
@@ -49,7 +49,7 @@ class SessionInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SearchFilters(msgspec.Struct, frozen=True, kw_only=True):
-    """Which segments a search may find. Of several `tags` one is enough; the times are aware.
+    """Which segments a search may find. One of several `tags` is enough; the times are aware.
 
     `created_after` and `created_before` are inclusive.
     """
@@ -73,10 +73,10 @@ class StoreHit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoreReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Something a store noticed about its file: what was saved, what was lost, what was set aside.
+    """Something a store noticed about its file: what was saved, lost or set aside.
 
     `damaged`: documents were lost; the file was set aside whole. `edited`: the file is readable but
-    not as ctxgc wrote it. `torn`: a commit that never returned had been written in part.
+    not as ctxgc wrote it. `torn`: a commit that never returned was written in part.
     """
 
     kind: Literal["damaged", "edited", "torn"]
@@ -90,12 +90,12 @@ class StoreReport(msgspec.Struct, frozen=True, kw_only=True):
 class Store(Protocol):
     """The documents of many sessions. All methods may be called from several threads.
 
-    Every method may raise `StoreError`: the disk or server failed, and what was held is still held.
+    Every method may raise `StoreError`: the disk or server failed, and what was stored is still stored.
     """
 
     @property
     def url(self) -> str:
-        """The address that opens this store again; it names no password."""
+        """The address that opens this store again, without a password."""
         ...
 
     @property
@@ -106,25 +106,25 @@ class Store(Protocol):
     def commit(self, session_id: str, writes: Sequence[Write], *, expect: int | None = None) -> int:
         """Write a batch, all or nothing, and return the session's new revision (1, 2, ...).
 
-        The batch is durable when the call returns, at the cost of one durable write. An empty batch
-        changes nothing.
+        The batch is durable when the call returns, and costs one durable write. An empty batch changes
+        nothing.
 
         Raises:
             StoreBusyError: `expect` is not the revision that was found (`details`: expected, found),
-                or another process held the store for too long. Nothing was written.
+                or another process held the store too long. Nothing was written.
             InputError: an id, a key, a collection or a document cannot be stored. Nothing was written.
         """
         ...
 
     def revision(self, session_id: str) -> int:
-        """Return how many commits a session has had; 0 if it is not known."""
+        """Return how many commits a session has had; 0 if it is unknown."""
         ...
 
-    def load(self, session_id: str, collection: Collection) -> list[tuple[str, dict[str, Any]]]:
+    def load(self, session_id: str, collection: CollectionName) -> list[tuple[str, dict[str, Any]]]:
         """Return all documents of a collection with their keys, in the order of first insertion."""
         ...
 
-    def get(self, session_id: str, collection: Collection, key: str) -> dict[str, Any] | None:
+    def get(self, session_id: str, collection: CollectionName, key: str) -> dict[str, Any] | None:
         """Return one document, or None."""
         ...
 
@@ -152,5 +152,5 @@ class Store(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of files and connections; closing twice is allowed."""
+        """Release files and connections; closing twice is allowed."""
         ...

@@ -1,4 +1,4 @@
-"""Reading several collections of a session as they were at one moment, whoever writes meanwhile."""
+"""Concurrency: locks that survive a fork, reads at one revision, and the error of a late commit."""
 
 from __future__ import annotations
 
@@ -11,23 +11,26 @@ from weakref import WeakSet
 from ctxgc.errors import StoreBusyError
 from ctxgc.stores.base import Store
 
-# -- Forks: what a store must hold still, and let go of, so that parent and child can both go on
+TRIES = 20
+"""How often a session is read again because someone wrote to it meanwhile."""
+
+T = TypeVar("T")
 
 
 class Forkable(Protocol):
-    """Something that is told of forks of its process."""
+    """Something that is notified before and after its process forks."""
 
     def before_fork(self) -> None:
-        """Hold still until `after_fork`."""
+        """Change nothing until `after_fork`."""
         ...
 
     def after_fork(self, *, in_child: bool) -> None:
-        """Go on."""
+        """Continue."""
         ...
 
 
 class _Forks:
-    """Everybody who has to be told; one fork at a time."""
+    """The objects to notify; one fork at a time."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -59,8 +62,8 @@ class _Forks:
 _forks: list[_Forks] = []
 
 
-def tell_of_forks(forkable: Forkable) -> None:
-    """Tell an object of every fork of this process for as long as it lives."""
+def register_for_forks(forkable: Forkable) -> None:
+    """Notify an object of every fork of this process for as long as it lives."""
     if not hasattr(os, "register_at_fork"):  # a system that cannot fork
         return
     if not _forks:
@@ -68,49 +71,52 @@ def tell_of_forks(forkable: Forkable) -> None:
     _forks[0].add(forkable)
 
 
-class OneThreadAtATime:
-    """Has a lock for its threads, which no fork leaves locked."""
+class ForkSafe:
+    """Base with a lock for the threads of one process that a fork never leaves locked."""
 
     def __init__(self) -> None:
         self._lock = RLock()
-        tell_of_forks(self)
+        register_for_forks(self)
 
     def before_fork(self) -> None:
-        """Wait until no other thread is at work, and keep them waiting."""
+        """Wait until no other thread holds the lock, and hold it."""
         self._lock.acquire()
 
-    def after_fork(self, *, in_child: bool) -> None:  # noqa: ARG002 (both sides have locked it)
-        """Let the threads go on."""
+    def after_fork(self, *, in_child: bool) -> None:  # noqa: ARG002 (both sides hold it)
+        """Release the lock."""
         self._lock.release()
 
 
-# -- Reading several collections of a session as they were at one moment, whoever writes meanwhile
-
-
-TRIES = 20
-"""How often a session is read again because it was written to meanwhile."""
-
-T = TypeVar("T")
-
-
-def in_one_moment(store: Store, session_id: str, read: Callable[[], T]) -> T:
-    """Return what `read` finds out about a session while nobody writes to it.
+def consistent_read(store: Store, session_id: str, read: Callable[[], T]) -> T:
+    """Return what `read` returns, repeated until no one writes to the session meanwhile.
 
     Raises:
-        StoreBusyError: others wrote to it whenever it was read.
+        StoreBusyError: someone wrote to it at every attempt.
     """
     for _ in range(TRIES):
         before = store.revision(session_id)
         try:
             found = read()
-        except Exception:  # what does not fit together can raise anything
+        except Exception:  # inconsistent documents can raise anything
             if store.revision(session_id) == before:
                 raise
         else:
             if store.revision(session_id) == before:
                 return found
     raise StoreBusyError(
-        f"session {session_id!r} was written to whenever it was read",
-        hint="call again, or end what works on it",
+        f"session {session_id!r} was written to every time it was read",
+        hint="call again, or end what writes to it",
         session_id=session_id,
     )
+
+
+def check_revision(session_id: str, expect: int | None, found: int) -> None:
+    """Raise StoreBusyError if a commit expects another revision than the one that was found."""
+    if expect is not None and expect != found:
+        raise StoreBusyError(
+            f"session {session_id!r} is at revision {found}, not {expect}",
+            hint="load it again: another session object or process has committed to it",
+            session_id=session_id,
+            expected=expect,
+            found=found,
+        )

@@ -1,19 +1,20 @@
 """Documents as JSON text, and the checks that every store makes before it writes.
 
-The text is always valid UTF-8: lone surrogates are escaped, as NUL always is, so that files,
-SQLite and Postgres can hold what any model or tool may say.
+The text is always valid UTF-8: lone surrogates are escaped, as NUL always is, so that files, SQLite
+and Postgres can hold whatever a model or tool outputs.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from ctxgc.errors import InputError, StoreDamagedError
-from ctxgc.stores.base import COLLECTIONS, Collection, Put, Write
+from ctxgc.errors import InputError, StoreDamagedError, StoreVersionError
+from ctxgc.stores.base import COLLECTIONS, CollectionName, Put, Write
 
 MOST_NAME_BYTES = 2_000
 
@@ -27,7 +28,7 @@ _FLAT_ENCODER = msgspec.json.Encoder()
 class Prepared(msgspec.Struct, frozen=True):
     """A checked write: `text` is the document, or None to drop it."""
 
-    collection: Collection
+    collection: CollectionName
     key: str
     text: str | None
     doc: dict[str, Any] | None
@@ -43,10 +44,29 @@ def prepare(session_id: str, writes: Sequence[Write]) -> list[Prepared]:
     return [_prepare(write) for write in writes]
 
 
+def _prepare(write: Write) -> Prepared:
+    collection, key = write.collection, write.key
+    name: object = key
+    # Thousands are written at once; nearly all need no closer look.
+    if collection not in COLLECTIONS:
+        check_collection(collection)
+    if not isinstance(name, str) or not 0 < len(name) < _SHORT_NAME:
+        check_name("key", name)
+    if not isinstance(write, Put):
+        return Prepared(collection, key, None, None)
+    doc = write.doc
+    text = _flat_text(doc) if write.flat and isinstance(doc, dict) else None
+    return Prepared(collection, key, encode(doc) if text is None else text, doc)
+
+
 def check_name(field: str, name: object) -> None:
     """Raise InputError unless a session id or a key can be stored."""
     if not isinstance(name, str) or not name:
-        raise InputError(f"{field} cannot be {name!r}", hint="give a non-empty string", field=field)
+        raise InputError(
+            f"{field} must be a non-empty string, got {name!r}",
+            hint="pass a non-empty string",
+            field=field,
+        )
     if len(name) >= _SHORT_NAME and len(escape(name)) > MOST_NAME_BYTES:
         raise InputError(
             f"{field} is too long: {name[:40]!r}...",
@@ -56,7 +76,7 @@ def check_name(field: str, name: object) -> None:
 
 
 def check_collection(collection: object) -> None:
-    """Raise InputError unless there is such a collection."""
+    """Raise InputError unless a collection of this name exists."""
     if collection not in COLLECTIONS:
         raise InputError(
             f"there is no collection {collection!r}",
@@ -66,7 +86,7 @@ def check_collection(collection: object) -> None:
 
 
 def escape(name: str) -> str:
-    """Return a name in ASCII without control characters; no two names give the same."""
+    """Return a name in ASCII without control characters; different names stay different."""
     return json.dumps(name)[1:-1]
 
 
@@ -76,13 +96,13 @@ def unescape(text: str) -> str:
 
 
 def encode(doc: dict[str, Any], *, flat: bool = False) -> str:
-    """Return a document as JSON text on one line; `flat` is that of `Put`, and changes no byte of it.
+    """Return a document as JSON text on one line; `flat` (see `Put`) does not change the text.
 
     Raises:
-        InputError: it is no JSON object, or nests too deeply.
+        InputError: it is not a JSON object, or nests too deeply.
     """
     if not isinstance(doc, dict):
-        raise InputError(f"a document is a JSON object, not {type(doc).__name__}", field="doc")
+        raise InputError(f"a document must be a JSON object, got {type(doc).__name__}", field="doc")
     if flat and (quick := _flat_text(doc)) is not None:
         return quick
     try:
@@ -113,29 +133,24 @@ def decode(text: str | bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise StoreDamagedError(f"a stored document cannot be read: {error}") from None
     if not isinstance(doc, dict):
-        raise StoreDamagedError(f"a stored document is no object but {type(doc).__name__}")
+        raise StoreDamagedError(f"a stored document is not an object, but {type(doc).__name__}")
     return doc
 
 
+def too_new(path: Path, found: object, known: int) -> StoreVersionError:
+    """Return the error for a file of a newer version."""
+    return StoreVersionError(
+        f"{path} has version {found}, this ctxgc reads {known}",
+        hint="open it with a newer ctxgc; it was left as it is",
+        found=found,
+        known=known,
+    )
+
+
 def is_utf8(text: str) -> bool:
-    """Tell whether a text has no lone surrogates."""
+    """Return whether a text has no lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _prepare(write: Write) -> Prepared:
-    collection, key = write.collection, write.key
-    name: object = key
-    # Thousands are written at once, and nearly all of them need no second look.
-    if collection not in COLLECTIONS:
-        check_collection(collection)
-    if not isinstance(name, str) or not 0 < len(name) < _SHORT_NAME:
-        check_name("key", name)
-    if not isinstance(write, Put):
-        return Prepared(collection, key, None, None)
-    doc = write.doc
-    text = _flat_text(doc) if write.flat and isinstance(doc, dict) else None
-    return Prepared(collection, key, encode(doc) if text is None else text, doc)

@@ -1,7 +1,7 @@
-"""The inbox of a store: segments that a door in a hurry left beside it, durable at once.
+"""The inbox of a store: segments put next to it in a hurry, durable at once.
 
-A store indexes what it takes in, which can cost more time than a hook of a coding agent has. So the hook
-leaves the segment here, one file for each, and whoever opens the store next takes it in.
+A store indexes what is written to it, which can take longer than a hook of a coding agent has. So the hook
+puts the segment here, in a file of its own, and whoever opens the store next moves it in.
 """
 
 from __future__ import annotations
@@ -19,36 +19,38 @@ from ctxgc.files import remove, replace, write_atomic
 if TYPE_CHECKING:
     from ctxgc.stores.base import Store
 
-SUFFIX = ".inbox"
+_SUFFIX = ".inbox"
 _FILES = ("json", "sqlite")
 
 
 def inbox_of(url: str) -> Path:
-    """Return the folder that is the inbox of a store; a store without a file has one in the user's state.
+    """Return the folder of a store's inbox; for a store without a file it is in the user's state folder.
 
     Raises:
-        InputError: the URL is that of no store that others can open.
+        InputError: no other process can open the store of this URL.
     """
     scheme, _, rest = url.partition(":")
     path = rest.removeprefix("//")
     if scheme in _FILES and path:
-        return Path(f"{path}{SUFFIX}").absolute()
+        return Path(f"{path}{_SUFFIX}").absolute()
     if scheme in ("postgresql", "postgres"):
-        return _state() / "ctxgc" / f"{_digest(path)}{SUFFIX}"
-    raise InputError(f"the store {url!r} has no inbox", hint="name a file", field="store")
+        return _state() / "ctxgc" / f"{_digest(path)}{_SUFFIX}"
+    raise InputError(
+        f"the store {url!r} has no inbox", hint="use a store with a file", field="store"
+    )
 
 
-def leave(url: str, session_id: str, handle: str, document: Mapping[str, Any]) -> Path:
-    """Leave a segment for a store, durably, and return the file that holds it.
+def add_to_inbox(url: str, session_id: str, handle: str, document: Mapping[str, Any]) -> Path:
+    """Put a segment into the inbox of a store, durably, and return its file.
 
     Args:
         url: the address of the store.
-        session_id: whose segment it is.
-        handle: what recalls it; the name of the file.
+        session_id: the session of the segment.
+        handle: its handle, which also names the file.
         document: the segment as JSON values, with its `segment_id`.
 
     Raises:
-        StoreError: it could not be written; nothing is there.
+        StoreError: it could not be written; there is no file.
     """
     entry = {"session_id": session_id, "document": {**document, "handle": handle}}
     path = inbox_of(url) / f"{handle}.json"
@@ -56,10 +58,10 @@ def leave(url: str, session_id: str, handle: str, document: Mapping[str, Any]) -
     return path
 
 
-def take_in(store: Store) -> int:
-    """Move all that was left for a store into it, and return how many segments came in.
+def drain_inbox(store: Store) -> int:
+    """Move everything in the inbox of a store into it, and return how many segments that were.
 
-    What cannot be read is set aside under `.damaged`; what the store does not take now stays for later.
+    A file that cannot be read is set aside as `.damaged`; one that the store refuses now stays for later.
     """
     try:
         files = sorted(inbox_of(store.url).glob("*.json"), key=_age)
@@ -84,7 +86,7 @@ def _take(store: Store, path: Path) -> bool:
 
 
 def _put(store: Store, session_id: str, document: dict[str, Any]) -> None:
-    """Write a segment once: another process may take it in at this moment, and others use it by then."""
+    """Write a segment once: another process may move it in at the same moment, and the session may use it."""
     from ctxgc.stores.base import Put  # noqa: PLC0415
 
     put = Put("segments", document["segment_id"], document)
@@ -113,7 +115,7 @@ def _state() -> Path:
 
 
 def _digest(address: str) -> str:
-    """Name a database whoever asks: with or without user and password."""
+    """Return a name for a database that does not depend on user and password."""
     from hashlib import blake2b  # noqa: PLC0415 (only for stores without a file)
 
     place = address.rpartition("@")[2].partition("?")[0]

@@ -1,8 +1,8 @@
 """The readable file of the json store: S0's `{"segments": [...]}`, and the rest of the sessions.
 
-Every document stands on a line of its own, so that one damaged line costs one document. A segment
-carries its `session_id` and, where it differs from its `segment_id`, its `key`; a plain S0 file
-without them is read into the session `default`.
+Every document is on a line of its own, so that one damaged line costs one document: of a damaged file, the
+lines that still parse are salvaged and the rest is counted. A segment carries its `session_id` and, if it
+differs from its `segment_id`, its `key`; a plain S0 file without them is _read into the session `default`.
 """
 
 from __future__ import annotations
@@ -17,21 +17,23 @@ from typing import Any
 
 import msgspec
 
-from ctxgc.errors import StoreVersionError
-from ctxgc.stores.base import COLLECTIONS, Collection, StoreReport
-from ctxgc.stores.documents import decode, encode, is_utf8
+from ctxgc.stores.base import COLLECTIONS, CollectionName, StoreReport
+from ctxgc.stores.documents import decode, encode, is_utf8, too_new
 from ctxgc.stores.tables import SessionTable, Tables
 
 VERSION = 1
-DEFAULT_SESSION = "default"
-OTHERS = tuple(name for name in COLLECTIONS if name != "segments")
+_DEFAULT_SESSION = "default"
+_OTHERS = tuple(name for name in COLLECTIONS if name != "segments")
 
 _OWN_KEYS = ("session_id", "key", "doc")
+_DECODER = json.JSONDecoder()
+_MOST_TRIES = 1_000
+_FRAME = {"", "{", "}", "]", "],", "},", '"sessions": {', '"segments": ['}
 _CHECKSUM = re.compile(rb',\n"checksum": "([0-9a-f]{8})"\n}\n\Z')
 
 
-class Contents(msgspec.Struct):
-    """What a file holds; `report` says what is wrong with it, if anything is."""
+class JsonContents(msgspec.Struct):
+    """What a file holds; `report` says what is wrong with it, if anything."""
 
     tables: Tables
     generation: int = 0
@@ -47,36 +49,57 @@ def render(tables: Tables, generation: int) -> bytes:
     return data + f',\n"checksum": "{zlib.crc32(data):08x}"\n}}\n'.encode()
 
 
-def read(path: Path, whole: dict[str, Any], now: datetime) -> Contents:
-    """Return what a parsed file holds; entries that are no documents are counted in the report.
+def parse(path: Path, data: bytes, now: datetime) -> JsonContents:
+    """Return what the bytes of a file hold; of a damaged file, what can be saved and a report.
+
+    Raises:
+        StoreVersionError: a newer ctxgc wrote it.
+    """
+    if not data:
+        return JsonContents(Tables(), report=StoreReport(kind="edited", message=f"{path} is empty"))
+    try:
+        whole = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        return _salvage(path, data.decode("utf-8", "replace"), now, str(error))
+    if not isinstance(whole, dict) or not isinstance(whole.get("segments", []), list):
+        return _salvage(path, data.decode(), now, "it has no list of segments")
+    contents = _read(path, whole, now)
+    if contents.report is None and not _is_as_written(data):
+        message = f"{path} is not as ctxgc wrote it; it was _read as it is"
+        contents.report = StoreReport(kind="edited", message=message)
+    return contents
+
+
+def _read(path: Path, whole: dict[str, Any], now: datetime) -> JsonContents:
+    """Return what a parsed file holds; entries that are not documents are counted in the report.
 
     Raises:
         StoreVersionError: a newer ctxgc wrote it.
     """
     _check_version(path, whole.get("version", VERSION))
-    contents, lost = Contents(Tables(), _number(whole.get("generation"), 0)), 0
+    contents, lost = JsonContents(Tables(), _number(whole.get("generation"), 0)), 0
     for segment in whole.get("segments", []):
-        lost += not add_segment(contents.tables, segment, now)
+        lost += not _add_segment(contents.tables, segment, now)
     for session_id, saved in _object(whole.get("sessions")).items():
         lost += not _add_session(contents.tables, session_id, saved, now)
     if lost:
-        message = f"{lost} entries of {path} are no documents"
+        message = f"{lost} entries of {path} are not documents"
         contents.report = StoreReport(kind="damaged", message=message, lost=lost)
     return contents
 
 
-def is_as_written(data: bytes) -> bool:
-    """Tell whether the bytes of a file match its checksum; a file without one passes."""
+def _is_as_written(data: bytes) -> bool:
+    """Return whether the bytes of a file match its checksum; a file without one passes."""
     match = _CHECKSUM.search(data)
     return match is None or int(match[1], 16) == zlib.crc32(data[: match.start()])
 
 
-def add_segment(tables: Tables, segment: object, now: datetime) -> bool:
-    """Put a segment entry where it belongs, and tell whether it is one."""
+def _add_segment(tables: Tables, segment: object, now: datetime) -> bool:
+    """Put a segment entry into its session; return False if it is not a segment."""
     if not isinstance(segment, dict):
         return False
     doc = dict(segment)
-    session_id = doc.pop("session_id", DEFAULT_SESSION)
+    session_id = doc.pop("session_id", _DEFAULT_SESSION)
     key = doc.pop("key", None) or doc.get("segment_id") or f"segment-{tables.order + 1}"
     if doc.keys() == {"doc"}:
         doc = doc["doc"]
@@ -87,8 +110,10 @@ def add_segment(tables: Tables, segment: object, now: datetime) -> bool:
     return tables.restore(table, "segments", key, doc)
 
 
-def add_head(tables: Tables, session_id: str, saved: dict[str, Any], now: datetime) -> SessionTable:
-    """Take over what a file says about a session itself."""
+def _add_head(
+    tables: Tables, session_id: str, saved: dict[str, Any], now: datetime
+) -> SessionTable:
+    """Restore what a file says about a session itself."""
     table = tables.table(session_id, now)
     table.revision = max(_number(saved.get("revision"), 1), 1)
     table.created_at = _time(saved.get("created_at"), now)
@@ -99,17 +124,17 @@ def add_head(tables: Tables, session_id: str, saved: dict[str, Any], now: dateti
 def _add_session(tables: Tables, session_id: str, saved: object, now: datetime) -> bool:
     if not isinstance(saved, dict) or not session_id:
         return False
-    table = add_head(tables, session_id, saved, now)
+    table = _add_head(tables, session_id, saved, now)
     good = [
         tables.restore(table, name, key, doc)
-        for name in OTHERS
+        for name in _OTHERS
         for key, doc in _object(saved.get(name)).items()
     ]
     return all(good)
 
 
 def _segments(tables: Tables) -> Iterator[str]:
-    """Return one line per segment, over all sessions in the order of insertion."""
+    """Yield one line per segment, over all sessions in the order of insertion."""
     rows = [
         (order, table.session_id, key, table.docs["segments"][key])
         for table in tables.sessions.values()
@@ -133,7 +158,7 @@ def _session(table: SessionTable) -> str:
     times = {"created_at": table.created_at.isoformat(), "updated_at": table.updated_at.isoformat()}
     head = encode({"revision": table.revision, **times})[:-1]
     lines = [f"{_quoted(table.session_id)}: {head}"]
-    for name in OTHERS:
+    for name in _OTHERS:
         docs = [f"{_quoted(key)}: {text}" for key, text in table.docs[name].items()]
         lines.append(f'"{name}": {{\n' + ",\n".join(docs) + "\n}")
     return ",\n".join(lines) + "\n}"
@@ -145,12 +170,7 @@ def _quoted(name: str) -> str:
 
 def _check_version(path: Path, version: object) -> None:
     if not isinstance(version, int) or version > VERSION:
-        raise StoreVersionError(
-            f"{path} was written in version {version}, this ctxgc reads {VERSION}",
-            hint="open it with a newer ctxgc; it was left as it is",
-            found=version,
-            known=VERSION,
-        )
+        raise too_new(path, version, VERSION)
 
 
 def _object(value: object) -> dict[str, Any]:
@@ -169,36 +189,10 @@ def _time(value: object, default: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-# -- Reading a damaged json file line by line: what still parses is saved, the rest is counted
+# -- Salvage
 
 
-_DECODER = json.JSONDecoder()
-_MOST_TRIES = 1_000
-_FRAME = {"", "{", "}", "]", "],", "},", '"sessions": {', '"segments": ['}
-
-
-def parse(path: Path, data: bytes, now: datetime) -> Contents:
-    """Return what the bytes of a file say; a damaged file gives what can be saved and a report.
-
-    Raises:
-        StoreVersionError: a newer ctxgc wrote it.
-    """
-    if not data:
-        return Contents(Tables(), report=StoreReport(kind="edited", message=f"{path} is empty"))
-    try:
-        whole = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        return _salvage(path, data.decode("utf-8", "replace"), now, str(error))
-    if not isinstance(whole, dict) or not isinstance(whole.get("segments", []), list):
-        return _salvage(path, data.decode(), now, "it has no list of segments")
-    contents = read(path, whole, now)
-    if contents.report is None and not is_as_written(data):
-        message = f"{path} is not as ctxgc wrote it; it was read as it is"
-        contents.report = StoreReport(kind="edited", message=message)
-    return contents
-
-
-def _salvage(path: Path, text: str, now: datetime, why: str) -> Contents:
+def _salvage(path: Path, text: str, now: datetime, why: str) -> JsonContents:
     rescue = _Rescue(now)
     if '\n"generation": ' in text[:200]:
         for line in text.split("\n"):
@@ -208,15 +202,15 @@ def _salvage(path: Path, text: str, now: datetime, why: str) -> Contents:
     saved = sum(sum(info.counts.values()) for info in rescue.tables.infos())
     report = StoreReport(
         kind="damaged",
-        message=f"{path} cannot be read ({why}): {saved} documents saved, {rescue.lost} pieces lost",
+        message=f"{path} cannot be _read ({why}): {saved} documents saved, {rescue.lost} pieces lost",
         saved=saved,
         lost=rescue.lost,
     )
-    return Contents(rescue.tables, rescue.generation, report)
+    return JsonContents(rescue.tables, rescue.generation, report)
 
 
 class _Rescue:
-    """Collects what single lines say, in the frame of the session and collection around them."""
+    """Gathers documents from single lines, in the session and collection that the lines before opened."""
 
     def __init__(self, now: datetime) -> None:
         self.tables = Tables()
@@ -224,20 +218,20 @@ class _Rescue:
         self.lost = 0
         self._now = now
         self._table: SessionTable | None = None
-        self._collection: Collection | None = None
+        self._collection: CollectionName | None = None
 
     def line(self, line: str) -> None:
-        """Take over one line of our own format."""
+        """Restore one line of our own format."""
         if line in _FRAME or self._is_header(line):
             return
         text = line.removesuffix(",")
         if text.startswith('{"session_id"'):
-            self.lost += not add_segment(self.tables, _loads(text), self._now)
+            self.lost += not _add_segment(self.tables, _loads(text), self._now)
         else:
             self.lost += not self._document(text)
 
     def scan(self, text: str) -> None:
-        """Take over every object with a text from a file that others wrote."""
+        """Restore every object with a text from a file that another program wrote."""
         place, tries = text.find("{", text.find("[") + 1), 0
         while place >= 0 and tries < _MOST_TRIES:
             try:
@@ -246,7 +240,7 @@ class _Rescue:
                 end, tries = place + 1, tries + 1
             else:
                 if "text" in found:
-                    add_segment(self.tables, found, self._now)
+                    _add_segment(self.tables, found, self._now)
             place = text.find("{", end)
         self.lost += tries
 
@@ -265,7 +259,7 @@ class _Rescue:
         if '": {"revision":' not in line:
             return False
         for session_id, saved in (_loads(f"{{{line.removesuffix(',')}}}}}") or {}).items():
-            self._table = add_head(self.tables, session_id, saved, self._now)
+            self._table = _add_head(self.tables, session_id, saved, self._now)
             self._collection = None
             return True
         return False

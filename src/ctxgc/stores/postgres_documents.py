@@ -1,6 +1,6 @@
-"""Sessions, documents and search entries in the tables of a Postgres store.
+"""The rows of a Postgres store: sessions, documents and search entries.
 
-Everything runs inside a transaction of the caller, a batch in a handful of statements.
+Everything runs inside a transaction of the caller; a batch takes a handful of statements.
 """
 
 from __future__ import annotations
@@ -8,25 +8,55 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ctxgc.core import utc_now
 from ctxgc.errors import StoreError
-from ctxgc.stores.base import Collection
+from ctxgc.stores.base import CollectionName
+from ctxgc.stores.concurrency import check_revision
 from ctxgc.stores.documents import Prepared, escape, unescape
-from ctxgc.stores.search import CANDIDATES, COMMON, Candidate, Query, SearchEntry, entry
-from ctxgc.stores.tables import conflict, now
+from ctxgc.stores.search import CANDIDATES, COMMON, Candidate, Query, SearchEntry, index_entry
 
-# -- A batch without its detours: which documents to drop first, and which to put then
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+_Name = tuple[CollectionName, str]
+_Growth = tuple[int, int]
+
+# Repeated for each group of marks: an empty array would match everything, but read the whole index.
+_MARKED = "AND e.marks && %s "
 
 
-Name = tuple[Collection, str]
+def write(
+    db: Connection[Any], session_id: str, writes: Sequence[Prepared], expect: int | None
+) -> int:
+    """Write a batch and return the session's new revision.
 
-
-def collapse(writes: Iterable[Prepared]) -> tuple[list[Name], list[Prepared]]:
-    """Return the names to drop and then the documents to put, each name once, to the same effect.
-
-    A document that is dropped and put again is in both: it goes to the end of its collection.
+    The row of the session stays locked until the transaction ends, so no other commit can intervene.
     """
-    drops: dict[Name, None] = {}
-    puts: dict[Name, Prepared] = {}
+    sid, revision = _one(
+        db,
+        """INSERT INTO ctxgc.sessions AS s (session_id, revision, created_at, updated_at)
+           VALUES (%(name)s, 1, %(now)s, %(now)s) ON CONFLICT (session_id)
+           DO UPDATE SET revision = s.revision + 1, updated_at = excluded.updated_at
+           RETURNING sid, revision""",
+        {"name": escape(session_id), "now": utc_now()},
+    )
+    check_revision(session_id, expect, revision - 1)
+    drops, puts = _collapse(writes)
+    fewer, more = _drop(db, sid, drops), _put(db, sid, puts)
+    db.execute(
+        "UPDATE ctxgc.sessions SET segments = segments + %s, words = words + %s WHERE sid = %s",
+        (more[0] - fewer[0], more[1] - fewer[1], sid),
+    )
+    return int(revision)
+
+
+def _collapse(writes: Iterable[Prepared]) -> tuple[list[_Name], list[Prepared]]:
+    """Return the names to drop first and the documents to put then, each once, with the same effect.
+
+    A document that is dropped and put again is in both: it moves to the end of its collection.
+    """
+    drops: dict[_Name, None] = {}
+    puts: dict[_Name, Prepared] = {}
     for write in writes:
         name = (write.collection, write.key)
         if write.text is None:
@@ -37,42 +67,7 @@ def collapse(writes: Iterable[Prepared]) -> tuple[list[Name], list[Prepared]]:
     return list(drops), list(puts.values())
 
 
-if TYPE_CHECKING:
-    from psycopg import Connection
-
-Growth = tuple[int, int]
-
-# Once per group of marks; for none an empty array would do, but Postgres reads the whole index for it.
-_MARKED = "AND e.marks && %s "
-
-
-def write(
-    db: Connection[Any], session_id: str, writes: Sequence[Prepared], expect: int | None
-) -> int:
-    """Write a batch and return the session's new revision.
-
-    The row of the session stays locked until the transaction ends, so that nobody comes between.
-    """
-    sid, revision = _one(
-        db,
-        """INSERT INTO ctxgc.sessions AS s (session_id, revision, created_at, updated_at)
-           VALUES (%(name)s, 1, %(now)s, %(now)s) ON CONFLICT (session_id)
-           DO UPDATE SET revision = s.revision + 1, updated_at = excluded.updated_at
-           RETURNING sid, revision""",
-        {"name": escape(session_id), "now": now()},
-    )
-    if expect is not None and revision != expect + 1:
-        raise conflict(session_id, expect, revision - 1)
-    drops, puts = collapse(writes)
-    fewer, more = _drop(db, sid, drops), _put(db, sid, puts)
-    db.execute(
-        "UPDATE ctxgc.sessions SET segments = segments + %s, words = words + %s WHERE sid = %s",
-        (more[0] - fewer[0], more[1] - fewer[1], sid),
-    )
-    return int(revision)
-
-
-def _drop(db: Connection[Any], sid: int, names: list[Name]) -> Growth:
+def _drop(db: Connection[Any], sid: int, names: list[_Name]) -> _Growth:
     if not names:
         return 0, 0
     segments, words = _one(
@@ -86,7 +81,7 @@ def _drop(db: Connection[Any], sid: int, names: list[Name]) -> Growth:
     return int(segments), int(words)
 
 
-def _put(db: Connection[Any], sid: int, puts: list[Prepared]) -> Growth:
+def _put(db: Connection[Any], sid: int, puts: list[Prepared]) -> _Growth:
     if not puts:
         return 0, 0
     rows = db.execute(
@@ -110,14 +105,14 @@ def _put(db: Connection[Any], sid: int, puts: list[Prepared]) -> Growth:
     return _index(db, sid, segments) if segments else (0, 0)
 
 
-def _index(db: Connection[Any], sid: int, segments: list[tuple[int, Prepared]]) -> Growth:
-    """Bring the entries of segments up to date; words that did not change are left alone."""
+def _index(db: Connection[Any], sid: int, segments: list[tuple[int, Prepared]]) -> _Growth:
+    """Update the search entries of segments; words that did not change are left alone."""
     olds = _entries(db, [seq for seq, _ in segments])
     changed, marked, count, length = [], [], 0, 0
     for seq, put in segments:
         old = olds.get(seq)
-        new = entry(put.doc or {}, old)
-        marks = [session_mark(sid), *sorted(new.marks)]
+        new = index_entry(put.doc or {}, old)
+        marks = [_session_mark(sid), *sorted(new.marks)]
         if old is not None and old.digest == new.digest:
             marked.append((marks, new.created, seq))
             continue
@@ -148,25 +143,25 @@ def _write_entries(
 
 
 def _entries(db: Connection[Any], numbers: list[int]) -> dict[int, SearchEntry]:
-    """Return the old entries, without their words: where they count, they stay as they are."""
+    """Return the old entries without their words, which are only compared by digest."""
     rows = db.execute(
         "SELECT seq, length, digest FROM ctxgc.entries WHERE seq = ANY (%s)", (numbers,)
     )
     return {seq: SearchEntry("", length, frozenset(), None, digest) for seq, length, digest in rows}
 
 
-def session_mark(sid: int) -> str:
-    """Return the mark that all segments of a session carry."""
+def _session_mark(sid: int) -> str:
+    """Return the mark of all segments of a session."""
     return f"=s{sid}"
 
 
 class PostgresSource:
-    """Answers the questions of `search.find` about one session, or about all."""
+    """Answers the questions of `search.rank` about one session, or about all."""
 
     def __init__(self, db: Connection[Any], sid: int | None) -> None:
         self._db = db
         self._sid = sid
-        self._groups = [] if sid is None else [[session_mark(sid)]]
+        self._groups = [] if sid is None else [[_session_mark(sid)]]
 
     def size(self) -> tuple[int, int]:
         """Return how many segments there are, and how many words they have together."""
@@ -214,5 +209,5 @@ class PostgresSource:
 def _one(db: Connection[Any], sql: Any, values: Any) -> tuple[Any, ...]:
     row: tuple[Any, ...] | None = db.execute(sql, values).fetchone()
     if row is None:
-        raise StoreError("the database gave no answer where there always is one")
+        raise StoreError("the database returned no row where there must be one")
     return row

@@ -11,19 +11,17 @@ from typing import TYPE_CHECKING, Any
 from ctxgc.errors import StoreBusyError, StoreError, StoreVersionError
 from ctxgc.stores.base import (
     COLLECTIONS,
-    Collection,
+    CollectionName,
     SearchFilters,
     SessionInfo,
     StoreHit,
     StoreReport,
     Write,
 )
-from ctxgc.stores.concurrency import tell_of_forks
+from ctxgc.stores.concurrency import check_revision, register_for_forks
 from ctxgc.stores.documents import check_collection, check_name, decode, escape, prepare, unescape
 from ctxgc.stores.postgres_documents import PostgresSource, write
-from ctxgc.stores.search import find
-from ctxgc.stores.search import query as ask
-from ctxgc.stores.tables import conflict
+from ctxgc.stores.search import parse_query, rank
 
 try:
     import psycopg
@@ -37,94 +35,6 @@ except ImportError as missing:
 if TYPE_CHECKING:
     from psycopg import Connection
 
-# -- What Postgres and psycopg complain about, as errors of ours that say what to do
-
-
-_BUSY = (errors.LockNotAvailable, errors.SerializationFailure, errors.DeadlockDetected)
-_HINTS: tuple[tuple[type[Exception], str], ...] = (
-    (errors.DiskFull, "the server's disk is full: free some space and call again"),
-    (errors.ReadOnlySqlTransaction, "the server is read-only: name the primary server"),
-    (errors.InsufficientPrivilege, "grant this user the right to make and use the schema ctxgc"),
-    (errors.InvalidCatalogName, "make the database first"),
-    (errors.InvalidPassword, "correct user and password"),
-    (errors.TooManyConnections, "raise max_connections, or use fewer processes"),
-    (PoolTimeout, "the server does not answer, or all connections are in use: call again"),
-    (
-        psycopg.OperationalError,
-        "the server cannot be reached: call again; `revision` tells whether a commit arrived",
-    ),
-)
-
-
-@contextmanager
-def postgres_errors(url: str) -> Iterator[None]:
-    """Turn an error of Postgres into a StoreError; `url` names no password."""
-    try:
-        yield
-    except (psycopg.Error, PoolTimeout) as error:
-        raise translated(url, error) from None
-
-
-def translated(url: str, error: Exception) -> StoreError:
-    """Return our error for one of theirs."""
-    state = getattr(error, "sqlstate", None)
-    if isinstance(error, _BUSY):
-        hint = "another process holds the same rows: call again"
-        return StoreBusyError(f"{url}: {error}", hint=hint, url=url, sqlstate=state)
-    hint = next((text for kind, text in _HINTS if isinstance(error, kind)), "")
-    return StoreError(f"{url}: {str(error).strip()}", hint=hint, url=url, sqlstate=state)
-
-
-# -- The tables of a Postgres store, and the steps that lead from every older version to this one
-
-
-_LOCK = 0x43544743  # "CTGC"
-
-V1_SESSIONS_DOCUMENTS_AND_SEARCH = """
-    CREATE TABLE ctxgc.sessions (
-        sid bigserial PRIMARY KEY, session_id text NOT NULL UNIQUE, revision bigint NOT NULL,
-        created_at timestamptz NOT NULL, updated_at timestamptz NOT NULL,
-        segments bigint NOT NULL DEFAULT 0, words bigint NOT NULL DEFAULT 0);
-    CREATE TABLE ctxgc.documents (
-        seq bigserial PRIMARY KEY,
-        sid bigint NOT NULL REFERENCES ctxgc.sessions ON DELETE CASCADE,
-        collection text NOT NULL, key text NOT NULL, doc text NOT NULL,
-        UNIQUE (sid, collection, key));
-    CREATE TABLE ctxgc.entries (
-        seq bigint PRIMARY KEY REFERENCES ctxgc.documents ON DELETE CASCADE,
-        sid bigint NOT NULL, key text NOT NULL, length bigint NOT NULL, created bigint,
-        digest bytea NOT NULL, marks text[] NOT NULL, terms text[] NOT NULL, words text NOT NULL);
-    CREATE INDEX entries_by_term ON ctxgc.entries USING gin (terms, marks)
-"""
-
-# Append only: the place in this list is the version of the tables.
-MIGRATIONS: tuple[str, ...] = (V1_SESSIONS_DOCUMENTS_AND_SEARCH,)
-
-
-def migrate(db: Connection[Any]) -> None:
-    """Bring the tables to the newest version, in one transaction, one process at a time.
-
-    Raises:
-        StoreVersionError: a newer ctxgc wrote them.
-    """
-    with db.transaction():
-        db.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-        db.execute("CREATE SCHEMA IF NOT EXISTS ctxgc")
-        db.execute("CREATE TABLE IF NOT EXISTS ctxgc.version (number integer NOT NULL)")
-        row = db.execute("SELECT max(number) FROM ctxgc.version").fetchone()
-        version = (row[0] if row else None) or 0
-        if version > len(MIGRATIONS):
-            raise StoreVersionError(
-                f"the database has version {version}, this ctxgc reads {len(MIGRATIONS)}",
-                hint="use a newer ctxgc; the database was left as it is",
-                found=version,
-                known=len(MIGRATIONS),
-            )
-        for number, step in enumerate(MIGRATIONS[version:], version + 1):
-            db.execute(step.encode())
-            db.execute("INSERT INTO ctxgc.version VALUES (%s)", (number,))
-
-
 TIMEOUT = 30.0
 CONNECT_TIMEOUT = 10
 MOST_CONNECTIONS = 8
@@ -133,13 +43,28 @@ MOST_CONNECTIONS = 8
 _OPTIONS: dict[str, Any] = {"autocommit": True, "prepare_threshold": None}
 _OF_PARENTS: list[object] = []
 
+_BUSY = (errors.LockNotAvailable, errors.SerializationFailure, errors.DeadlockDetected)
+_HINTS: tuple[tuple[type[Exception], str], ...] = (
+    (errors.DiskFull, "the server's disk is full: free some space and call again"),
+    (errors.ReadOnlySqlTransaction, "the server is read-only: use the primary server"),
+    (errors.InsufficientPrivilege, "grant this user the right to create and use the schema ctxgc"),
+    (errors.InvalidCatalogName, "create the database first"),
+    (errors.InvalidPassword, "check user and password"),
+    (errors.TooManyConnections, "raise max_connections, or use fewer processes"),
+    (PoolTimeout, "the server does not answer, or all connections are in use: call again"),
+    (
+        psycopg.OperationalError,
+        "the server cannot be reached: call again; `revision` shows whether a commit arrived",
+    ),
+)
+
 
 class PostgresStore:
     """Keeps sessions in the schema `ctxgc` of a Postgres database, over a pool of connections.
 
     Raises:
         StoreVersionError: a newer ctxgc wrote the tables.
-        StoreError: the server cannot be reached, or does not let this user in.
+        StoreError: the server cannot be reached, or refuses this user.
     """
 
     reports: tuple[StoreReport, ...] = ()
@@ -150,12 +75,12 @@ class PostgresStore:
         self._timeout = timeout
         self._lock = Lock()
         self._pool: ConnectionPool[Connection[Any]] | None = None
-        tell_of_forks(self)
+        register_for_forks(self)
         with (
-            postgres_errors(self.url),
+            _postgres_errors(self.url),
             psycopg.connect(url, connect_timeout=CONNECT_TIMEOUT, **_OPTIONS) as db,
         ):
-            migrate(db)
+            _migrate(db)
 
     def commit(self, session_id: str, writes: Sequence[Write], *, expect: int | None = None) -> int:
         """Write a batch, all or nothing, and return the session's new revision."""
@@ -164,8 +89,7 @@ class PostgresStore:
             if prepared:
                 return write(db, session_id, prepared, expect)
             found = _revision(db, session_id)
-            if expect is not None and expect != found:
-                raise conflict(session_id, expect, found)
+            check_revision(session_id, expect, found)
             return found
 
     def revision(self, session_id: str) -> int:
@@ -173,7 +97,7 @@ class PostgresStore:
         with self._transaction() as db:
             return _revision(db, session_id)
 
-    def load(self, session_id: str, collection: Collection) -> list[tuple[str, dict[str, Any]]]:
+    def load(self, session_id: str, collection: CollectionName) -> list[tuple[str, dict[str, Any]]]:
         """Return all documents of a collection with their keys, in the order of first insertion."""
         check_collection(collection)
         with self._transaction() as db:
@@ -184,7 +108,7 @@ class PostgresStore:
             )
             return [(unescape(key), decode(doc)) for key, doc in rows]
 
-    def get(self, session_id: str, collection: Collection, key: str) -> dict[str, Any] | None:
+    def get(self, session_id: str, collection: CollectionName, key: str) -> dict[str, Any] | None:
         """Return one document, or None."""
         check_collection(collection)
         with self._transaction() as db:
@@ -218,12 +142,12 @@ class PostgresStore:
         limit: int = 10,
     ) -> list[StoreHit]:
         """Return the segments that match best, best first, in one session or in all."""
-        asked = ask(query, filters)
+        asked = parse_query(query, filters)
         with self._transaction("REPEATABLE READ READ ONLY") as db:
             sid = None if session_id is None else _sid(db, session_id)
             return [
                 StoreHit(session_id=name, key=key, score=score, doc=doc)
-                for score, name, key in find(PostgresSource(db, sid), asked, limit)
+                for score, name, key in rank(PostgresSource(db, sid), asked, limit)
                 if (doc := _get(db, name, "segments", key)) is not None
             ]
 
@@ -234,28 +158,28 @@ class PostgresStore:
             db.execute("DELETE FROM ctxgc.sessions WHERE session_id = %s", (escape(session_id),))
 
     def close(self) -> None:
-        """Close all connections; they open again by themselves if the store is used again."""
+        """Close all connections; they reopen if the store is used again."""
         with self._lock:
             pool, self._pool = self._pool, None
         if pool is not None:
             pool.close()
 
     def before_fork(self) -> None:
-        """Let no other thread open or close the pool until `after_fork`."""
+        """Keep other threads from opening or closing the pool until `after_fork`."""
         self._lock.acquire()
 
     def after_fork(self, *, in_child: bool) -> None:
-        """Go on; a child opens connections of its own."""
+        """Continue; a child opens its own connections."""
         if in_child and self._pool is not None:
-            # Kept, not closed: that would end the talks of the parent.
+            # Kept, not closed: closing would end the parent's connections.
             _OF_PARENTS.append(self._pool)
             self._pool = None
         self._lock.release()
 
     @contextmanager
     def _transaction(self, kind: str = "") -> Iterator[Connection[Any]]:
-        """Give a connection inside a transaction; an error takes everything back."""
-        with postgres_errors(self.url), ExitStack() as stack:
+        """Give a connection inside a transaction; an error rolls everything back."""
+        with _postgres_errors(self.url), ExitStack() as stack:
             db = self._connected(stack)
             stack.enter_context(db.transaction())
             if kind:
@@ -264,7 +188,7 @@ class PostgresStore:
 
     def _connected(self, stack: ExitStack) -> Connection[Any]:
         while True:
-            # Another thread may close the store between the two; it opens again.
+            # Another thread may close the store between the two calls; it reopens.
             with suppress(PoolClosed):
                 return stack.enter_context(self._open().connection())
 
@@ -275,18 +199,18 @@ class PostgresStore:
                     self._dsn,
                     min_size=1,
                     max_size=MOST_CONNECTIONS,
-                    # Who waits for locks but shortly must all the same have time to connect.
+                    # A short timeout for locks must still leave time to connect.
                     timeout=max(self._timeout, CONNECT_TIMEOUT),
                     kwargs=_OPTIONS,
                     configure=self._configure,
-                    # A connection that a restart of the server cut is replaced before it is used.
+                    # A connection cut by a restart of the server is replaced before use.
                     check=ConnectionPool.check_connection,
                     open=True,
                 )
             return self._pool
 
     def _configure(self, db: Connection[Any]) -> None:
-        """Wait for locks no longer than the timeout, and for the disk in any case."""
+        """Wait for locks no longer than the timeout, and always for the disk."""
         db.execute(
             """SELECT set_config('lock_timeout', %s, false),
                       set_config('synchronous_commit', CASE current_setting('synchronous_commit')
@@ -297,7 +221,7 @@ class PostgresStore:
 
 
 def without_password(url: str) -> str:
-    """Return a Postgres URL that may be shown."""
+    """Return a Postgres URL without its password."""
     shown = re.sub(r"(://[^/?#:@]*):[^/?#]*@", r"\1@", url)
     return re.sub(r"([?&])password=[^&]*&?", r"\1", shown).rstrip("?&")
 
@@ -317,7 +241,7 @@ def _sid(db: Connection[Any], session_id: str) -> int:
 
 
 def _get(
-    db: Connection[Any], session_id: str, collection: Collection, key: str
+    db: Connection[Any], session_id: str, collection: CollectionName, key: str
 ) -> dict[str, Any] | None:
     row = db.execute(
         """SELECT doc FROM ctxgc.documents JOIN ctxgc.sessions USING (sid)
@@ -325,3 +249,75 @@ def _get(
         (escape(session_id), collection, escape(key)),
     ).fetchone()
     return decode(row[0]) if row else None
+
+
+# -- Errors
+
+
+@contextmanager
+def _postgres_errors(url: str) -> Iterator[None]:
+    """Turn an error of Postgres into a StoreError; `url` has no password."""
+    try:
+        yield
+    except (psycopg.Error, PoolTimeout) as error:
+        raise _translated(url, error) from None
+
+
+def _translated(url: str, error: Exception) -> StoreError:
+    """Return our error for one of theirs."""
+    state = getattr(error, "sqlstate", None)
+    if isinstance(error, _BUSY):
+        hint = "another process holds the same rows: call again"
+        return StoreBusyError(f"{url}: {error}", hint=hint, url=url, sqlstate=state)
+    hint = next((text for kind, text in _HINTS if isinstance(error, kind)), "")
+    return StoreError(f"{url}: {str(error).strip()}", hint=hint, url=url, sqlstate=state)
+
+
+# -- Versions
+
+
+_LOCK = 0x43544743  # "CTGC"
+
+_V1_SESSIONS_DOCUMENTS_AND_SEARCH = """
+    CREATE TABLE ctxgc.sessions (
+        sid bigserial PRIMARY KEY, session_id text NOT NULL UNIQUE, revision bigint NOT NULL,
+        created_at timestamptz NOT NULL, updated_at timestamptz NOT NULL,
+        segments bigint NOT NULL DEFAULT 0, words bigint NOT NULL DEFAULT 0);
+    CREATE TABLE ctxgc.documents (
+        seq bigserial PRIMARY KEY,
+        sid bigint NOT NULL REFERENCES ctxgc.sessions ON DELETE CASCADE,
+        collection text NOT NULL, key text NOT NULL, doc text NOT NULL,
+        UNIQUE (sid, collection, key));
+    CREATE TABLE ctxgc.entries (
+        seq bigint PRIMARY KEY REFERENCES ctxgc.documents ON DELETE CASCADE,
+        sid bigint NOT NULL, key text NOT NULL, length bigint NOT NULL, created bigint,
+        digest bytea NOT NULL, marks text[] NOT NULL, terms text[] NOT NULL, words text NOT NULL);
+    CREATE INDEX entries_by_term ON ctxgc.entries USING gin (terms, marks)
+"""
+
+# Append only: the place in this list is the version of the tables.
+_MIGRATIONS: tuple[str, ...] = (_V1_SESSIONS_DOCUMENTS_AND_SEARCH,)
+
+
+def _migrate(db: Connection[Any]) -> None:
+    """Migrate the tables to the newest version, in one transaction, one process at a time.
+
+    Raises:
+        StoreVersionError: a newer ctxgc wrote them.
+    """
+    with db.transaction():
+        db.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        db.execute("CREATE SCHEMA IF NOT EXISTS ctxgc")
+        db.execute("CREATE TABLE IF NOT EXISTS ctxgc.version (number integer NOT NULL)")
+        row = db.execute("SELECT max(number) FROM ctxgc.version").fetchone()
+        version = (row[0] if row else None) or 0
+        if version > len(_MIGRATIONS):
+            raise StoreVersionError(
+                f"the database has version {version}, this ctxgc reads {len(_MIGRATIONS)}",
+                hint="use a newer ctxgc; the database was left as it is",
+                found=version,
+                known=len(_MIGRATIONS),
+            )
+        for number, step in enumerate(_MIGRATIONS[version:], version + 1):
+            db.execute(step.encode())
+            db.execute("INSERT INTO ctxgc.version VALUES (%s)", (number,))

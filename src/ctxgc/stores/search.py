@@ -1,12 +1,12 @@
-"""Ranked search: one way to ask, one formula, one order of results for every store.
+"""Ranked search (BM25): the same query, formula and order of results in every store.
 
-A store only has to answer three questions (`Source`): how large is what is searched, how many
-segments have a word, and which are the newest that have these words. What comes out is the same
-wherever the segments lie, because nothing else goes into the score.
+A store only answers three questions (`SearchSource`): how many segments and words are searched, how many
+segments have a word, and which are the newest with these words. Nothing else enters the score, so every
+store that holds the same segments gives the same results.
 
-The work is bounded: at most `CANDIDATES` segments of a word are scored (of more, the newest), and a
-word is not counted beyond `COMMON` segments. A word that few segments have is asked for alone: that
-costs less than asking for all words at once, and tells as much.
+The work is bounded: at most `CANDIDATES` segments of a word are scored (the newest of more), and a word is
+not counted beyond `COMMON` segments. A rare word is looked up alone: that costs less than looking up all
+words together, and finds the same.
 """
 
 from __future__ import annotations
@@ -26,60 +26,15 @@ import msgspec
 from ctxgc.errors import InputError
 from ctxgc.stores.base import SearchFilters
 
-# -- BM25: what a segment is worth for the words of a question
-
+CANDIDATES = 1_000
+COMMON = 10_000
+FEW = 250
+MOST_QUERY_WORDS = 64
 
 K1 = 1.2
 B = 0.75
 
 Scored = tuple[float, str, str]
-
-
-class Candidate(NamedTuple):
-    """A segment to be scored."""
-
-    session_id: str
-    key: str
-    length: int
-    words: str
-
-
-class Bm25Scale(NamedTuple):
-    """What BM25 needs besides a segment: words between blanks with their weights, and the lengths."""
-
-    weights: list[tuple[str, float]]
-    flat: float
-    slope: float
-
-    @classmethod
-    def of(cls, known: Sequence[tuple[int, str]], size: tuple[int, int]) -> Bm25Scale:
-        """Return the scale for words with their counts, rarest first."""
-        segments, total = size
-        average = max(total, 1) / max(segments, 1)
-        weights = [
-            (f" {word} ", (K1 + 1) * log(1 + (segments - count + 0.5) / (count + 0.5)))
-            for count, word in known
-        ]
-        return cls(weights, K1 * (1 - B), K1 * B / average)
-
-    def score(self, candidate: Candidate) -> Scored:
-        """Return the score, negative so that the best is the least, and whose it is."""
-        session_id, key, length, text = candidate
-        score, norm = 0.0, self.flat + self.slope * length
-        for word, weight in self.weights:
-            times = text.count(word)
-            if times:
-                score -= weight * times / (times + norm)
-        return score, session_id, key
-
-
-def best(scored: Iterable[Scored], limit: int) -> list[Scored]:
-    """Return the best with their true scores; equals stand in the order of session id and key."""
-    return [(-score, session_id, key) for score, session_id, key in nsmallest(limit, scored)]
-
-
-# -- The words of a text, as search sees them
-
 
 LONGEST_WORD = 64
 MOST_KNOWN = 1 << 16
@@ -89,70 +44,15 @@ _RUNS_ONLY = "".join(char if _RUN.match(char) else " " for char in map(chr, rang
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _BLANKLESS = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]")
 
-
-def words(text: str) -> list[str]:
-    """Return the words of a text in order, repeated as often as they stand there."""
-    return spaced(text).split()
-
-
-def spaced(text: str) -> str:
-    """Return the words of a text in order as one text, each with a blank on both sides."""
-    if text.isascii():
-        runs = text.translate(_RUNS_ONLY).split()
-    else:
-        runs = _RUN.findall(unicodedata.normalize("NFKC", text))
-    found = "".join(map(_known.__getitem__, runs))
-    if len(_known) > MOST_KNOWN:
-        _known.clear()
-    return found
-
-
-class _Known(dict[str, str]):
-    """The words of the runs that were met; looked up without a call in Python."""
-
-    def __missing__(self, run: str) -> str:
-        found = self[run] = "".join(f" {word} " for word in _words(run[:256]))
-        return found
-
-
-_known = _Known()
-
-
-def _words(run: str) -> list[str]:
-    pieces = [piece for piece in run.split("_") if piece]
-    found = [word for piece in pieces for word in _humps(piece)]
-    if len(pieces) > 1:
-        found.append("".join(pieces).casefold())
-    return [word[:LONGEST_WORD] for word in found]
-
-
-def _humps(piece: str) -> list[str]:
-    humps = _HUMP.split(piece)
-    if len(humps) == 1:
-        return _pairs(piece.casefold())
-    return [word for hump in humps for word in _pairs(hump.casefold())] + [piece.casefold()]
-
-
-def _pairs(part: str) -> list[str]:
-    if part.isascii() or not _BLANKLESS.search(part):
-        return [part]
-    return list(part) + [part[i : i + 2] for i in range(len(part) - 1)]
-
-
-CANDIDATES = 1_000
-COMMON = 10_000
-FEW = 250
-MOST_QUERY_WORDS = 64
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SEARCHED = ("text", "name", "file_path", "topic_id")
 _MARKED = ("file_path", "task_id", "type", "tier")
 
 
 class SearchEntry(msgspec.Struct, frozen=True, gc=False):
-    """What search knows of a segment: its words, how many, its marks, and when it was made.
+    """What search knows about a segment: its words, their number, its marks, and its creation time.
 
-    In `words` each word has a blank on both sides, so that counting one is counting substrings.
+    In `words` each word has a blank on both sides, so that counting a word is counting substrings.
     """
 
     words: str
@@ -163,7 +63,7 @@ class SearchEntry(msgspec.Struct, frozen=True, gc=False):
 
 
 class Query(msgspec.Struct, frozen=True):
-    """What is asked for: words, and per filter the marks of which one is needed."""
+    """A query: its words, and for each filter the marks of which a segment needs one."""
 
     words: tuple[str, ...]
     marks: tuple[tuple[str, ...], ...] = ()
@@ -171,8 +71,8 @@ class Query(msgspec.Struct, frozen=True):
     before: int | None = None
 
 
-class Source(Protocol):
-    """What a store answers about the segments that are searched: those of one session, or all."""
+class SearchSource(Protocol):
+    """What a store answers about the segments that are searched: of one session, or of all."""
 
     def size(self) -> tuple[int, int]:
         """Return how many segments there are, and how many words they have together."""
@@ -182,15 +82,15 @@ class Source(Protocol):
         """Return how many segments have a word, at most `COMMON`."""
         ...
 
-    def newest(self, query: Query) -> list[Candidate]:
+    def newest(self, asked: Query) -> list[Candidate]:
         """Return the newest `CANDIDATES` that have all words and one mark of each group."""
         ...
 
 
-def entry(doc: Mapping[str, Any], old: SearchEntry | None = None) -> SearchEntry:
-    """Return what search has to know of a segment document.
+def index_entry(doc: Mapping[str, Any], old: SearchEntry | None = None) -> SearchEntry:
+    """Return what search needs to know about a segment document.
 
-    The words of an old entry are taken over if the document still says the same.
+    The words of the old entry are reused if the searched texts did not change.
     """
     tags = _tags(doc)
     texts = [text for text in (*(doc.get(field) for field in _SEARCHED), *tags) if _is_text(text)]
@@ -198,40 +98,42 @@ def entry(doc: Mapping[str, Any], old: SearchEntry | None = None) -> SearchEntry
     if old is not None and old.digest == digest:
         padded, length = old.words, old.length
     else:
-        padded = "".join(map(spaced, texts))
+        padded = "".join(map(padded_words, texts))
         length = padded.count(" ") // 2
-    marks = [mark(field, _shown(doc.get(field))) for field in _MARKED]
-    marks += [mark("tag", tag) for tag in tags]
+    marks = [filter_term(field, _shown(doc.get(field))) for field in _MARKED]
+    marks += [filter_term("tag", tag) for tag in tags]
     return SearchEntry(padded, length, frozenset(marks), _created(doc.get("created_at")), digest)
 
 
-def query(text: str, filters: SearchFilters | None = None) -> Query:
-    """Return the words and filters of a question as a store needs them.
+def parse_query(text: str, filters: SearchFilters | None = None) -> Query:
+    """Return a query with its filters as a store needs them.
 
     Raises:
-        InputError: the question is no text, or a time of the filters has no zone.
+        InputError: the query is not a text, or a time of the filters has no zone.
     """
     if not isinstance(text, str):
-        raise InputError(f"a query is a text, not {type(text).__name__}", field="query")
-    asked = tuple(dict.fromkeys(words(text)))[:MOST_QUERY_WORDS]
+        raise InputError(f"query must be a string, got {type(text).__name__}", field="query")
+    asked = tuple(dict.fromkeys(search_words(text)))[:MOST_QUERY_WORDS]
     filters = filters or SearchFilters()
     wanted = {name: getattr(filters, name) for name in _MARKED}
-    marks = [(mark(name, value),) for name, value in wanted.items() if value is not None]
-    tags = tuple(mark("tag", tag) for tag in filters.tags)
+    marks = [(filter_term(name, value),) for name, value in wanted.items() if value is not None]
+    tags = tuple(filter_term("tag", tag) for tag in filters.tags)
     after, before = (
         _moment(name, getattr(filters, name)) for name in ("created_after", "created_before")
     )
     return Query(asked, (*marks, tags) if tags else tuple(marks), after, before)
 
 
-def find(source: Source, asked: Query, limit: int) -> list[Scored]:
+def rank(source: SearchSource, asked: Query, limit: int) -> list[Scored]:
     """Return score, session id and key of the best segments, best first.
 
     Raises:
-        InputError: the limit is not a positive number.
+        InputError: the limit is not positive.
     """
     if limit < 1:
-        raise InputError(f"limit cannot be {limit!r}", hint="give 1 or more", field="limit")
+        raise InputError(
+            f"limit must be at least 1, got {limit!r}", hint="pass 1 or more", field="limit"
+        )
     if not asked.words:
         return []
     counts = {word: source.count(word) for word in asked.words}
@@ -242,16 +144,16 @@ def find(source: Source, asked: Query, limit: int) -> list[Scored]:
     complete = len(known) == len(counts)
     if known[0][0] > FEW:
         found = source.newest(asked) if complete else []
-        return best(map(scale.score, found), limit) or _any(source, asked, scale, limit)
+        return best_scored(map(scale.score, found), limit) or _any(source, asked, scale, limit)
     near = _having(source, asked, known[0][1])
     found = [one for one in near if all(word in one.words for word, _ in scale.weights)]
     if complete and found:
-        return best(map(scale.score, found), limit)
+        return best_scored(map(scale.score, found), limit)
     return _any(source, asked, scale, limit, near)
 
 
-def matches(asked: Query, candidate: SearchEntry) -> bool:
-    """Tell whether a segment passes the filters; its words are not looked at."""
+def passes_filters(asked: Query, candidate: SearchEntry) -> bool:
+    """Return whether a segment passes the filters, whatever its words."""
     if not all(not candidate.marks.isdisjoint(group) for group in asked.marks):
         return False
     if asked.after is None and asked.before is None:
@@ -265,19 +167,23 @@ def matches(asked: Query, candidate: SearchEntry) -> bool:
 
 
 @lru_cache(maxsize=1 << 14)
-def mark(kind: str, value: str | None) -> str:
-    """Return the index term for a property of a segment; no word of a text is like it."""
+def filter_term(kind: str, value: str | None) -> str:
+    """Return the index term for a property of a segment; no word of a text can equal it."""
     name = f"{kind}\0{value}".encode("utf-8", "surrogatepass")
     return "=" + hashlib.blake2b(name, digest_size=8).hexdigest()
 
 
 def _any(
-    source: Source, asked: Query, scale: Bm25Scale, limit: int, near: list[Candidate] | None = None
+    source: SearchSource,
+    asked: Query,
+    scale: Bm25Scale,
+    limit: int,
+    near: list[Candidate] | None = None,
 ) -> list[Scored]:
-    """Return the best segments with one of the words: those with the rarest first, `near` if known.
+    """Return the best segments with any of the words; `near` are those with the rarest, if known.
 
-    A word adds less than its weight to a score, so it ends when the words that are left cannot
-    lift a segment that has only them above those that were found.
+    A word adds less than its weight to a score, so the search ends when a segment with only the remaining
+    words cannot rank above those already found.
     """
     found: dict[tuple[str, str], Scored] = {}
     left = sum(weight for _, weight in scale.weights)
@@ -288,16 +194,16 @@ def _any(
         some = _having(source, asked, word.strip()) if known is None else known
         found.update((one[:2], scale.score(one)) for one in some if one[:2] not in found)
         left -= weight
-    return best(found.values(), limit)
+    return best_scored(found.values(), limit)
 
 
 def _are_above(score: float, found: Iterable[Scored], limit: int) -> bool:
-    """Tell whether there are enough segments that no lower score comes in between."""
+    """Return whether the best `limit` segments all score at least this much."""
     first = nsmallest(limit, found)
     return len(first) == limit and -first[-1][0] >= score
 
 
-def _having(source: Source, asked: Query, word: str) -> list[Candidate]:
+def _having(source: SearchSource, asked: Query, word: str) -> list[Candidate]:
     return source.newest(msgspec.structs.replace(asked, words=(word,)))
 
 
@@ -336,10 +242,110 @@ def _moment(field: str, value: datetime | None) -> int | None:
         return None
     if value.tzinfo is None:
         raise InputError(
-            f"{field} cannot be {value!r}", hint="give a datetime with a time zone", field=field
+            f"{field} must have a time zone, got {value!r}",
+            hint="pass a datetime with a time zone",
+            field=field,
         )
     return _microseconds(value)
 
 
 def _microseconds(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+# -- BM25
+
+
+class Candidate(NamedTuple):
+    """A segment to be scored."""
+
+    session_id: str
+    key: str
+    length: int
+    words: str
+
+
+class Bm25Scale(NamedTuple):
+    """What BM25 needs besides a segment: padded words with their weights, and the length norm."""
+
+    weights: list[tuple[str, float]]
+    flat: float
+    slope: float
+
+    @classmethod
+    def of(cls, known: Sequence[tuple[int, str]], size: tuple[int, int]) -> Bm25Scale:
+        """Return the scale for words with their counts, rarest first."""
+        segments, total = size
+        average = max(total, 1) / max(segments, 1)
+        weights = [
+            (f" {word} ", (K1 + 1) * log(1 + (segments - count + 0.5) / (count + 0.5)))
+            for count, word in known
+        ]
+        return cls(weights, K1 * (1 - B), K1 * B / average)
+
+    def score(self, candidate: Candidate) -> Scored:
+        """Return the negated score, so that the best sorts first, with session id and key."""
+        session_id, key, length, text = candidate
+        score, norm = 0.0, self.flat + self.slope * length
+        for word, weight in self.weights:
+            times = text.count(word)
+            if times:
+                score -= weight * times / (times + norm)
+        return score, session_id, key
+
+
+def best_scored(scored: Iterable[Scored], limit: int) -> list[Scored]:
+    """Return the best with their true scores; equal ones are ordered by session id and key."""
+    return [(-score, session_id, key) for score, session_id, key in nsmallest(limit, scored)]
+
+
+# -- Words
+
+
+def search_words(text: str) -> list[str]:
+    """Return the words of a text in order, repetitions included."""
+    return padded_words(text).split()
+
+
+def padded_words(text: str) -> str:
+    """Return the words of a text in order as one text, each with a blank on both sides."""
+    if text.isascii():
+        runs = text.translate(_RUNS_ONLY).split()
+    else:
+        runs = _RUN.findall(unicodedata.normalize("NFKC", text))
+    found = "".join(map(_known.__getitem__, runs))
+    if len(_known) > MOST_KNOWN:
+        _known.clear()
+    return found
+
+
+class _Known(dict[str, str]):
+    """Words by the runs they come from; a hit costs no Python call."""
+
+    def __missing__(self, run: str) -> str:
+        found = self[run] = "".join(f" {word} " for word in _words(run[:256]))
+        return found
+
+
+_known = _Known()
+
+
+def _words(run: str) -> list[str]:
+    pieces = [piece for piece in run.split("_") if piece]
+    found = [word for piece in pieces for word in _humps(piece)]
+    if len(pieces) > 1:
+        found.append("".join(pieces).casefold())
+    return [word[:LONGEST_WORD] for word in found]
+
+
+def _humps(piece: str) -> list[str]:
+    humps = _HUMP.split(piece)
+    if len(humps) == 1:
+        return _pairs(piece.casefold())
+    return [word for hump in humps for word in _pairs(hump.casefold())] + [piece.casefold()]
+
+
+def _pairs(part: str) -> list[str]:
+    if part.isascii() or not _BLANKLESS.search(part):
+        return [part]
+    return list(part) + [part[i : i + 2] for i in range(len(part) - 1)]

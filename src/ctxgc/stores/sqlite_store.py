@@ -8,11 +8,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ctxgc.stores.base import Collection, SearchFilters, SessionInfo, StoreHit, StoreReport, Write
-from ctxgc.stores.concurrency import OneThreadAtATime
+from ctxgc.stores.base import (
+    CollectionName,
+    SearchFilters,
+    SessionInfo,
+    StoreHit,
+    StoreReport,
+    Write,
+)
+from ctxgc.stores.concurrency import ForkSafe, check_revision
 from ctxgc.stores.documents import check_collection, check_name, decode, prepare, unescape
-from ctxgc.stores.search import find
-from ctxgc.stores.search import query as ask
+from ctxgc.stores.search import parse_query, rank
 from ctxgc.stores.sqlite_documents import (
     SqliteSource,
     forget_segment,
@@ -20,17 +26,14 @@ from ctxgc.stores.sqlite_documents import (
     info,
     revision,
     sid_of,
-    sqlite_errors,
-    transaction,
     write,
 )
-from ctxgc.stores.sqlite_file import SqliteFile
-from ctxgc.stores.tables import conflict
+from ctxgc.stores.sqlite_file import SqliteFile, sqlite_errors, transaction
 
 BUSY_TIMEOUT = 30.0
 
 
-class SqliteStore(OneThreadAtATime):
+class SqliteStore(ForkSafe):
     """Keeps sessions in a SQLite database in WAL mode; every commit is synced.
 
     Raises:
@@ -58,8 +61,7 @@ class SqliteStore(OneThreadAtATime):
             return self.revision(session_id)
         with self._transaction("IMMEDIATE") as db:
             found = revision(db, session_id)
-            if expect is not None and expect != found:
-                raise conflict(session_id, expect, found)
+            check_revision(session_id, expect, found)
             return write(db, session_id, prepared) if prepared else found
 
     def revision(self, session_id: str) -> int:
@@ -67,7 +69,7 @@ class SqliteStore(OneThreadAtATime):
         with self._transaction() as db:
             return revision(db, session_id)
 
-    def load(self, session_id: str, collection: Collection) -> list[tuple[str, dict[str, Any]]]:
+    def load(self, session_id: str, collection: CollectionName) -> list[tuple[str, dict[str, Any]]]:
         """Return all documents of a collection with their keys, in the order of first insertion."""
         check_collection(collection)
         with self._transaction() as db:
@@ -77,7 +79,7 @@ class SqliteStore(OneThreadAtATime):
             )
             return [(unescape(key), decode(doc)) for key, doc in rows]
 
-    def get(self, session_id: str, collection: Collection, key: str) -> dict[str, Any] | None:
+    def get(self, session_id: str, collection: CollectionName, key: str) -> dict[str, Any] | None:
         """Return one document, or None."""
         check_collection(collection)
         with self._transaction() as db:
@@ -107,12 +109,12 @@ class SqliteStore(OneThreadAtATime):
         limit: int = 10,
     ) -> list[StoreHit]:
         """Return the segments that match best, best first, in one session or in all."""
-        asked = ask(query, filters)
+        asked = parse_query(query, filters)
         with self._transaction() as db:
             sid = None if session_id is None else sid_of(db, session_id)
             return [
                 StoreHit(session_id=name, key=key, score=score, doc=doc)
-                for score, name, key in find(SqliteSource(db, sid), asked, limit)
+                for score, name, key in rank(SqliteSource(db, sid), asked, limit)
                 if (doc := get(db, name, "segments", key)) is not None
             ]
 
@@ -132,13 +134,13 @@ class SqliteStore(OneThreadAtATime):
             self._file.close()
 
     def before_fork(self) -> None:
-        """Close the database: a child must not even hold a connection that it did not make."""
+        """Close the database: a child must not hold a connection that it did not open."""
         super().before_fork()
         self._file.close()
 
     @contextmanager
     def _transaction(self, kind: str = "DEFERRED") -> Iterator[sqlite3.Connection]:
-        """Give the database inside a transaction; an error takes everything back."""
+        """Give the database inside a transaction; an error rolls everything back."""
         with self._lock, sqlite_errors(self._file.path), self._file.watched():
             db = self._file.open()
             with transaction(db, kind):

@@ -1,6 +1,7 @@
-"""All sessions of a store in memory: what the memory store is, and what the json store reads into.
+"""Sessions in memory: the memory store, and the tables that the json store reads its file into.
 
-Documents are kept as text, so that nobody can change them from outside.
+Documents are kept as text, so that callers cannot change them. Each session gets a search index when it is
+first searched.
 """
 
 from __future__ import annotations
@@ -9,24 +10,25 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from heapq import nlargest
 from operator import itemgetter
 from typing import Any
 
 import msgspec
 
-from ctxgc.errors import InputError, StoreBusyError
+from ctxgc.core import utc_now
+from ctxgc.errors import InputError
 from ctxgc.stores.base import (
     COLLECTIONS,
-    Collection,
+    CollectionName,
     SearchFilters,
     SessionInfo,
     StoreHit,
     StoreReport,
     Write,
 )
-from ctxgc.stores.concurrency import OneThreadAtATime
+from ctxgc.stores.concurrency import ForkSafe, check_revision
 from ctxgc.stores.documents import Prepared, check_collection, check_name, decode, encode, prepare
 from ctxgc.stores.search import (
     CANDIDATES,
@@ -34,140 +36,11 @@ from ctxgc.stores.search import (
     Candidate,
     Query,
     SearchEntry,
-    entry,
-    find,
-    matches,
-    query,
+    index_entry,
+    parse_query,
+    passes_filters,
+    rank,
 )
-
-# -- The search index of one session in memory, for the stores that hold their documents there
-
-
-class Slot(msgspec.Struct, gc=False):
-    """A segment in the index."""
-
-    key: str
-    order: int
-    entry: SearchEntry
-
-
-class SessionIndex:
-    """Finds the segments of one session by their words."""
-
-    def __init__(self, session_id: str) -> None:
-        self.session_id = session_id
-        self.length = 0
-        self._slots: dict[int, Slot] = {}
-        self._by_key: dict[str, int] = {}
-        self._lists: defaultdict[str, list[int]] | None = None
-        self._next = 0
-        self._was_asked = False
-
-    def __len__(self) -> int:
-        return len(self._slots)
-
-    def put(self, key: str, order: int, doc: dict[str, Any]) -> None:
-        """Index a segment, new or changed; `order` says how new it is."""
-        slot = self._by_key.get(key)
-        old = None if slot is None else self._slots[slot].entry
-        new = entry(doc, old)
-        if slot is not None and old is not None and new.digest == old.digest:
-            self._slots[slot] = Slot(key, order, new)
-        else:
-            self.drop(key)
-            self._add(Slot(key, order, new))
-
-    def drop(self, key: str) -> None:
-        """Forget a segment."""
-        slot = self._by_key.pop(key, None)
-        if slot is None:
-            return
-        self.length -= self._slots.pop(slot).entry.length
-        if self._next > 1_000 and self._next > 2 * len(self._slots):
-            self._compact()
-
-    def count(self, word: str) -> int:
-        """Return how many segments have a word."""
-        numbers = self._having(word)
-        if self._next == len(self._slots):
-            return len(numbers)
-        return sum(number in self._slots for number in numbers)
-
-    def is_worth_lists(self) -> bool:
-        """Tell whether it was asked before and has no lists yet."""
-        return self._was_asked and self._lists is None
-
-    def make_lists(self) -> None:
-        """Make the lists of all words; from then on they are kept up."""
-        self._lists = defaultdict(list)
-        for number, slot in self._slots.items():
-            self._list(number, slot)
-
-    def having(self, asked: Query) -> list[tuple[int, Slot, str]]:
-        """Return the segments with all words that pass the filters: order, slot, session id."""
-        lists = sorted(map(self._having, asked.words), key=len)
-        common = set(lists[0]).intersection(*lists[1:]) if len(lists) > 1 else lists[0]
-        found = (self._slots[number] for number in common if number in self._slots)
-        return [(slot.order, slot, self.session_id) for slot in found if matches(asked, slot.entry)]
-
-    def _having(self, word: str) -> list[int]:
-        """Return the slots with a word, those given up perhaps included."""
-        if self._lists is not None:
-            return self._lists.get(word, [])
-        self._was_asked = True
-        spaced = f" {word} "
-        return [number for number, slot in self._slots.items() if spaced in slot.entry.words]
-
-    def _compact(self) -> None:
-        live, had_lists = list(self._slots.values()), self._lists is not None
-        self.length = self._next = 0
-        self._slots, self._by_key, self._lists = {}, {}, None
-        for slot in live:
-            self._add(slot)
-        if had_lists:
-            self.make_lists()
-
-    def _add(self, slot: Slot) -> None:
-        number, self._next = self._next, self._next + 1
-        self._by_key[slot.key] = number
-        self._slots[number] = slot
-        self.length += slot.entry.length
-        self._list(number, slot)
-
-    def _list(self, number: int, slot: Slot) -> None:
-        lists = self._lists
-        if lists is not None:
-            for word in set(slot.entry.words.split()):
-                lists[word].append(number)
-
-
-class SessionIndexes:
-    """The indexes of the sessions that a search goes over, as one source.
-
-    One of them gets its lists with each search, so that no search pays for all.
-    """
-
-    def __init__(self, indexes: list[SessionIndex]) -> None:
-        self._indexes = indexes
-        worth = next((index for index in indexes if index.is_worth_lists()), None)
-        if worth is not None:
-            worth.make_lists()
-
-    def size(self) -> tuple[int, int]:
-        """Return how many segments there are, and how many words they have together."""
-        return sum(map(len, self._indexes)), sum(index.length for index in self._indexes)
-
-    def count(self, word: str) -> int:
-        """Return how many segments have a word, at most `COMMON`."""
-        return min(sum(index.count(word) for index in self._indexes), COMMON)
-
-    def newest(self, asked: Query) -> list[Candidate]:
-        """Return the newest candidates that have all words and pass the filters."""
-        found = [hit for index in self._indexes for hit in index.having(asked)]
-        return [
-            Candidate(session_id, slot.key, slot.entry.length, slot.entry.words)
-            for _, slot, session_id in nlargest(CANDIDATES, found, key=itemgetter(0))
-        ]
 
 
 class SessionTable:
@@ -178,12 +51,12 @@ class SessionTable:
         self.revision = 0
         self.created_at = created_at
         self.updated_at = created_at
-        self.docs: dict[Collection, dict[str, str]] = {name: {} for name in COLLECTIONS}
+        self.docs: dict[CollectionName, dict[str, str]] = {name: {} for name in COLLECTIONS}
         self.orders: dict[str, int] = {}
         self._index: SessionIndex | None = None
 
     def info(self) -> SessionInfo:
-        """Return what `sessions()` tells about it."""
+        """Return what `sessions()` says about it."""
         return SessionInfo(
             session_id=self.session_id,
             revision=self.revision,
@@ -202,7 +75,7 @@ class SessionTable:
             self._write_segment(write, order)
 
     def index(self) -> SessionIndex:
-        """Return the search index; it is made when it is first asked for, and kept up from then on."""
+        """Return the search index; made on first use and kept up to date from then on."""
         if self._index is None:
             self._index = SessionIndex(self.session_id)
             for key, text in self.docs["segments"].items():
@@ -236,8 +109,7 @@ class Tables:
             StoreBusyError: it is not the expected one.
         """
         found = self.revision(session_id)
-        if expect is not None and expect != found:
-            raise conflict(session_id, expect, found)
+        check_revision(session_id, expect, found)
         return found
 
     def apply(self, session_id: str, writes: Iterable[Prepared], now: datetime) -> int:
@@ -250,8 +122,8 @@ class Tables:
         table.updated_at = now
         return table.revision
 
-    def restore(self, table: SessionTable, collection: Collection, key: str, doc: Any) -> bool:
-        """Put a document that a file holds, and tell whether it is one."""
+    def restore(self, table: SessionTable, collection: CollectionName, key: str, doc: Any) -> bool:
+        """Put a document from a file; return False if it is not a valid one."""
         try:
             check_name("key", key)
             write = Prepared(collection, key, encode(doc), doc)
@@ -270,26 +142,26 @@ class Tables:
         table = self.sessions.get(session_id)
         return table.revision if table else 0
 
-    def load(self, session_id: str, collection: Collection) -> list[tuple[str, dict[str, Any]]]:
+    def load(self, session_id: str, collection: CollectionName) -> list[tuple[str, dict[str, Any]]]:
         """Return the documents of a collection."""
         return [(key, decode(text)) for key, text in self._docs(session_id, collection).items()]
 
-    def get(self, session_id: str, collection: Collection, key: str) -> dict[str, Any] | None:
+    def get(self, session_id: str, collection: CollectionName, key: str) -> dict[str, Any] | None:
         """Return one document, or None."""
         text = self._docs(session_id, collection).get(key)
         return None if text is None else decode(text)
 
     def infos(self) -> list[SessionInfo]:
-        """Return what is known of all sessions, in the order of their ids."""
+        """Return the infos of all sessions, in the order of their ids."""
         return [self.sessions[session_id].info() for session_id in sorted(self.sessions)]
 
     def search(
         self, text: str, session_id: str | None, filters: SearchFilters | None, limit: int
     ) -> list[StoreHit]:
         """Return the best segments of one session or of all."""
-        asked = query(text, filters)
+        asked = parse_query(text, filters)
         tables = [self.sessions[name] for name in self._searched(session_id)]
-        found = find(SessionIndexes([table.index() for table in tables]), asked, limit)
+        found = rank(SessionIndexes([table.index() for table in tables]), asked, limit)
         return [
             StoreHit(session_id=name, key=key, score=score, doc=decode(self._segment(name, key)))
             for score, name, key in found
@@ -303,45 +175,163 @@ class Tables:
     def _segment(self, session_id: str, key: str) -> str:
         return self.sessions[session_id].docs["segments"][key]
 
-    def _docs(self, session_id: str, collection: Collection) -> dict[str, str]:
+    def _docs(self, session_id: str, collection: CollectionName) -> dict[str, str]:
         check_collection(collection)
         table = self.sessions.get(session_id)
         return table.docs[collection] if table else {}
 
 
-def conflict(session_id: str, expected: int, found: int) -> StoreBusyError:
-    """Return the error of a commit that came too late."""
-    return StoreBusyError(
-        f"session {session_id!r} is at revision {found}, not {expected}",
-        hint="load it again: another session object or process has committed to it",
-        session_id=session_id,
-        expected=expected,
-        found=found,
-    )
+# -- The search index of a session
 
 
-def now() -> datetime:
-    """Return the present time."""
-    return datetime.now(UTC)
+class _Slot(msgspec.Struct, gc=False):
+    """A segment in the index."""
+
+    key: str
+    order: int
+    entry: SearchEntry
 
 
-# -- What the stores with their documents in memory have in common: how they answer questions
+class SessionIndex:
+    """Finds the segments of one session by their words."""
+
+    def __init__(self, session_id: str) -> None:
+        self.session_id = session_id
+        self.length = 0
+        self._slots: dict[int, _Slot] = {}
+        self._by_key: dict[str, int] = {}
+        self._lists: defaultdict[str, list[int]] | None = None
+        self._next = 0
+        self._was_asked = False
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def put(self, key: str, order: int, doc: dict[str, Any]) -> None:
+        """Index a segment, new or changed; `order` says how new it is."""
+        slot = self._by_key.get(key)
+        old = None if slot is None else self._slots[slot].entry
+        new = index_entry(doc, old)
+        if slot is not None and old is not None and new.digest == old.digest:
+            self._slots[slot] = _Slot(key, order, new)
+        else:
+            self.drop(key)
+            self._add(_Slot(key, order, new))
+
+    def drop(self, key: str) -> None:
+        """Forget a segment."""
+        slot = self._by_key.pop(key, None)
+        if slot is None:
+            return
+        self.length -= self._slots.pop(slot).entry.length
+        if self._next > 1_000 and self._next > 2 * len(self._slots):
+            self._compact()
+
+    def count(self, word: str) -> int:
+        """Return how many segments have a word."""
+        numbers = self._having(word)
+        if self._next == len(self._slots):
+            return len(numbers)
+        return sum(number in self._slots for number in numbers)
+
+    def is_worth_lists(self) -> bool:
+        """Return whether it was searched before and has no word lists yet."""
+        return self._was_asked and self._lists is None
+
+    def make_lists(self) -> None:
+        """Make the word lists; from then on they are kept up to date."""
+        self._lists = defaultdict(list)
+        for number, slot in self._slots.items():
+            self._list(number, slot)
+
+    def having(self, asked: Query) -> list[tuple[int, _Slot, str]]:
+        """Return the segments with all words that pass the filters: order, slot, session id."""
+        lists = sorted(map(self._having, asked.words), key=len)
+        common = set(lists[0]).intersection(*lists[1:]) if len(lists) > 1 else lists[0]
+        found = (self._slots[number] for number in common if number in self._slots)
+        return [
+            (slot.order, slot, self.session_id)
+            for slot in found
+            if passes_filters(asked, slot.entry)
+        ]
+
+    def _having(self, word: str) -> list[int]:
+        """Return the slots with a word, perhaps including freed ones."""
+        if self._lists is not None:
+            return self._lists.get(word, [])
+        self._was_asked = True
+        spaced = f" {word} "
+        return [number for number, slot in self._slots.items() if spaced in slot.entry.words]
+
+    def _compact(self) -> None:
+        live, had_lists = list(self._slots.values()), self._lists is not None
+        self.length = self._next = 0
+        self._slots, self._by_key, self._lists = {}, {}, None
+        for slot in live:
+            self._add(slot)
+        if had_lists:
+            self.make_lists()
+
+    def _add(self, slot: _Slot) -> None:
+        number, self._next = self._next, self._next + 1
+        self._by_key[slot.key] = number
+        self._slots[number] = slot
+        self.length += slot.entry.length
+        self._list(number, slot)
+
+    def _list(self, number: int, slot: _Slot) -> None:
+        lists = self._lists
+        if lists is not None:
+            for word in set(slot.entry.words.split()):
+                lists[word].append(number)
 
 
-class TableStore(OneThreadAtATime, ABC):
-    """Answers from tables that `_current` brings up to date and holds still."""
+class SessionIndexes:
+    """The indexes of several sessions as one source.
+
+    Each search makes the word lists of one of them, so that no search pays for all.
+    """
+
+    def __init__(self, indexes: list[SessionIndex]) -> None:
+        self._indexes = indexes
+        worth = next((index for index in indexes if index.is_worth_lists()), None)
+        if worth is not None:
+            worth.make_lists()
+
+    def size(self) -> tuple[int, int]:
+        """Return how many segments there are, and how many words they have together."""
+        return sum(map(len, self._indexes)), sum(index.length for index in self._indexes)
+
+    def count(self, word: str) -> int:
+        """Return how many segments have a word, at most `COMMON`."""
+        return min(sum(index.count(word) for index in self._indexes), COMMON)
+
+    def newest(self, asked: Query) -> list[Candidate]:
+        """Return the newest candidates that have all words and pass the filters."""
+        found = [hit for index in self._indexes for hit in index.having(asked)]
+        return [
+            Candidate(session_id, slot.key, slot.entry.length, slot.entry.words)
+            for _, slot, session_id in nlargest(CANDIDATES, found, key=itemgetter(0))
+        ]
+
+
+# -- Stores
+
+
+class TableStore(ForkSafe, ABC):
+    """Base of the stores with their documents in memory: answers from the tables that `_current` gives."""
 
     def revision(self, session_id: str) -> int:
         """Return how many commits a session has had; 0 if it is not known."""
         with self._current() as tables:
             return tables.revision(session_id)
 
-    def load(self, session_id: str, collection: Collection) -> list[tuple[str, dict[str, Any]]]:
+    def load(self, session_id: str, collection: CollectionName) -> list[tuple[str, dict[str, Any]]]:
         """Return all documents of a collection with their keys, in the order of first insertion."""
         with self._current() as tables:
             return tables.load(session_id, collection)
 
-    def get(self, session_id: str, collection: Collection, key: str) -> dict[str, Any] | None:
+    def get(self, session_id: str, collection: CollectionName, key: str) -> dict[str, Any] | None:
         """Return one document, or None."""
         with self._current() as tables:
             return tables.get(session_id, collection, key)
@@ -365,14 +355,11 @@ class TableStore(OneThreadAtATime, ABC):
 
     @abstractmethod
     def _current(self) -> AbstractContextManager[Tables]:
-        """Give the tables as they are now, to one thread at a time."""
-
-
-# -- The store that forgets: for tests, one-shot collections and agents that need no second life
+        """Give up-to-date tables to one thread at a time."""
 
 
 class MemoryStore(TableStore):
-    """Keeps sessions for as long as this object lives."""
+    """Keeps sessions as long as this object lives: for tests, one-shot collections and short-lived agents."""
 
     url = "memory:"
     reports: tuple[StoreReport, ...] = ()
@@ -386,7 +373,7 @@ class MemoryStore(TableStore):
         prepared = prepare(session_id, writes)
         with self._lock:
             found = self._tables.check(session_id, expect)
-            return self._tables.apply(session_id, prepared, now()) if prepared else found
+            return self._tables.apply(session_id, prepared, utc_now()) if prepared else found
 
     def drop_session(self, session_id: str) -> None:
         """Delete a session with all its documents."""

@@ -1,4 +1,4 @@
-"""Moving sessions from one store to another: exports, imports and migrations are all this."""
+"""Moving sessions between stores: copies, imports of an export, and verified migrations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from ctxgc.core import SEGMENT_FIELDS, segment_from_dict
 from ctxgc.errors import DuplicateSegmentError, InputError, SegmentError, StoreBusyError, StoreError
 from ctxgc.stores.base import COLLECTIONS, Drop, Put, Store
 from ctxgc.stores.documents import encode
-from ctxgc.stores.exchange import ExportEntry, chosen_sessions, documents, session_digest
+from ctxgc.stores.export import ExportEntry, chosen_sessions, session_digest, session_documents
+
+Progress = Callable[[int, int], object]
 
 
 def copy_sessions(
@@ -24,12 +26,12 @@ def copy_sessions(
     """Copy sessions, each in one commit, and return how many documents each of them has.
 
     The source is not changed. In the target a session starts at revision 1; with `replace`, one that
-    the target holds already goes on from its revision with the documents of the source.
+    the target already has continues from its revision with the documents of the source.
 
     Raises:
         InputError: the source has no such session.
-        StoreError: the target has a session of that name, or cannot be written. Sessions that were
-            copied before stay copied.
+        StoreError: the target has a session of that name, or cannot be written. Sessions copied
+            before that stay copied.
     """
     known = {info.session_id for info in source.sessions()}
     wanted = sorted(known) if session_ids is None else list(dict.fromkeys(session_ids))
@@ -46,26 +48,24 @@ def copy_sessions(
 
 
 def copy_session(source: Store, target: Store, session_id: str) -> int:
-    """Give the target the documents of a session, and no others, in one commit; return how many."""
+    """Make a session of the target hold exactly the source's documents, in one commit; return how many."""
     held = target.revision(session_id)
     drops = [Drop(name, key) for name in COLLECTIONS for key, _ in target.load(session_id, name)]
-    puts = [Put(each.collection, each.key, each.doc) for each in documents(source, session_id)]
+    puts = [
+        Put(each.collection, each.key, each.doc) for each in session_documents(source, session_id)
+    ]
     target.commit(session_id, [*drops, *puts], expect=held)
     return len(puts)
 
 
-# -- Taking an export into a store: what is missing comes in, what is there stays as it is
+# -- Import
 
 
-Progress = Callable[[int, int], object]
-"""Is told how many sessions are done, and of how many."""
-
-
-class Imported(msgspec.Struct, frozen=True, kw_only=True):
+class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
     """What an import did, in documents.
 
-    `present` were there already, byte for byte. For `kept` the store has a document of its own, or a
-    session that goes on without it; that stays.
+    `present` were there already, byte for byte. `kept` counts documents that were not imported because
+    the store has its own, or an existing session that does not need them.
     """
 
     sessions: tuple[str, ...]
@@ -88,22 +88,22 @@ def import_entries(
     *,
     into: str | None = None,
     progress: Progress | None = None,
-) -> Imported:
-    """Take documents in, each session in one commit; the same ones twice change nothing.
+) -> ImportResult:
+    """Import documents, each session in one commit; importing them again changes nothing.
 
-    A session that the store does not have comes in whole. To one that it has, only the segments that
-    it misses are added, as stashed ones: its view is not touched.
+    A session that the store does not have is imported whole. To an existing one only missing segments
+    are added, as stashed ones: its view is not touched.
 
     Args:
         target: the store.
         entries: the documents.
-        into: the name that their session gets here; there may be only one then.
-        progress: is told after each session.
+        into: the name that their session gets here; there must be only one then.
+        progress: called after each session with how many are done, and of how many.
 
     Raises:
         DuplicateSegmentError: the store has another text under the same id. Nothing was written.
-        SegmentError: an entry is no segment. Nothing was written.
-        StoreBusyError: a session was continued meanwhile; it can be imported again.
+        SegmentError: an entry is not a segment. Nothing was written.
+        StoreBusyError: a session was written to meanwhile; it can be imported again.
     """
     groups = _by_session(entries, into)
     plans = [_plan(target, session_id, group) for session_id, group in groups.items()]
@@ -112,7 +112,7 @@ def import_entries(
             target.commit(plan.session_id, plan.puts, expect=plan.revision)
         if progress is not None:
             progress(done, len(plans))
-    return Imported(
+    return ImportResult(
         sessions=tuple(groups),
         added=sum(len(plan.puts) for plan in plans),
         present=sum(plan.present for plan in plans),
@@ -136,14 +136,14 @@ def _by_session(entries: Iterable[ExportEntry], into: str | None) -> dict[str, l
 
 
 def _checked(entry: ExportEntry) -> ExportEntry:
-    """Return an entry as a session can use it; S0's files need not name their segments."""
+    """Return an entry as a session can use it; segments in S0's files may lack an id."""
     if entry.collection != "segments":
         return entry
     try:
         segment_from_dict({k: v for k, v in entry.doc.items() if k in SEGMENT_FIELDS})
     except SegmentError as error:
         raise SegmentError(
-            f"{entry.key!r} of session {entry.session_id!r} is no segment: {error.message}",
+            f"{entry.key!r} of session {entry.session_id!r} is not a segment: {error.message}",
             hint=error.hint,
             **error.details,
         ) from None
@@ -190,13 +190,13 @@ def _conflict(session_id: str, keys: list[str]) -> DuplicateSegmentError:
     )
 
 
-# -- Migrating sessions from one store to another: whole, verified, and resumed where it broke off
+# -- Migration
 
 
-class Migrated(msgspec.Struct, frozen=True, kw_only=True):
-    """What a migration did: the documents of each copied session, and the sessions found there.
+class MigrationResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What a migration did: the documents of each copied session, and the sessions already present.
 
-    `digests` are those of all of them, the same in both stores.
+    `digests` has the digest of every session, the same in both stores.
     """
 
     copied: dict[str, int]
@@ -211,18 +211,18 @@ def migrate_sessions(
     *,
     replace: bool = False,
     progress: Progress | None = None,
-) -> Migrated:
+) -> MigrationResult:
     """Copy sessions with all their documents, byte for byte; then compare both stores.
 
-    The source is not changed. Each session is one commit, so a migration that broke off is gone on
-    with by calling it again: what is in the target already is not copied twice.
+    The source is not changed. Each session is one commit, so an interrupted migration is resumed by
+    calling it again: what the target already has is not copied twice.
 
     Args:
         source: where the sessions are.
-        target: where they shall be.
-        session_ids: which of them; all, if there are none.
+        target: where to copy them.
+        session_ids: which of them; all if None.
         replace: whether a session that differs in the target is replaced.
-        progress: is told after each session.
+        progress: called after each session with how many are done, and of how many.
 
     Raises:
         InputError: the source has no such session.
@@ -238,7 +238,7 @@ def migrate_sessions(
         if progress is not None:
             progress(done, len(wanted))
     digests = {session_id: _verified(source, target, session_id) for session_id in wanted}
-    return Migrated(copied=copied, present=present, digests=digests)
+    return MigrationResult(copied=copied, present=present, digests=digests)
 
 
 def _is_there(source: Store, target: Store, session_id: str, *, replace: bool) -> bool:
@@ -250,7 +250,7 @@ def _is_there(source: Store, target: Store, session_id: str, *, replace: bool) -
         return False
     raise StoreError(
         f"the target has another session {session_id!r}",
-        hint="replace it on purpose, or migrate the others by name",
+        hint="pass replace=True, or migrate the others by name",
         session_id=session_id,
     )
 
@@ -260,7 +260,7 @@ def _verified(source: Store, target: Store, session_id: str) -> str:
     if digest != session_digest(target, session_id):
         raise StoreBusyError(
             f"session {session_id!r} was written to while it was copied",
-            hint="end what works on it and migrate again, replacing the copy",
+            hint="stop what writes to it and migrate again, replacing the copy",
             session_id=session_id,
         )
     return digest
