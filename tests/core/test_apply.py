@@ -115,7 +115,7 @@ def test_without_a_fitting_summary_a_stub_stands_in(summary: str | None) -> None
 def test_a_note_that_is_evacuated_does_not_become_a_message() -> None:
     heap = heap_of(seg("log", BIG), seg("root", pinned=True, references=["log"]))
     GCEngine(BARE).collect(heap, now=NOW, free_tokens=100)
-    assert list(heap.recent.last_messages(9)) == []
+    assert list(heap.root_index.last_messages(9)) == []
 
 
 @pytest.mark.parametrize(

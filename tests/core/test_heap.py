@@ -82,7 +82,7 @@ def test_many_that_leave_at_once_leave_as_one_by_one(picked: list[int]) -> None:
 
 
 def books_of(heap: Heap) -> list[object]:
-    recent, tiers_ = heap.recent, ("working", "stashed")
+    recent, tiers_ = heap.root_index, ("working", "stashed")
     return [
         heap.links.remembered,
         [list(heap.ledger.by(d, tier).items()) for d in DIMENSIONS for tier in tiers_],

@@ -54,7 +54,7 @@ def test_a_superseded_segment_is_reached_by_name_but_not_by_a_shared_key() -> No
 def test_what_a_pin_refers_to_is_reached() -> None:
     """Known fault 2: pins were skipped but were no roots, so what they reference was pruned."""
     heap = heap_of(seg("detail"), seg("pin", pinned=True, references=["detail"]))
-    assert mark(heap, heap.recent.pinned).reached() == {"pin", "detail"}
+    assert mark(heap, heap.root_index.pinned).reached() == {"pin", "detail"}
 
 
 def test_a_plain_graph_may_name_what_it_does_not_hold() -> None:

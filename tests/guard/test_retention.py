@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ctxgc.errors import ConfigError
 from ctxgc.guard import CheckpointInfo, RetentionPolicy
-from ctxgc.guard.shelf import dropped
+from ctxgc.guard.checkpoint_store import dropped
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -11,7 +11,7 @@ from tests.properties import naive_engine
 
 def snapshot(heap: Heap) -> dict[str, Any]:
     """Return all that a heap knows, in a form that does not depend on how it came to know it."""
-    index, recent = heap.index, heap.recent
+    index, recent = heap.index, heap.root_index
     return {
         "segments": [segment_to_dict(segment) for segment in heap],
         "working": [segment.segment_id for segment in heap.working()],

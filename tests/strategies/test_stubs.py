@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ctxgc.config import GCConfig
 from ctxgc.core import ContextSegment, is_tombstone, kept_of
-from ctxgc.strategies.host import LooseHost
+from ctxgc.strategies.host import StandaloneHost
 from ctxgc.strategies.mark_sweep.digest import stub
 from tests.strategies.build import collect, size_of
 from tests.strategies.test_mark_sweep import output_of, with_results
@@ -13,7 +13,7 @@ NARROW = GCConfig(recent_messages=2, recent_user_messages=1, recent_files=0)
 NAMES = "\n".join(f"src/pool_{n}.py:{n} lease_counter_{n} = {n}{n}{n}{n}" for n in range(60))
 
 
-class HostWithHandles(LooseHost):
+class HostWithHandles(StandaloneHost):
     """Lends handles, as a session does."""
 
     recall_call = 'context_recall(handle="{handle}")'
@@ -33,7 +33,7 @@ def test_a_stub_says_how_large_it_was_why_it_left_and_how_it_comes_back() -> Non
 
 def test_without_a_way_back_a_stub_names_none() -> None:
     segment = ContextSegment(text="a", type="log", tokens=9)
-    assert stub(segment, "cold", LooseHost(), names=[], kept="") == "[ctxgc: 9 tokens, cold]"
+    assert stub(segment, "cold", StandaloneHost(), names=[], kept="") == "[ctxgc: 9 tokens, cold]"
 
 
 def test_names_go_before_messages_do() -> None:

@@ -22,7 +22,7 @@ from ctxgc.cli.stash_store import (
 from ctxgc.errors import CtxgcError
 from ctxgc.session import (
     Checkpoint,
-    CheckpointShelf,
+    CheckpointStore,
     Message,
     Store,
     chosen_sessions,
@@ -62,7 +62,7 @@ def list_(store_url: str | None, session: str | None, as_json: bool, quiet: bool
         found = [
             {"session": name, **msgspec.to_builtins(info)}
             for name in sessions
-            for info in CheckpointShelf(store, name).list()
+            for info in CheckpointStore(store, name).list()
         ]
     if as_json:
         write_json(found)
@@ -103,7 +103,7 @@ def show(
     """Show what CHECKPOINT holds, and which files changed since."""
     with command_store(store_url) as store:
         name, key = find_checkpoint(store, checkpoint_id, session)
-        found = CheckpointShelf(store, name).get(key)
+        found = CheckpointStore(store, name).get(key)
     if as_json:
         write_json(_as_data(name, found))
     elif not quiet:
@@ -174,7 +174,7 @@ def verify(
 def damage(store: Store, session_id: str, key: str) -> str | None:
     """Return what is wrong with a stored checkpoint; None if it verifies."""
     try:
-        CheckpointShelf(store, session_id).get(key).verify()
+        CheckpointStore(store, session_id).get(key).verify()
     except CtxgcError as error:
         return error.message
     return None

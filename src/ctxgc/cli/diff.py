@@ -28,7 +28,7 @@ from ctxgc.insight import (
     open_writable,
 )
 from ctxgc.session import (
-    CheckpointShelf,
+    CheckpointStore,
     Message,
     Store,
     chosen_sessions,
@@ -90,7 +90,7 @@ def find_checkpoint(store: Store, checkpoint_id: str, session: str | None) -> tu
 
 def _checkpoint(store: Store, name: str, session: str | None) -> Sequence[Message]:
     session_id, key = find_checkpoint(store, name, session)
-    return messages_of(CheckpointShelf(store, session_id).get(key))
+    return messages_of(CheckpointStore(store, session_id).get(key))
 
 
 def _view(store: Store, session_id: str, collection: str | None) -> Sequence[Message]:

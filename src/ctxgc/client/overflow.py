@@ -14,12 +14,12 @@ from ctxgc.guard import window_after
 from ctxgc.session import EMERGENCY, Session
 from ctxgc.strategies import (
     BuiltinStrategy,
+    CollectionRun,
     Constraints,
     GCPlugin,
     Host,
     MarkSweepStrategy,
     NoneStrategy,
-    Workbench,
 )
 from ctxgc.wire import Overflow, parse_overflow, replace_text
 
@@ -48,30 +48,30 @@ class CutPendingStrategy(BuiltinStrategy):
     name: ClassVar[str] = "gc_cut_pending"
     constraints: ClassVar[Constraints] = Constraints(lossy=False)
 
-    def shrink(self, bench: Workbench) -> None:
+    def shrink(self, run: CollectionRun) -> None:
         """Cut the largest results first, until the target is met."""
-        for pending in sorted(_pending(bench), key=lambda each: -each.tokens):
-            message = bench.draft.get(pending.message_id)
-            if bench.excess <= 0 or message is None:
+        for pending in sorted(_pending(run), key=lambda each: -each.tokens):
+            message = run.draft.get(pending.message_id)
+            if run.excess <= 0 or message is None:
                 return
-            left = max(LEAST_TOKENS, pending.tokens - bench.excess * _SHARE_MARGIN)
+            left = max(LEAST_TOKENS, pending.tokens - run.excess * _SHARE_MARGIN)
             keep = min(pending.tokens * CUT_TO, left)
-            shorter = _cut(message, pending, keep, bench.host)
-            if bench.host.message_tokens(shorter) < bench.draft.size(message.message_id):
-                bench.draft.replace(shorter, "cut_pending")
+            shorter = _cut(message, pending, keep, run.host)
+            if run.host.message_tokens(shorter) < run.draft.size(message.message_id):
+                run.draft.replace(shorter, "cut_pending")
 
 
-def _pending(bench: Workbench) -> list[_Pending]:
+def _pending(run: CollectionRun) -> list[_Pending]:
     """The results behind the last answer of the model that may be touched."""
-    heap = bench.host.gc_state(bench.history).heap
-    pinned = frozenset(bench.usage.get("pinned_message_ids", ()))
+    heap = run.host.gc_state(run.history).heap
+    pinned = frozenset(run.usage.get("pinned_message_ids", ()))
     found = []
-    for message in reversed(bench.history):
+    for message in reversed(run.history):
         if not message.results():
             break
-        ids = bench.host.segment_ids(message.message_id)
+        ids = run.host.segment_ids(message.message_id)
         found += [
-            _Pending(message.message_id, place, bench.host.counter.count(part.text), whole)
+            _Pending(message.message_id, place, run.host.counter.count(part.text), whole)
             for place, (part, segment_id) in enumerate(zip(message.parts, ids, strict=False))
             if part.kind == "tool_result" and not part.server_side
             and (whole := _whole(heap, segment_id)) is not None

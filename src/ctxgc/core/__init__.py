@@ -10,18 +10,20 @@ if TYPE_CHECKING:
     from ctxgc.core.analysis import Analysis, Hop, analyze
     from ctxgc.core.codec import segment_from_dict, segment_to_dict
     from ctxgc.core.engine import Collection, GCEngine, IGCEngine
-    from ctxgc.core.ghosts import Ghosts
     from ctxgc.core.heap import Heap, rough_tokens
     from ctxgc.core.ledger import Amount, Ledger
     from ctxgc.core.mark import ancestry
     from ctxgc.core.mentions import Mentions
-    from ctxgc.core.message import FORMATS, Format, Message, Origin, Part, PartKind, Role, unchanged
+    from ctxgc.core.message import (
+        FORMATS, Format, Message, Origin, Part, PartKind, Role, common_prefix,
+    )
     from ctxgc.core.options import EngineOptions, Scope, age, in_scope
     from ctxgc.core.plan import (
         Action, Planner, PruningCandidate, PruningPlan, age_text, assemble, candidate_for,
         checked_target, reason_for,
     )
-    from ctxgc.core.recent import is_request
+    from ctxgc.core.recall_memory import RecallMemory
+    from ctxgc.core.root_index import is_request
     from ctxgc.core.roots import GCState, RootKnobs
     from ctxgc.core.score import KeepScore, POINTS_TYPE, ScoreContext
     from ctxgc.core.secrets import find_secrets, mask_secrets
@@ -42,17 +44,17 @@ else:
             "analysis": "Analysis Hop analyze",
             "codec": "segment_from_dict segment_to_dict",
             "engine": "Collection GCEngine IGCEngine",
-            "ghosts": "Ghosts",
             "heap": "Heap rough_tokens",
             "ledger": "Amount Ledger",
             "mark": "ancestry",
             "mentions": "Mentions",
-            "message": "FORMATS Format Message Origin Part PartKind Role unchanged",
+            "message": "FORMATS Format Message Origin Part PartKind Role common_prefix",
             "options": "EngineOptions Scope age in_scope",
             "plan":
                 "Action Planner PruningCandidate PruningPlan age_text assemble candidate_for "
                 "checked_target reason_for",
-            "recent": "is_request",
+            "recall_memory": "RecallMemory",
+            "root_index": "is_request",
             "roots": "GCState RootKnobs",
             "score": "KeepScore POINTS_TYPE ScoreContext",
             "secrets": "find_secrets mask_secrets",

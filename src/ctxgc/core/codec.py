@@ -74,7 +74,7 @@ def segment_schema() -> dict[str, Any]:
 
 def heap_to_json(heap: Heap, *, indent: int | None = None) -> str:
     """Return a heap as JSON text."""
-    recent = heap.recent
+    recent = heap.root_index
     saved = _Heap(
         format=FORMAT_VERSION,
         version=heap.version,
@@ -109,7 +109,7 @@ def heap_from_json(text: str | bytes, count: Callable[[str], int] = rough_tokens
     heap.order.extend(saved.order)
     heap.index.changed.extend(saved.changed)
     heap.index.touched_old.update(dict.fromkeys(saved.touched_old))
-    recent = heap.recent
+    recent = heap.root_index
     recent.files = dict.fromkeys(saved.files)
     recent.opened = dict.fromkeys(saved.opened)
     recent.first_request = saved.first_request

@@ -32,7 +32,7 @@ from ctxgc.core.plan import (
     choose,
     order_of_leaving,
 )
-from ctxgc.core.recent import is_message, message_key
+from ctxgc.core.root_index import is_message, message_key
 from ctxgc.core.roots import GCState, RootSet, compute_roots
 from ctxgc.core.score import Explanation, KeepScore, ScoreContext
 from ctxgc.core.segment import ContextSegment, SegmentType
@@ -204,7 +204,7 @@ def _is_working(heap: Heap, segment_id: str) -> bool:
 
 
 def _is_free(state: GCState, segment: ContextSegment, options: EngineOptions) -> bool:
-    if state.ghost(segment) >= HAUNTED:
+    if state.recall_weight(segment) >= HAUNTED:
         return False
     bond = bond_of(segment)
     if bond is not None and len(state.heap.bonds.groups[bond]) > options.batch:

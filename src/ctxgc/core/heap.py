@@ -16,9 +16,9 @@ from msgspec.structs import force_setattr
 from ctxgc.core.keys import Bonds, KeyIndex
 from ctxgc.core.ledger import Ledger
 from ctxgc.core.mentions import Mentions
-from ctxgc.core.recent import Recent
+from ctxgc.core.root_index import RootIndex
 from ctxgc.core.segment import REF_TAG, ContextSegment, checked_time, explicit_references
-from ctxgc.core.supersede import Supersession
+from ctxgc.core.supersession import Supersession
 from ctxgc.errors import DuplicateSegmentError, UnknownSegmentError
 
 # -- Admission: what may come into a heap, decided before anything changes
@@ -87,7 +87,7 @@ class HeapIndexes:
         "changed",
         "keys",
         "mentions",
-        "recent",
+        "root_index",
         "stashed",
         "supersession",
         "touched_old",
@@ -97,7 +97,7 @@ class HeapIndexes:
     def __init__(self) -> None:
         self.keys = KeyIndex()
         self.bonds = Bonds()
-        self.recent = Recent()
+        self.root_index = RootIndex()
         self.mentions = Mentions()
         self.supersession = Supersession()
         self.stashed: dict[str, ContextSegment] = {}
@@ -112,13 +112,13 @@ class HeapIndexes:
             self.young[segment.segment_id] = None
         self.keys.add(segment)
         self.bonds.add(segment)
-        self.recent.add(segment)
+        self.root_index.add(segment)
 
     def leave(self, segment: ContextSegment) -> None:
         """Take a segment out of every index but supersession: what is stashed can grow stale too."""
         self.keys.discard(segment)
         self.bonds.discard(segment)
-        self.recent.discard(segment)
+        self.root_index.discard(segment)
         self.mentions.discard(segment.segment_id, segment.text)
         self.young.pop(segment.segment_id, None)
         self.touched_old.pop(segment.segment_id, None)
@@ -148,7 +148,7 @@ class HeapIndexes:
     def retire(self, segment: ContextSegment) -> None:
         """Follow that a segment was superseded."""
         self.supersession.forget(segment)
-        self.recent.resolve(segment)
+        self.root_index.resolve(segment)
         self.changed.append(segment.segment_id)
 
     def tenure(self, segment: ContextSegment) -> None:
@@ -283,12 +283,12 @@ class Headers:
         """Protect a segment until a step has passed: a pin that decays."""
         segment = self.get(segment_id)
         force_setattr(segment, "protected_until", until_step)
-        self.index.recent.watch(segment)
+        self.index.root_index.watch(segment)
         self.version += 1
 
     def open_file(self, path: str) -> None:
         """Note that the user or the host opened or edited a file just now."""
-        self.index.recent.open_file(path)
+        self.index.root_index.open_file(path)
         self.version += 1
 
     def survive(self, segment_id: str) -> int:
@@ -365,7 +365,7 @@ class Headers:
     def _set_pinned(self, segment: ContextSegment, *, pinned: bool) -> None:
         if segment.pinned != pinned:
             force_setattr(segment, "pinned", pinned)
-            self.index.recent.watch(segment)
+            self.index.root_index.watch(segment)
             self.version += 1
 
     def _write_links(self, segment: ContextSegment) -> None:
@@ -443,9 +443,9 @@ class Heap(Headers):
         return self.index.mentions
 
     @property
-    def recent(self) -> Recent:
+    def root_index(self) -> RootIndex:
         """What the root rules ask for."""
-        return self.index.recent
+        return self.index.root_index
 
     def working(self) -> list[ContextSegment]:
         """Return the segments of the working tier in order of arrival."""

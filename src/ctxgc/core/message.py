@@ -79,10 +79,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(ids)
 
 
-# -- How much of a sequence is as it was: what has not changed need not be looked at again
-
-
-def unchanged(before: Sequence[object], now: Sequence[object]) -> int:
-    """Return how many items from the beginning on are the very same objects in both."""
+def common_prefix(before: Sequence[object], now: Sequence[object]) -> int:
+    """Return how many leading items are the very same objects in both sequences."""
     differing = compress(count(), map(is_not, before, now))
     return next(differing, min(len(before), len(now)))

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ctxgc.core.ghosts import Ghosts
-from ctxgc.core.recent import is_instruction
+from ctxgc.core.recall_memory import RecallMemory
+from ctxgc.core.root_index import is_instruction
 from ctxgc.core.segment import ContextSegment, checked_time
 from ctxgc.errors import ConfigError
 
@@ -43,7 +43,7 @@ class GCState(msgspec.Struct, frozen=True, kw_only=True):
     """What the host knows beside the heap: the time, the task, the open file, its own roots.
 
     `held` names further segments to keep, each with a reason; it serves session invariants and hosts
-    that compute roots of their own. `ghosts` remember what was recalled, up to `request`.
+    that compute roots of their own. `recalls` remembers what was recalled, up to `request`.
     """
 
     heap: Heap
@@ -54,15 +54,15 @@ class GCState(msgspec.Struct, frozen=True, kw_only=True):
     active_range: tuple[int, int] | None = None
     held: Mapping[str, str] = {}
     knobs: RootKnobs = RootKnobs()
-    ghosts: Ghosts | None = None
+    recalls: RecallMemory | None = None
     request: int = 0
 
     def __post_init__(self) -> None:
         checked_time("now", self.now)
 
-    def ghost(self, segment: ContextSegment) -> float:
-        """Return how strong the ghost of a segment's kin is, 0 when none of them was recalled."""
-        return self.ghosts.weight(segment, self.request) if self.ghosts else 0.0
+    def recall_weight(self, segment: ContextSegment) -> float:
+        """Return how much similar segments were recalled lately; 0 if none was."""
+        return self.recalls.weight(segment, self.request) if self.recalls else 0.0
 
 
 class RootSet(frozenset[str]):
@@ -127,7 +127,7 @@ def _is_working(heap: Heap, segment_id: str) -> bool:
 
 def _task_segments(state: GCState) -> Iterable[str]:
     task = state.current_task_id
-    return () if task is None else state.heap.recent.tasks.get(task, ())
+    return () if task is None else state.heap.root_index.tasks.get(task, ())
 
 
 def _in_task(state: GCState, segment: ContextSegment) -> bool:
@@ -153,7 +153,7 @@ def _in_active_file(state: GCState, segment: ContextSegment) -> bool:
 
 def _latest_files(state: GCState) -> list[str]:
     """The files opened by the host first, then those the agent read or edited, newest first."""
-    recent = state.heap.recent
+    recent = state.heap.root_index
     found: dict[str, None] = {}
     for path in chain(reversed(recent.opened), reversed(recent.files)):
         if len(found) >= state.knobs.recent_files:
@@ -184,26 +184,26 @@ def _fresh_decision(state: GCState, segment: ContextSegment) -> bool:
 
 def _fresh_decisions(state: GCState) -> Iterable[str]:
     heap = state.heap
-    return [d for d in heap.recent.decisions if _fresh_decision(state, heap.get(d))]
+    return [d for d in heap.root_index.decisions if _fresh_decision(state, heap.get(d))]
 
 
 def _first_request(state: GCState) -> Iterable[str]:
-    recent = state.heap.recent
+    recent = state.heap.root_index
     if not state.knobs.original_request or recent.first_request is None:
         return ()
     return tuple(recent.messages.get(recent.first_request, ()))
 
 
 def _last_messages(state: GCState) -> Iterable[str]:
-    return state.heap.recent.last_messages(state.knobs.recent_messages)
+    return state.heap.root_index.last_messages(state.knobs.recent_messages)
 
 
 def _last_requests(state: GCState) -> Iterable[str]:
-    return state.heap.recent.last_requests(state.knobs.recent_user_messages)
+    return state.heap.root_index.last_requests(state.knobs.recent_user_messages)
 
 
 def _last_errors(state: GCState) -> Iterable[str]:
-    return state.heap.recent.errors.last(state.knobs.unresolved_errors)
+    return state.heap.root_index.errors.last(state.knobs.unresolved_errors)
 
 
 def _protected(state: GCState, segment: ContextSegment) -> bool:
@@ -212,7 +212,7 @@ def _protected(state: GCState, segment: ContextSegment) -> bool:
 
 def _protected_segments(state: GCState) -> Iterable[str]:
     heap = state.heap
-    return [s for s in heap.recent.protected if _protected(state, heap.get(s))]
+    return [s for s in heap.root_index.protected if _protected(state, heap.get(s))]
 
 
 def _among(find: Callable[[GCState], Iterable[str]]) -> Callable[[GCState, ContextSegment], bool]:
@@ -221,7 +221,7 @@ def _among(find: Callable[[GCState], Iterable[str]]) -> Callable[[GCState, Conte
 
 
 ROOT_RULES: tuple[RootRule, ...] = (
-    RootRule("pinned", lambda st: st.heap.recent.pinned, lambda _, s: s.pinned),
+    RootRule("pinned", lambda st: st.heap.root_index.pinned, lambda _, s: s.pinned),
     RootRule("current task", _task_segments, _in_task),
     RootRule("active file", _active_file, _in_active_file),
     RootRule("recent file", _recent_file_segments, _in_recent_file),
@@ -229,7 +229,7 @@ ROOT_RULES: tuple[RootRule, ...] = (
     RootRule("recent request", _last_requests, _among(_last_requests)),
     RootRule("recent decision", _fresh_decisions, _fresh_decision),
     RootRule(
-        "instructions", lambda st: st.heap.recent.instructions, lambda _, s: is_instruction(s)
+        "instructions", lambda st: st.heap.root_index.instructions, lambda _, s: is_instruction(s)
     ),
     RootRule("original request", _first_request, _among(_first_request)),
     RootRule("unresolved error", _last_errors, _among(_last_errors)),
@@ -240,8 +240,8 @@ ROOT_RULES: tuple[RootRule, ...] = (
     ),
     RootRule(
         "session invariant",
-        lambda st: st.heap.recent.invariants,
-        lambda st, s: s.segment_id in st.heap.recent.invariants,
+        lambda st: st.heap.root_index.invariants,
+        lambda st, s: s.segment_id in st.heap.root_index.invariants,
     ),
     RootRule("recalled", _protected_segments, _protected),
 )

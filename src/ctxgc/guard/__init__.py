@@ -8,6 +8,7 @@ from ctxgc._lazy import lazy
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ctxgc.guard.checkpoint import Checkpoint, FileDifference, checksum_files, compare_files
+    from ctxgc.guard.checkpoint_store import CheckpointInfo, CheckpointStore, RetentionPolicy
     from ctxgc.guard.monitor import Alert, ContextMonitor, Reading, Zone, next_zone, zone_of
     from ctxgc.guard.priorities import (
         Category, ContentItem, Focus, Priority, PriorityMatrix, PriorityRule, item_from_segment,
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from ctxgc.guard.recovery import (
         FixedPart, Outlook, Recoverable, Recovery, RecoveryReport, State, window_after,
     )
-    from ctxgc.guard.shelf import CheckpointInfo, CheckpointShelf, RetentionPolicy
     from ctxgc.guard.thrashing import Thrash, ThrashBreaker
     from ctxgc.guard.triggers import (
         CheckpointTriggers, ContextMetrics, Progress, should_create_checkpoint,
@@ -26,13 +26,13 @@ else:
         __name__,
         {
             "checkpoint": "Checkpoint FileDifference checksum_files compare_files",
+            "checkpoint_store": "CheckpointInfo CheckpointStore RetentionPolicy",
             "monitor": "Alert ContextMonitor Reading Zone next_zone zone_of",
             "priorities":
                 "Category ContentItem Focus Priority PriorityMatrix PriorityRule "
                 "item_from_segment",
             "pruner": "ContextPruner PruneResult",
             "recovery": "FixedPart Outlook Recoverable Recovery RecoveryReport State window_after",
-            "shelf": "CheckpointInfo CheckpointShelf RetentionPolicy",
             "thrashing": "Thrash ThrashBreaker",
             "triggers": "CheckpointTriggers ContextMetrics Progress should_create_checkpoint",
         },

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ctxgc.core import Message, Part, unchanged
+from ctxgc.core import Message, Part, common_prefix
 from ctxgc.invariants.violation import SingleInvariant, Violation, block_of
 
 _NEEDS = {"thinking": "signature", "redacted_thinking": "data"}
@@ -76,7 +76,7 @@ def bound_thinking(before: Sequence[Message], after: Sequence[Message]) -> list[
 
 def first_difference(before: Sequence[Message], after: Sequence[Message]) -> int:
     """Return the index of the first message that is not the same in both histories."""
-    start = unchanged(before, after)
+    start = common_prefix(before, after)
     for index, (old, new) in enumerate(zip(before[start:], after[start:], strict=False), start):
         if old is not new and old.data != new.data:
             return index

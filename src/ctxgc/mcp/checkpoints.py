@@ -15,7 +15,7 @@ import msgspec
 
 from ctxgc.core import ContextSegment, Heap, segment_from_dict, segment_to_dict
 from ctxgc.errors import CheckpointError
-from ctxgc.guard import Checkpoint, CheckpointShelf, checksum_files, compare_files
+from ctxgc.guard import Checkpoint, CheckpointStore, checksum_files, compare_files
 from ctxgc.mcp import usage
 from ctxgc.mcp.context import AllowedRoots, Context, saved_from_doc
 from ctxgc.mcp.find import MOST_LISTED, Bench, Json
@@ -75,7 +75,7 @@ def restored_heap(context: Context, checkpoint: Checkpoint) -> tuple[Heap, Resto
     )
 
 
-def described(shelf: CheckpointShelf) -> list[dict[str, Any]]:
+def described(shelf: CheckpointStore) -> list[dict[str, Any]]:
     """Return what is on the shelf, newest first."""
     return [
         {
@@ -87,7 +87,7 @@ def described(shelf: CheckpointShelf) -> list[dict[str, Any]]:
     ]
 
 
-def find(shelf: CheckpointShelf, wanted: str | None) -> Checkpoint:
+def find(shelf: CheckpointStore, wanted: str | None) -> Checkpoint:
     """Return a checkpoint by id or label, verified; the newest that verifies when none is named.
 
     Raises:
@@ -153,14 +153,14 @@ def _restore_saved(context: Context, checkpoint: Checkpoint, heap: Heap) -> None
     then = saved_from_doc(checkpoint.context_snapshot["state"])
     for name in _OWN:
         setattr(then, name, getattr(context.saved, name))
-    heap.recent.opened.update(dict.fromkeys(then.opened))
-    heap.recent.files = dict.fromkeys(then.files)
-    heap.recent.first_request = then.first_request
+    heap.root_index.opened.update(dict.fromkeys(then.opened))
+    heap.root_index.files = dict.fromkeys(then.files)
+    heap.root_index.first_request = then.first_request
     context.saved = then
 
 
 def _files(context: Context, roots: AllowedRoots) -> Iterable[str]:
-    recent = context.heap.recent
+    recent = context.heap.root_index
     newest = dict.fromkeys([*reversed(recent.opened), *reversed(recent.files)])
     return [path for path in list(newest)[:MOST_FILES] if roots.holds(Path(path))]
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from ctxgc.config import GCConfig
-from ctxgc.core import Amount, EngineOptions, GCEngine, GCState, Ghosts, Heap
+from ctxgc.core import Amount, EngineOptions, GCEngine, GCState, Heap, RecallMemory
 from ctxgc.errors import InputError
 from ctxgc.guard import Zone
 from ctxgc.session import Stash
@@ -102,8 +102,8 @@ class Context:
 
     def state(self) -> GCState:
         """Return what the engine has to know beside the heap."""
-        saved, config, ghosts = self.saved, self.config, Ghosts()
-        ghosts.restate(saved.ghosts)
+        saved, config, recalls = self.saved, self.config, RecallMemory()
+        recalls.restate(saved.ghosts)
         return GCState(
             heap=self.heap,
             now=self.clock(),
@@ -113,7 +113,7 @@ class Context:
             active_range=saved.active_range,
             held=self.held(),
             knobs=root_knobs(config),
-            ghosts=ghosts,
+            recalls=recalls,
             request=self.heap.updates,
         )
 

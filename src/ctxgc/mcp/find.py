@@ -13,7 +13,7 @@ import msgspec
 
 from ctxgc.core import ContextSegment, PruningPlan
 from ctxgc.errors import InputError, StalePlanError, UnknownHandleError, UnknownSegmentError
-from ctxgc.guard import CheckpointShelf
+from ctxgc.guard import CheckpointStore
 from ctxgc.mcp.context import AllowedRoots, Context
 from ctxgc.session import excerpt
 from ctxgc.stores import SearchFilters, Store, StoreHit, drain_inbox, search_words
@@ -223,9 +223,9 @@ class Bench(msgspec.Struct, frozen=True, kw_only=True):
         """Return what finds segments by any reference."""
         return Finder(context, self.store, self.session_id)
 
-    def shelf(self) -> CheckpointShelf:
+    def shelf(self) -> CheckpointStore:
         """Return where the checkpoints are kept."""
-        return CheckpointShelf(self.store, self.session_id)
+        return CheckpointStore(self.store, self.session_id)
 
 
 # -- Returning: what was moved out comes back, whole or in part

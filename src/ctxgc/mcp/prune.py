@@ -17,10 +17,10 @@ from ctxgc.core import (
     Analysis,
     Collection,
     ContextSegment,
-    Ghosts,
     Planner,
     PruningCandidate,
     PruningPlan,
+    RecallMemory,
     assemble,
     candidate_for,
     reason_for,
@@ -395,11 +395,11 @@ def note_fault(context: Context, segment: ContextSegment) -> None:
     """Take note that a segment was asked for; it counts if that had left."""
     if segment.tier != "stashed":
         return
-    ghosts, breaker = Ghosts(), _breaker(context)
-    ghosts.restate(context.saved.ghosts)
-    ghosts.note(segment, context.heap.updates)
+    recalls, breaker = RecallMemory(), _breaker(context)
+    recalls.restate(context.saved.ghosts)
+    recalls.note(segment, context.heap.updates)
     breaker.note_back([segment.segment_id], context.heap.updates)
-    context.saved.ghosts, context.saved.thrashing = ghosts.to_doc(), breaker.to_doc()
+    context.saved.ghosts, context.saved.thrashing = recalls.to_doc(), breaker.to_doc()
 
 
 def collect_if_due(context: Context) -> Collection | None:

@@ -100,9 +100,9 @@ class Keeper:
         heap.mentions.restate_common((self._read(COMMON_KEY) or {}).get("names", ()))
         heap.rebuild(self._segments())
         heap.version, heap.step, heap.updates = saved.version, saved.step, saved.updates
-        heap.recent.opened.update(dict.fromkeys(saved.opened))
-        heap.recent.files = dict.fromkeys(saved.files)
-        heap.recent.first_request = saved.first_request
+        heap.root_index.opened.update(dict.fromkeys(saved.opened))
+        heap.root_index.files = dict.fromkeys(saved.files)
+        heap.root_index.first_request = saved.first_request
         context = Context(heap, saved, self._base, self._clock)
         context.stash.learn([segment.segment_id for segment in heap])
         if self.store.revision(self.session_id) != self._revision:
@@ -159,8 +159,8 @@ class Keeper:
     def _document_writes(self, context: Context) -> list[Write]:
         heap, saved = context.heap, context.saved
         saved.version, saved.step, saved.updates = heap.version, heap.step, heap.updates
-        saved.opened, saved.files = list(heap.recent.opened), list(heap.recent.files)
-        saved.first_request = heap.recent.first_request
+        saved.opened, saved.files = list(heap.root_index.opened), list(heap.root_index.files)
+        saved.first_request = heap.root_index.first_request
         saved.deleted = heap.ledger.deleted
         state = dict(msgspec.to_builtins(saved))
         common = {"names": heap.mentions.common()}

@@ -119,7 +119,7 @@ def pin(
         "unchanged": [s.segment_id for s in found.segments if s not in changed],
         **({"found_by_words": found.by_words} if found.by_words else {}),
         **({"stashed": stashed} if stashed and pinned else {}),
-        "pins": len(context.heap.recent.pinned),
+        "pins": len(context.heap.root_index.pinned),
         "pinned_tokens": usage.pinned_tokens(context),
         "usage": usage.change(context, context.tokens),
         "next": f"context_recall(handle='{stashed[0]}') brings it back"

@@ -58,7 +58,7 @@ def overview(context: Context) -> dict[str, Any]:
             "working": _plain(ledger.working),
             "stashed": _plain(ledger.stashed),
             "deleted": _plain(ledger.deleted),
-            "pinned": len(context.heap.recent.pinned),
+            "pinned": len(context.heap.root_index.pinned),
         },
         "by_type": _by(context, "type"),
         "by_task": _by(context, "task"),
@@ -97,7 +97,7 @@ def next_call(context: Context) -> str:
 
 def pinned_tokens(context: Context) -> int:
     """Return how many tokens the pins hold."""
-    return sum(context.heap.get(i).tokens or 0 for i in context.heap.recent.pinned)
+    return sum(context.heap.get(i).tokens or 0 for i in context.heap.root_index.pinned)
 
 
 def _health(context: Context) -> str:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
         moved_handles, moved_note, recall_call, recall_template, short_command, with_gaps,
     )
     from ctxgc.economics import SHEETS, price_sheet
-    from ctxgc.guard import Checkpoint, CheckpointShelf, compare_files
+    from ctxgc.guard import Checkpoint, CheckpointStore, compare_files
     from ctxgc.session.accounting import ContextUsage
     from ctxgc.session.events import Event
     from ctxgc.session.guard import EMERGENCY, messages_of
@@ -38,7 +38,7 @@ else:
                 "mask_secrets moved_handles moved_note recall_call recall_template "
                 "short_command with_gaps",
             "ctxgc.economics": "SHEETS price_sheet",
-            "ctxgc.guard": "Checkpoint CheckpointShelf compare_files",
+            "ctxgc.guard": "Checkpoint CheckpointStore compare_files",
             "accounting": "ContextUsage",
             "events": "Event",
             "guard": "EMERGENCY messages_of",

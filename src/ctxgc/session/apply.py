@@ -13,7 +13,7 @@ from copy import copy
 import msgspec
 from msgspec.structs import force_setattr
 
-from ctxgc.core import ContextSegment, Message, Tier, unchanged
+from ctxgc.core import ContextSegment, Message, Tier, common_prefix
 from ctxgc.session.archive import arrival_write, form_writes, segment_write
 from ctxgc.session.plugin_check import HistoryChange, compare
 from ctxgc.session.rollback import trying
@@ -176,7 +176,7 @@ def rewriting(w: Workings, new: Sequence[Message]) -> Iterator[int]:
 
     What is made durable inside says so already. When that fails, all counts as before.
     """
-    first = unchanged(w.view.messages, new)
+    first = common_prefix(w.view.messages, new)
     with trying(
         w,
         rewrites=w.rewrites + (first < w.sent_messages),

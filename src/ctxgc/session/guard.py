@@ -14,7 +14,7 @@ from ctxgc.core import Message
 from ctxgc.errors import CheckpointError
 from ctxgc.guard import (
     Checkpoint,
-    CheckpointShelf,
+    CheckpointStore,
     FileDifference,
     FixedPart,
     Outlook,
@@ -44,9 +44,9 @@ class Restored(msgspec.Struct, frozen=True, kw_only=True):
     differences: tuple[FileDifference, ...]
 
 
-def shelf_of(w: Workings) -> CheckpointShelf:
+def shelf_of(w: Workings) -> CheckpointStore:
     """Return where the checkpoints of this session are kept."""
-    return CheckpointShelf(w.archive.store, w.archive.session_id)
+    return CheckpointStore(w.archive.store, w.archive.session_id)
 
 
 def make_checkpoint(
@@ -70,7 +70,7 @@ def make_checkpoint(
         context_snapshot={
             "state": state_of(w),
             "places": {m.message_id: w.view.place_of(m.message_id) for m in w.view.messages},
-            "pinned_segments": list(w.heap.recent.pinned),
+            "pinned_segments": list(w.heap.root_index.pinned),
         },
         system_state=dict(system_state or {}),
         task_queue=list(task_queue),
@@ -143,14 +143,14 @@ def _pins(w: Workings, wanted: set[str], spared: set[str]) -> dict[str, bool]:
     """Return which segments are to be pinned, and which no longer."""
     loose = {
         segment_id: False
-        for segment_id in w.heap.recent.pinned
+        for segment_id in w.heap.root_index.pinned
         if w.heap.get(segment_id).message_id not in spared
     }
     return loose | {segment_id: True for segment_id in wanted if segment_id in w.heap}
 
 
 def _known_files(w: Workings) -> list[str]:
-    recent = w.heap.recent
+    recent = w.heap.root_index
     newest = dict.fromkeys([*reversed(recent.opened), *reversed(recent.files)])
     return [path for path in list(newest)[:20] if Path(path).is_file()]
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource
 from ctxgc.config import GCConfig, mask_text
-from ctxgc.core import Format, Message, unchanged
+from ctxgc.core import Format, Message, common_prefix
 from ctxgc.errors import CtxgcError
 from ctxgc.invariants import Paired, changed_thinking, check, first_difference
 from ctxgc.session.accounting import ContextUsage
@@ -57,7 +57,7 @@ def _without_same(
     old: Sequence[Message], new: Sequence[Message]
 ) -> tuple[Sequence[Message], Sequence[Message]]:
     """Return both histories without messages that stand in the same place of both as they were."""
-    start = unchanged(old, new)
+    start = common_prefix(old, new)
     old, new = old[start:], new[start:]
     if len(old) != len(new):
         return old, new

@@ -165,7 +165,7 @@ def _request(w: Workings) -> PriceRequest:
         untouchable=w.kept_messages() | w.undone.left_alone(w.requests),
         recall=lambda message_id, part: _recall_call(w, message_id, part),
         ghost=(lambda message_id, part: _ghost(w, message_id, part))
-        if w.ghosts.are_about(w.requests)
+        if w.ghosts.any_left(w.requests)
         else None,
     )
 

@@ -544,7 +544,7 @@ class Session(SessionIntake, SessionGuard):
         lines = checked_lines(line_range)
         self._w.active_file, self._w.active_range = checked_text(path, "path"), lines
         if path is not None:
-            self._w.heap.recent.open_file(path)
+            self._w.heap.root_index.open_file(path)
 
     # -- around -------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ctxgc.budget import GCPolicy
 from ctxgc.config import GCConfig
-from ctxgc.core import ContextSegment, Format, GCState, Ghosts, Heap, Message
+from ctxgc.core import ContextSegment, Format, GCState, Heap, Message, RecallMemory
 from ctxgc.economics import PriceSheet, SavingsLedger
 from ctxgc.guard import ThrashBreaker, Zone, next_zone, zone_of
 from ctxgc.session.accounting import Books, ContextUsage
@@ -148,7 +148,7 @@ class Workings:
         self.applied: list[Applied] = []
         self.collections = 0
         self.requests = 0
-        self.ghosts = Ghosts()
+        self.ghosts = RecallMemory()
         self.thrashing = ThrashBreaker()
         self.thrash: dict[str, int] = {}
         self.pinned_messages: set[str] = set()
@@ -273,7 +273,7 @@ class Workings:
         held = {m for m, until in self.held_until.items() if until > self.collections}
         pinned = {
             segment.message_id
-            for segment in map(self.heap.get, self.heap.recent.pinned)
+            for segment in map(self.heap.get, self.heap.root_index.pinned)
             if segment.message_id is not None
         }
         return self.pinned_messages | held | pinned
@@ -299,7 +299,7 @@ class Workings:
             active_file=self.active_file,
             active_range=self.active_range,
             knobs=root_knobs(self.config),
-            ghosts=self.ghosts,
+            recalls=self.ghosts,
             request=self.requests,
         )
 
@@ -376,9 +376,9 @@ def _reopen_heap(w: Workings, state: dict[str, Any]) -> None:
     known = {segment.segment_id for segment in segments}
     w.heap.rebuild([_without_strays(segment, known) for segment in segments])
     w.heap.step = max(state.get("step", 0), w.heap.step)
-    w.heap.recent.opened.update(dict.fromkeys(state.get("opened", ())))
+    w.heap.root_index.opened.update(dict.fromkeys(state.get("opened", ())))
     if state.get("first_request") is not None:
-        w.heap.recent.first_request = state["first_request"]
+        w.heap.root_index.first_request = state["first_request"]
     numbers = [_number(segment) for segment in segments]
     w.segmenter.numbered = max(*numbers, state.get("numbered", 0), 0)
     w.stash.learn([segment.segment_id for segment in segments])
@@ -467,7 +467,7 @@ def _reopen_books(w: Workings, docs: Docs, state: dict[str, Any]) -> None:
 
 def state_of(w: Workings) -> dict[str, Any]:
     """Return what a session knows beside its messages and segments, as JSON values."""
-    heap, recent = w.heap, w.heap.recent
+    heap, recent = w.heap, w.heap.root_index
     return {
         "context_limit": w.books.budget.context_limit,
         "secret": w.stash.secret.hex(),

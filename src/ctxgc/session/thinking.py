@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 
-from ctxgc.core import Message, unchanged
+from ctxgc.core import Message, common_prefix
 from ctxgc.invariants import first_difference
 from ctxgc.session.view import digest
 from ctxgc.wire import strip_bound_thinking
@@ -65,7 +65,7 @@ class BoundThinking:
 
     def _digest(self, messages: Sequence[Message]) -> bytes:
         """Return what tells a history from others; only what changed since the last one is read."""
-        known = unchanged(self._messages, messages)
+        known = common_prefix(self._messages, messages)
         del self._messages[known:], self._digests[known:]
         for message in messages[known:]:
             self._digests.append(_next(self._digests[-1] if self._digests else b"", message))

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from ctxgc.core import Format, Message, is_tombstone, unchanged
+from ctxgc.core import Format, Message, common_prefix, is_tombstone
 from ctxgc.errors import MessageError
 from ctxgc.invariants import Growing, Paired, check, follow, groups
 from ctxgc.strategies import opens_turn
@@ -216,7 +216,7 @@ class View:
         self._places.update(places or {})
         before, self.messages = self.messages, list(messages)
         self._growing = Growing()
-        same = unchanged(before, self.messages) if same is None else same
+        same = common_prefix(before, self.messages) if same is None else same
         self._seen = {reader: min(seen, same) for reader, seen in self._seen.items()}
         followed = len(before)
         if not calls_alike(before, self.messages, same):

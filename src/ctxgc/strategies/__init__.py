@@ -15,8 +15,8 @@ if TYPE_CHECKING:
         Constraints, GCPlugin, GCRemovalItem, GCResult, GCTriggerReason, run_collect,
     )
     from ctxgc.strategies.builtin import BuiltinStrategy, serving
-    from ctxgc.strategies.collection import Workbench
-    from ctxgc.strategies.host import Host, opens_turn, root_knobs
+    from ctxgc.strategies.collection import CollectionRun
+    from ctxgc.strategies.host import Host, root_knobs
     from ctxgc.strategies.mark_sweep.digest import (
         DigestEntry, handle_of, handles_in, without, write_digest,
     )
@@ -34,15 +34,16 @@ if TYPE_CHECKING:
         PluginFailure, discover_gc_plugins, gc_from_inline, gc_from_spec, load_gc_from_file,
         load_gc_plugin,
     )
-    from ctxgc.strategies.segments import Exchange, Segmenter
+    from ctxgc.strategies.protection import opens_turn
+    from ctxgc.strategies.segmenter import Exchange, Segmenter
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
             "base": "Constraints GCPlugin GCRemovalItem GCResult GCTriggerReason run_collect",
             "builtin": "BuiltinStrategy serving",
-            "collection": "Workbench",
-            "host": "Host opens_turn root_knobs",
+            "collection": "CollectionRun",
+            "host": "Host root_knobs",
             "mark_sweep.digest": "DigestEntry handle_of handles_in without write_digest",
             "mark_sweep.presets": "Coefficients PRESETS Preset Shares coefficients custom preset",
             "mark_sweep.price": "PriceRequest Thrift",
@@ -53,6 +54,7 @@ else:
             "plugins":
                 "PluginFailure discover_gc_plugins gc_from_inline gc_from_spec "
                 "load_gc_from_file load_gc_plugin",
-            "segments": "Exchange Segmenter",
+            "protection": "opens_turn",
+            "segmenter": "Exchange Segmenter",
         },
     )

@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple
 from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource, SourceEntry
 from ctxgc.strategies.base import Constraints, GCRemovalItem
 from ctxgc.strategies.builtin import BuiltinStrategy
-from ctxgc.strategies.collection import Workbench
+from ctxgc.strategies.collection import CollectionRun
 from ctxgc.strategies.truncate import drop_turns
 
 _STRICTNESS = (
@@ -34,63 +34,63 @@ class BudgetStrategy(BuiltinStrategy):
     name: ClassVar[str] = "gc_budget"
     constraints: ClassVar[Constraints] = Constraints()
 
-    def shrink(self, bench: Workbench) -> None:
+    def shrink(self, run: CollectionRun) -> None:
         """Run the phases in order, each only while the target is unmet."""
-        if bench.budget is None:
-            drop_turns(bench, bench.turns, "truncated")
+        if run.budget is None:
+            drop_turns(run, run.turns, "truncated")
             return
-        self._clear_enrichment(bench, bench.budget)
-        standings = [_standing(bench, bench.budget, group) for group in bench.groups]
+        self._clear_enrichment(run, run.budget)
+        standings = [_standing(run, run.budget, group) for group in run.groups]
         for reason, policies in _PHASES:
-            if reason == "preservable_under_pressure" and not bench.under_pressure:
+            if reason == "preservable_under_pressure" and not run.under_pressure:
                 continue
-            self._remove(bench, bench.budget, policies, reason, standings)
-        if bench.excess_turns:
-            drop_turns(bench, bench.turns, "partial_turn")
-        self._tell(bench)
+            self._remove(run, run.budget, policies, reason, standings)
+        if run.excess_turns:
+            drop_turns(run, run.turns, "partial_turn")
+        self._tell(run)
 
-    def _clear_enrichment(self, bench: Workbench, budget: InstructionBudget) -> None:
+    def _clear_enrichment(self, run: CollectionRun, budget: InstructionBudget) -> None:
         entry = budget.get_entry(InstructionSource.ENRICHMENT)
         tokens = entry.total_tokens() if entry is not None else 0
         if entry is None or not tokens:
             return
         ids = tuple(i for part in entry.walk() for i in part.message_ids)
-        held = [i for i in ids if i in bench.protected]
+        held = [i for i in ids if i in run.protected]
         if held:
             return
-        bench.draft.clear(
+        run.draft.clear(
             GCRemovalItem(InstructionSource.ENRICHMENT, None, tokens, "enrichment_bulk_clear", ids)
         )
 
     def _remove(
         self,
-        bench: Workbench,
+        run: CollectionRun,
         budget: InstructionBudget,
         policies: frozenset[GCPolicy],
         reason: str,
         standings: list[_Standing],
     ) -> None:
         candidates: list[tuple[_Rank, Group | GCRemovalItem]] = [
-            (_rank(bench, standing), standing.group)
+            (_rank(run, standing), standing.group)
             for standing in standings
             if standing.policy in policies
         ]
         candidates += [_released(key, entry, reason) for key, entry in _beside(budget, policies)]
         for _, candidate in sorted(candidates, key=lambda each: each[0]):
-            if bench.excess <= 0:
+            if run.excess <= 0:
                 return
             if isinstance(candidate, GCRemovalItem):
-                bench.draft.release(candidate)
-            elif len(bench.free_ids(candidate)) == len(candidate):
-                bench.draft.remove_all(bench.ids(candidate), reason)
+                run.draft.release(candidate)
+            elif len(run.free_ids(candidate)) == len(candidate):
+                run.draft.remove_all(run.ids(candidate), reason)
 
-    def _tell(self, bench: Workbench) -> None:
+    def _tell(self, run: CollectionRun) -> None:
         """Count what each phase removed, under the names that S2 gives."""
-        reasons = [item.reason for item in bench.draft.items()]
-        bench.details["enrichment_cleared"] = "enrichment_bulk_clear" in reasons
-        bench.details["ephemeral_removed"] = reasons.count("ephemeral")
-        bench.details["partial_removed"] = reasons.count("partial_turn")
-        bench.details["preservable_removed"] = reasons.count("preservable_under_pressure")
+        reasons = [item.reason for item in run.draft.items()]
+        run.details["enrichment_cleared"] = "enrichment_bulk_clear" in reasons
+        run.details["ephemeral_removed"] = reasons.count("ephemeral")
+        run.details["partial_removed"] = reasons.count("partial_turn")
+        run.details["preservable_removed"] = reasons.count("preservable_under_pressure")
 
 
 class _Standing(NamedTuple):
@@ -104,10 +104,10 @@ class _Standing(NamedTuple):
     born: float
 
 
-def _standing(bench: Workbench, budget: InstructionBudget, group: Group) -> _Standing:
+def _standing(run: CollectionRun, budget: InstructionBudget, group: Group) -> _Standing:
     entries = [
         entry
-        for message_id in bench.ids(group)
+        for message_id in run.ids(group)
         for source, key in budget.children_of_message(message_id)
         if (entry := budget.get_child(source, key)) is not None
     ]
@@ -135,8 +135,8 @@ def _released(key: str, entry: SourceEntry, reason: str) -> tuple[_Rank, GCRemov
     return (entry.created_at or 0.0, -tokens, key), item
 
 
-def _rank(bench: Workbench, standing: _Standing) -> _Rank:
+def _rank(run: CollectionRun, standing: _Standing) -> _Rank:
     """Oldest first; among equals the largest, since it frees most with least."""
     group = standing.group
-    size = sum([bench.draft.size(message_id) for message_id in bench.ids(group)])
+    size = sum([run.draft.size(message_id) for message_id in run.ids(group)])
     return (standing.born, -size, f"{group[0]:09d}")

@@ -15,8 +15,8 @@ from ctxgc.config import GCConfig, check_template, choices, render_notice, unkno
 from ctxgc.core import Message, note
 from ctxgc.errors import ConfigError
 from ctxgc.strategies.base import Constraints, GCPlugin, GCResult, GCTriggerReason
-from ctxgc.strategies.collection import OLD_NOTICE, Workbench
-from ctxgc.strategies.host import Bindable, Host, LooseHost
+from ctxgc.strategies.collection import OLD_NOTICE, CollectionRun
+from ctxgc.strategies.host import Bindable, Host, StandaloneHost
 from ctxgc.wire import text_message
 
 DEFAULT_NOTICE = note(
@@ -44,7 +44,7 @@ def serving(plugin: GCPlugin, host: Host) -> GCPlugin:
 
 
 class BuiltinStrategy(ABC):
-    """A strategy of the house. Subclasses say how to shrink a workbench."""
+    """A built-in strategy. Subclasses say how to shrink a history."""
 
     name: ClassVar[str]
     constraints: ClassVar[Constraints] = Constraints()
@@ -52,7 +52,7 @@ class BuiltinStrategy(ABC):
 
     def __init__(self) -> None:
         self._options = self.options()
-        self._host: Host = LooseHost()
+        self._host: Host = StandaloneHost()
 
     def initialize(self, config: dict[str, Any] | None = None) -> None:
         """Take options; what is not given comes from GCConfig.
@@ -77,7 +77,7 @@ class BuiltinStrategy(ABC):
 
     def shutdown(self) -> None:
         """Let go of the session."""
-        self._host = LooseHost()
+        self._host = StandaloneHost()
 
     def bind(self, host: Host) -> None:
         """Work with the services of a session."""
@@ -85,7 +85,7 @@ class BuiltinStrategy(ABC):
 
     def serves_another(self, host: Host) -> bool:
         """Tell whether it works for another session."""
-        return self._host is not host and not isinstance(self._host, LooseHost)
+        return self._host is not host and not isinstance(self._host, StandaloneHost)
 
     def should_collect(
         self, context_usage: Mapping[str, Any], config: GCConfig
@@ -107,7 +107,7 @@ class BuiltinStrategy(ABC):
         budget: InstructionBudget | None = None,
     ) -> tuple[list[Message], GCResult]:
         """Return the new history and what was done; `history` itself is not changed."""
-        bench = Workbench(
+        run = CollectionRun(
             history,
             usage=context_usage,
             config=config,
@@ -116,20 +116,20 @@ class BuiltinStrategy(ABC):
             host=self._host,
             preserve=self._preserved(config),
         )
-        before = bench.draft.tokens
-        if bench.is_due():
-            self.clear_notices(bench)
-            self.shrink(bench)
-            bench.forget_vain_work()
-        return self._finish(bench, before)
+        before = run.draft.tokens
+        if run.is_due():
+            self.clear_notices(run)
+            self.shrink(run)
+            run.forget_vain_work()
+        return self._finish(run, before)
 
     @abstractmethod
-    def shrink(self, bench: Workbench) -> None:
+    def shrink(self, run: CollectionRun) -> None:
         """Take messages out of the draft, or make them smaller, until the target is met."""
 
-    def clear_notices(self, bench: Workbench) -> None:
+    def clear_notices(self, run: CollectionRun) -> None:
         """Take out the notices of earlier collections."""
-        bench.draft.remove_all([m.message_id for m in bench.old_notices()], OLD_NOTICE)
+        run.draft.remove_all([m.message_id for m in run.old_notices()], OLD_NOTICE)
 
     def _preserved(self, config: GCConfig) -> int:
         own = self._options.preserve_recent_turns
@@ -139,8 +139,8 @@ class BuiltinStrategy(ABC):
         own = self._options.notify_on_gc
         return config.notify_on_gc if own is None else own
 
-    def _finish(self, bench: Workbench, before: int) -> tuple[list[Message], GCResult]:
-        draft = bench.draft
+    def _finish(self, run: CollectionRun, before: int) -> tuple[list[Message], GCResult]:
+        draft = run.draft
         items = draft.items()
         result = GCResult(
             success=True,
@@ -148,36 +148,36 @@ class BuiltinStrategy(ABC):
             tokens_before=before,
             tokens_after=draft.tokens,
             plugin_name=self.name,
-            trigger_reason=bench.reason,
-            details=bench.details,
+            trigger_reason=run.reason,
+            details=run.details,
             removal_list=items,
         )
-        if bench.left() or bench.digest:
-            self._notify(bench, result)
+        if run.left() or run.digest:
+            self._notify(run, result)
         result.tokens_after = draft.tokens
-        result.shortfall = max(0, draft.tokens - bench.target) if bench.is_due_by_size else 0
+        result.shortfall = max(0, draft.tokens - run.target) if run.is_due_by_size else 0
         return draft.history(), result
 
-    def _notify(self, bench: Workbench, result: GCResult) -> None:
+    def _notify(self, run: CollectionRun, result: GCResult) -> None:
         """Leave a note where the first message left, unless it costs what was won or the target."""
-        template = self._options.notification_template or bench.config.notification_template
+        template = self._options.notification_template or run.config.notification_template
         text = render_notice(
             template or DEFAULT_NOTICE,
-            items_collected=len(bench.left()),
+            items_collected=len(run.left()),
             tokens_before=result.tokens_before,
             tokens_after=result.tokens_after,
             tokens_freed=result.tokens_freed,
             plugin_name=self.name,
-            reason=bench.reason.value,
+            reason=run.reason.value,
         )
         if template is None and self._host.recall_call:
             text = f"{text[:-1]}; context_search(query) finds them again]"
-        if not self._notifies(bench.config):
+        if not self._notifies(run.config):
             return
         result.notification = text
-        said = f"{text}\n{bench.digest}" if bench.digest else text
-        notice = text_message("user", said, bench.format, bench.notice_id(), "gc_notice")
-        cost, room = self._host.message_tokens(notice), bench.target - bench.draft.tokens
-        if cost < result.tokens_freed and (bench.digest or not 0 <= room < cost):
-            first = bench.draft.removed()[0].message_id
-            bench.draft.insert(notice, before=bench.place_near(first))
+        said = f"{text}\n{run.digest}" if run.digest else text
+        notice = text_message("user", said, run.format, run.notice_id(), "gc_notice")
+        cost, room = self._host.message_tokens(notice), run.target - run.draft.tokens
+        if cost < result.tokens_freed and (run.digest or not 0 <= room < cost):
+            first = run.draft.removed()[0].message_id
+            run.draft.insert(notice, before=run.place_near(first))

@@ -1,4 +1,4 @@
-"""The workbench: everything one collection works with."""
+"""One collection: the new history as a draft, its target, and what must stay."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from ctxgc.config import GCConfig
 from ctxgc.core import Format, Message
 from ctxgc.invariants import positions_outside
 from ctxgc.strategies.base import GCRemovalItem, GCTriggerReason
-from ctxgc.strategies.host import Host, Protection, TurnSpan, protect_roots, protect_turns, turns_of
+from ctxgc.strategies.host import Host
+from ctxgc.strategies.protection import Protection, TurnSpan, protect_roots, protect_turns, turns_of
 
-# -- A draft: the new history while a strategy works on it, with the books kept at every move
+# -- The draft
 
 
 class HistoryDraft:
@@ -148,14 +149,14 @@ def _source(message: Message | None) -> InstructionSource:
     return InstructionSource.CONVERSATION
 
 
-# -- The workbench: everything one collection works with
+# -- The collection
 
 
 NOTICE_ROOM = 48
 OLD_NOTICE = "old_notice"
 
 
-class Workbench:
+class CollectionRun:
     """One collection: the draft, its target, its turns and groups, and what must stay.
 
     Notices of earlier collections are taken out first: there is never more than one. `digest` is what

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 from ctxgc.strategies.base import Constraints
 from ctxgc.strategies.builtin import BuiltinStrategy
-from ctxgc.strategies.collection import Workbench
-from ctxgc.strategies.host import TurnSpan
+from ctxgc.strategies.collection import CollectionRun
+from ctxgc.strategies.protection import TurnSpan
 from ctxgc.strategies.summarize import (
     Summaries,
     replace_by_summary,
@@ -33,25 +33,25 @@ class HybridStrategy(BuiltinStrategy):
         super().initialize(config)
         self._summaries = Summaries(resolve_summarizer(self._options.summarizer))
 
-    def shrink(self, bench: Workbench) -> None:
+    def shrink(self, run: CollectionRun) -> None:
         """Remove ancient turns first; summarise middle ones only while the target is unmet."""
-        ancient, middle = self._generations(bench)
-        drop_turns(bench, ancient, "ancient_truncated")
-        if bench.excess <= 0:
+        ancient, middle = self._generations(run)
+        drop_turns(run, ancient, "ancient_truncated")
+        if run.excess <= 0:
             return
         if self._summaries.has_model:
-            ids = [i for turn in middle for i in bench.free_ids(turn.places())]
-            replace_by_summary(bench, ids, self._summaries, "middle_summarized")
-        if bench.excess > 0:
-            drop_turns(bench, middle, "middle_truncated")
-        if bench.excess > 0 and bench.under_pressure:
-            shorten_summaries(bench)
-        if bench.excess > 0 and bench.under_pressure:
-            withdraw_summaries(bench)
+            ids = [i for turn in middle for i in run.free_ids(turn.places())]
+            replace_by_summary(run, ids, self._summaries, "middle_summarized")
+        if run.excess > 0:
+            drop_turns(run, middle, "middle_truncated")
+        if run.excess > 0 and run.under_pressure:
+            shorten_summaries(run)
+        if run.excess > 0 and run.under_pressure:
+            withdraw_summaries(run)
 
-    def _generations(self, bench: Workbench) -> tuple[list[TurnSpan], list[TurnSpan]]:
+    def _generations(self, run: CollectionRun) -> tuple[list[TurnSpan], list[TurnSpan]]:
         own = self._options.summarize_middle_turns
-        wanted = bench.config.summarize_middle_turns if own is None else own
-        old = bench.turns[: max(0, len(bench.turns) - bench.preserve)]
+        wanted = run.config.summarize_middle_turns if own is None else own
+        old = run.turns[: max(0, len(run.turns) - run.preserve)]
         split = max(0, len(old) - (wanted or 0))
         return old[:split], old[split:]

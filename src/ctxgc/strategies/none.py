@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from ctxgc.config import GCConfig
 from ctxgc.strategies.base import Constraints, GCTriggerReason
 from ctxgc.strategies.builtin import BuiltinStrategy
-from ctxgc.strategies.collection import Workbench
+from ctxgc.strategies.collection import CollectionRun
 
 
 class NoneStrategy(BuiltinStrategy):
@@ -27,5 +27,5 @@ class NoneStrategy(BuiltinStrategy):
         """Never."""
         return False, None
 
-    def shrink(self, bench: Workbench) -> None:
+    def shrink(self, run: CollectionRun) -> None:
         """Do nothing."""

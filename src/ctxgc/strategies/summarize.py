@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from ctxgc.core import Message, note
 from ctxgc.strategies.base import Constraints
 from ctxgc.strategies.builtin import BuiltinStrategy
-from ctxgc.strategies.collection import Workbench
+from ctxgc.strategies.collection import CollectionRun
 from ctxgc.strategies.truncate import drop_turns
 from ctxgc.summarizers import (
     ExtractiveSummarizer,
@@ -52,89 +52,89 @@ class Summaries:
         """Whether somebody supplied a summarizer."""
         return self._summarizer is not None
 
-    def summarise(self, bench: Workbench, messages: Sequence[Message]) -> Message | None:
+    def summarise(self, run: CollectionRun, messages: Sequence[Message]) -> Message | None:
         """Return a summary message, or None when even the extract is not shorter."""
         text = conversation_text(messages)
-        outcome = self._ask(bench, text)
+        outcome = self._ask(run, text)
         if not outcome.ok:
             why = f"{outcome.failure}: {outcome.detail}" if outcome.detail else outcome.failure
-            bench.details.setdefault("summarizer_failures", []).append(why)
-            outcome = _extract(bench, text)
+            run.details.setdefault("summarizer_failures", []).append(why)
+            outcome = _extract(run, text)
         if outcome.text is None:
             return None
         heading = HEADING.format(count=len(messages))
         return text_message(
             "user",
             f"{heading}\n{outcome.text}",
-            bench.format,
-            bench.host.next_summary_id(),
+            run.format,
+            run.host.next_summary_id(),
             "gc_summary",
         )
 
-    def _ask(self, bench: Workbench, text: str) -> SummaryOutcome:
+    def _ask(self, run: CollectionRun, text: str) -> SummaryOutcome:
         if self._summarizer is None:
             return SummaryOutcome(failure="empty", detail="no summarizer is configured")
         if self._runner is None:
-            timeout = bench.config.summarizer_timeout_seconds
-            self._runner = SummaryRunner(self._summarizer, timeout, bench.host.counter)
+            timeout = run.config.summarizer_timeout_seconds
+            self._runner = SummaryRunner(self._summarizer, timeout, run.host.counter)
         return self._runner.run(text)
 
 
 def replace_by_summary(
-    bench: Workbench, message_ids: Sequence[str], summaries: Summaries, reason: str
+    run: CollectionRun, message_ids: Sequence[str], summaries: Summaries, reason: str
 ) -> bool:
     """Take messages out and put one summary where the last of them stood; tell whether that won."""
     wanted = set(message_ids)
-    messages = [m for m in bench.history if m.message_id in wanted]
+    messages = [m for m in run.history if m.message_id in wanted]
     # A summary of nothing but summaries would lose a little more each time and win nothing new.
     is_new = any(message.origin != "gc_summary" for message in messages)
-    summary = summaries.summarise(bench, messages) if is_new else None
+    summary = summaries.summarise(run, messages) if is_new else None
     if summary is None:
         return False
-    freed = sum(bench.draft.size(message_id) for message_id in wanted)
-    cost = bench.host.message_tokens(summary)
+    freed = sum(run.draft.size(message_id) for message_id in wanted)
+    cost = run.host.message_tokens(summary)
     if cost >= freed:
         return False
-    bench.draft.remove_all(message_ids, reason)
-    bench.draft.insert(summary, before=bench.place_near(messages[-1].message_id))
-    bench.details["summary_tokens"] = bench.details.get("summary_tokens", 0) + cost
-    bench.details.setdefault("summaries", []).append(summary.message_id)
+    run.draft.remove_all(message_ids, reason)
+    run.draft.insert(summary, before=run.place_near(messages[-1].message_id))
+    run.details["summary_tokens"] = run.details.get("summary_tokens", 0) + cost
+    run.details.setdefault("summaries", []).append(summary.message_id)
     return True
 
 
-def shorten_summaries(bench: Workbench) -> None:
+def shorten_summaries(run: CollectionRun) -> None:
     """Leave of the new summaries the lines that the target has room for, where it has any."""
-    for message in [m for m in bench.draft.added if m.origin == "gc_summary"]:
-        shorter = _shorter(bench, message) if bench.excess > 0 else None
+    for message in [m for m in run.draft.added if m.origin == "gc_summary"]:
+        shorter = _shorter(run, message) if run.excess > 0 else None
         if shorter is not None:
-            won = bench.host.message_tokens(message) - bench.host.message_tokens(shorter)
-            bench.draft.renew(message, shorter)
-            bench.details["summary_tokens"] -= won
+            won = run.host.message_tokens(message) - run.host.message_tokens(shorter)
+            run.draft.renew(message, shorter)
+            run.details["summary_tokens"] -= won
 
 
-def _shorter(bench: Workbench, message: Message) -> Message | None:
+def _shorter(run: CollectionRun, message: Message) -> Message | None:
     heading, _, lines = message.text().partition("\n")
-    room = bench.host.counter.count(lines) - bench.excess
+    room = run.host.counter.count(lines) - run.excess
     if room < 1:
         return None
-    kept = ExtractiveSummarizer(room, counter=bench.host.counter)(lines)
+    kept = ExtractiveSummarizer(room, counter=run.host.counter)(lines)
     if not kept:
         return None
     text = f"{heading}\n{kept}"
-    return text_message("user", text, bench.format, message.message_id, "gc_summary")
+    return text_message("user", text, run.format, message.message_id, "gc_summary")
 
 
-def withdraw_summaries(bench: Workbench) -> None:
+def withdraw_summaries(run: CollectionRun) -> None:
     """Take the new summaries back: under pressure even summaries go when the target is unmet."""
-    for message in [m for m in bench.draft.added if m.origin == "gc_summary"]:
-        bench.draft.withdraw(message)
-    bench.details.pop("summaries", None)
-    bench.details.pop("summary_tokens", None)
+    for message in [m for m in run.draft.added if m.origin == "gc_summary"]:
+        run.draft.withdraw(message)
+    run.details.pop("summaries", None)
+    run.details.pop("summary_tokens", None)
 
 
-def _extract(bench: Workbench, text: str) -> SummaryOutcome:
-    extractive = ExtractiveSummarizer(counter=bench.host.counter, ratio=EXPECTED_SHARE)
-    return SummaryRunner(extractive, 30.0, bench.host.counter).run(text)
+def _extract(run: CollectionRun, text: str) -> SummaryOutcome:
+    extractive = ExtractiveSummarizer(counter=run.host.counter, ratio=EXPECTED_SHARE)
+    return SummaryRunner(extractive, 30.0, run.host.counter).run(text)
 
 
 class SummarizeStrategy(BuiltinStrategy):
@@ -152,41 +152,41 @@ class SummarizeStrategy(BuiltinStrategy):
         super().initialize(config)
         self._summaries = Summaries(resolve_summarizer(self._options.summarizer))
 
-    def shrink(self, bench: Workbench) -> None:
+    def shrink(self, run: CollectionRun) -> None:
         """Summarise as many of the oldest turns as the target asks for; all of them if need be.
 
         Where no summary is shorter than what it stands for, turns go when the pressure is high.
         """
-        enough = self._oldest(bench, share=1 - EXPECTED_SHARE)
-        chosen = enough if self._suffices(bench, enough) else self._oldest(bench, share=0.0)
-        replace_by_summary(bench, chosen, self._summaries, "summarized")
-        rest = [i for i in self._oldest(bench, share=0.0) if bench.draft.get(i) is not None]
-        if bench.excess > 0 and rest:
-            replace_by_summary(bench, rest, self._summaries, "summarized")
-        if bench.excess > 0 and bench.under_pressure:
-            shorten_summaries(bench)
-        if bench.excess > 0 and bench.under_pressure:
-            drop_turns(bench, bench.turns, "truncated")
-            shorten_summaries(bench)
-        if bench.excess > 0 and bench.under_pressure:
-            withdraw_summaries(bench)
+        enough = self._oldest(run, share=1 - EXPECTED_SHARE)
+        chosen = enough if self._suffices(run, enough) else self._oldest(run, share=0.0)
+        replace_by_summary(run, chosen, self._summaries, "summarized")
+        rest = [i for i in self._oldest(run, share=0.0) if run.draft.get(i) is not None]
+        if run.excess > 0 and rest:
+            replace_by_summary(run, rest, self._summaries, "summarized")
+        if run.excess > 0 and run.under_pressure:
+            shorten_summaries(run)
+        if run.excess > 0 and run.under_pressure:
+            drop_turns(run, run.turns, "truncated")
+            shorten_summaries(run)
+        if run.excess > 0 and run.under_pressure:
+            withdraw_summaries(run)
 
-    def _oldest(self, bench: Workbench, share: float) -> list[str]:
+    def _oldest(self, run: CollectionRun, share: float) -> list[str]:
         """The free messages of the oldest turns whose removal, at this share of gain, meets the need."""
         chosen: list[str] = []
         gained = 0.0
         turns = 0
-        for turn in bench.turns:
-            if share and gained >= bench.excess and turns >= bench.excess_turns:
+        for turn in run.turns:
+            if share and gained >= run.excess and turns >= run.excess_turns:
                 break
-            if bench.excess <= 0 and not bench.can_leave(turn):
+            if run.excess <= 0 and not run.can_leave(turn):
                 continue
-            free = bench.free_ids(turn.places())
-            gained += share * sum(bench.draft.size(message_id) for message_id in free)
-            turns += bench.can_leave(turn)
+            free = run.free_ids(turn.places())
+            gained += share * sum(run.draft.size(message_id) for message_id in free)
+            turns += run.can_leave(turn)
             chosen.extend(free)
         return chosen
 
-    def _suffices(self, bench: Workbench, chosen: list[str]) -> bool:
-        size = sum(bench.draft.size(message_id) for message_id in chosen)
-        return size * (1 - EXPECTED_SHARE) >= bench.excess
+    def _suffices(self, run: CollectionRun, chosen: list[str]) -> bool:
+        size = sum(run.draft.size(message_id) for message_id in chosen)
+        return size * (1 - EXPECTED_SHARE) >= run.excess

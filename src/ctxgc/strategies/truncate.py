@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from ctxgc.strategies.base import Constraints
 from ctxgc.strategies.builtin import BuiltinStrategy
-from ctxgc.strategies.collection import Workbench
-from ctxgc.strategies.host import TurnSpan
+from ctxgc.strategies.collection import CollectionRun
+from ctxgc.strategies.protection import TurnSpan
 
 
 class TruncateStrategy(BuiltinStrategy):
@@ -16,18 +16,18 @@ class TruncateStrategy(BuiltinStrategy):
     name: ClassVar[str] = "gc_truncate"
     constraints: ClassVar[Constraints] = Constraints(monotone=True)
 
-    def shrink(self, bench: Workbench) -> None:
+    def shrink(self, run: CollectionRun) -> None:
         """Remove turns, oldest first."""
-        drop_turns(bench, bench.turns, "truncated")
+        drop_turns(run, run.turns, "truncated")
 
 
-def drop_turns(bench: Workbench, turns: list[TurnSpan], reason: str) -> None:
+def drop_turns(run: CollectionRun, turns: list[TurnSpan], reason: str) -> None:
     """Remove turns, oldest first, until size and number are within their limits."""
     gone = 0
     for turn in turns:
-        if bench.excess <= 0 and gone >= bench.excess_turns:
+        if run.excess <= 0 and gone >= run.excess_turns:
             return
-        if bench.excess <= 0 and not bench.can_leave(turn):
+        if run.excess <= 0 and not run.can_leave(turn):
             continue
-        gone += bench.can_leave(turn)
-        bench.draft.remove_all(bench.free_ids(turn.places()), reason)
+        gone += run.can_leave(turn)
+        run.draft.remove_all(run.free_ids(turn.places()), reason)

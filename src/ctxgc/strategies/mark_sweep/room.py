@@ -13,7 +13,7 @@ from operator import itemgetter
 
 from ctxgc.core import Analysis, ContextSegment, Message, Text, mask_secrets
 from ctxgc.errors import MessageError
-from ctxgc.strategies.collection import OLD_NOTICE, Workbench
+from ctxgc.strategies.collection import OLD_NOTICE, CollectionRun
 from ctxgc.strategies.mark_sweep.cover import Cover, Passage, Pick
 from ctxgc.strategies.mark_sweep.digest import (
     DigestEntry,
@@ -40,9 +40,9 @@ class DigestDraft:
         self.entries: list[DigestEntry] = []
         self.is_frozen = True
         self._scene = scene
-        self._bench = scene.bench
-        self._allowed = allowed and scene.bench.host.recall_call is not None
-        self._notices = [m for m in scene.bench.old_notices() if handles_in(m.text())]
+        self._run = scene.run
+        self._allowed = allowed and scene.run.host.recall_call is not None
+        self._notices = [m for m in scene.run.old_notices() if handles_in(m.text())]
 
     @property
     def reserve(self) -> int:
@@ -58,7 +58,7 @@ class DigestDraft:
         text = self._text()
         if text == self._old_text():
             return 0
-        return self._bench.host.counter.count(text) + NOTE_TOKENS - self._old_tokens()
+        return self._run.host.counter.count(text) + NOTE_TOKENS - self._old_tokens()
 
     def unfreeze(self) -> list[Text]:
         """Let the lines of the old digest compete for the room, and return them."""
@@ -79,7 +79,7 @@ class DigestDraft:
 
     def close(self) -> str:
         """Return the digest of all that left the draft; empty when the old one, or none, says it all."""
-        draft, text = self._bench.draft, self._text()
+        draft, text = self._run.draft, self._text()
         stays = all(draft.get(m.message_id) is not None for m in self._notices)
         if (stays and text == self._old_text()) or self.tokens >= draft.freed:
             return ""
@@ -93,14 +93,14 @@ class DigestDraft:
         if not self._allowed or (self.is_frozen and not fresh):
             return self._old_text()
         text = write_digest([*entries, *map(DigestEntry, fresh)])
-        return mask_secrets(text) if self._bench.config.secrets == "mask" else text
+        return mask_secrets(text) if self._run.config.secrets == "mask" else text
 
     def _left(self) -> list[str]:
         """The handles of all groups that left the draft."""
-        bench = self._bench
-        if not bench.draft.has_removed:
+        run = self._run
+        if not run.draft.has_removed:
             return []
-        gone = [g for g in bench.groups if bench.draft.get(bench.ids(g)[0]) is None]
+        gone = [g for g in run.groups if run.draft.get(run.ids(g)[0]) is None]
         return [handle for handle in map(self._scene.handle, gone) if handle is not None]
 
     def _old_entries(self) -> list[DigestEntry]:
@@ -122,7 +122,7 @@ class DigestDraft:
         return "\n".join(digest_of(message.text()) for message in self._notices)
 
     def _old_tokens(self) -> int:
-        return sum(self._bench.draft.size(message.message_id) for message in self._notices)
+        return sum(self._run.draft.size(message.message_id) for message in self._notices)
 
 
 # -- Writing what a window collection decided into the draft: stubs for results, nothing for group
@@ -130,10 +130,10 @@ class DigestDraft:
 
 def leave(scene: Scene, group: Group) -> None:
     """Take a group out of the draft."""
-    ids = scene.bench.ids(group)
-    segments = [s for message_id in ids for s in scene.bench.host.segment_ids(message_id)]
+    ids = scene.run.ids(group)
+    segments = [s for message_id in ids for s in scene.run.host.segment_ids(message_id)]
     reachable = any(map(scene.analysis.is_reachable, segments))
-    scene.bench.draft.remove_all(ids, "low_score" if reachable else "unreachable")
+    scene.run.draft.remove_all(ids, "low_score" if reachable else "unreachable")
 
 
 def write_stubs(scene: Scene, results: Iterable[Result]) -> None:
@@ -141,21 +141,21 @@ def write_stubs(scene: Scene, results: Iterable[Result]) -> None:
     by_place: dict[int, list[Result]] = {}
     for result in results:
         by_place.setdefault(result.shown.place, []).append(result)
-    draft = scene.bench.draft
+    draft = scene.run.draft
     for place, together in by_place.items():
-        edited = scene.bench.history[place]
+        edited = scene.run.history[place]
         for result in together:
             edited = _with_stub(scene, edited, result)
-        if scene.bench.host.message_tokens(edited) < draft.size(edited.message_id):
+        if scene.run.host.message_tokens(edited) < draft.size(edited.message_id):
             reachable = scene.analysis.is_reachable(together[0].shown.segment.segment_id)
             draft.replace(edited, "evacuated" if reachable else "stashed")
 
 
 def _with_stub(scene: Scene, message: Message, result: Result) -> Message:
-    passage, host = result.passage, scene.bench.host
+    passage, host = result.passage, scene.run.host
     original = _original(scene, result.shown.segment)
     text = stub(original, _why(original), host, names=passage.names, kept=passage.excerpt())
-    if scene.bench.config.secrets == "mask":
+    if scene.run.config.secrets == "mask":
         text = mask_secrets(text)
     most = min(scene.how.keep_whole * result.tokens, result.tokens - scene.how.least_saving)
     if host.counter.count(text) > most:
@@ -188,18 +188,18 @@ class RoomPass:
     """One collection that must make room.
 
     Args:
-        bench: the collection.
+        run: the collection.
         analysis: what roots there are and what they reach.
         how: the constants.
         digests: whether the view may tell of messages that leave.
     """
 
     def __init__(
-        self, bench: Workbench, analysis: Analysis, how: WindowConstants, *, digests: bool
+        self, run: CollectionRun, analysis: Analysis, how: WindowConstants, *, digests: bool
     ) -> None:
-        self._bench = bench
+        self._run = run
         self._how = how
-        self._scene = Scene(bench, analysis, how)
+        self._scene = Scene(run, analysis, how)
         self.digest = DigestDraft(self._scene, allowed=digests)
         self._target = self._reachable_target()
         self._results: list[Result] = []
@@ -212,7 +212,7 @@ class RoomPass:
         When the dead results are enough, only they shrink. Stubs of earlier collections, and their
         digest, stay as they are while there is room for the rest beside them.
         """
-        if self._bench.draft.tokens <= self._target:
+        if self._run.draft.tokens <= self._target:
             return
         found = self._scene.results()
         whole = [result for result in found if not result.is_stub]
@@ -229,32 +229,32 @@ class RoomPass:
     def ghosts(self) -> dict[str, float]:
         """Return the messages that count for more because their like was recalled, and how much."""
         found: dict[str, float] = {}
-        for shown in self._scene.parts if self._scene.analysis.state.ghosts else ():
+        for shown in self._scene.parts if self._scene.analysis.state.recalls else ():
             if ghost := self._scene.ghost(shown):
-                found[self._bench.history[shown.place].message_id] = round(ghost, 2)
+                found[self._run.history[shown.place].message_id] = round(ghost, 2)
         return found
 
     def _reachable_target(self) -> int:
         """The target, or more: when what must stay is large, the rest still needs some room."""
-        bench, how = self._bench, self._how
-        if bench.is_forced:
-            return bench.target
-        limit = bench.usage.get("context_limit", 0)
+        run, how = self._run, self._how
+        if run.is_forced:
+            return run.target
+        limit = run.usage.get("context_limit", 0)
         must = self._scene.size(tuple(self._scene.fixed))
-        some = min(must + how.work_share * bench.target, how.most_share * limit)
-        little = min(must + how.least_work_share * bench.target, how.tight_share * limit)
-        return max(bench.target, int(some), int(little))
+        some = min(must + how.work_share * run.target, how.most_share * limit)
+        little = min(must + how.least_work_share * run.target, how.tight_share * limit)
+        return max(run.target, int(some), int(little))
 
     def _room(self) -> float:
         """Return the tokens that are left for lines and names."""
         leaving = sum(map(self._scene.size, self._dissolved))
         shrinking = sum(result.tokens - HEAD_TOKENS for result in self._results)
-        staying = self._bench.draft.tokens - leaving - shrinking
+        staying = self._run.draft.tokens - leaving - shrinking
         return self._target - staying - self.digest.reserve
 
     def _wanted_room(self) -> float:
         """Return the room that is worth a group; who asks for a target wants no more than that."""
-        return 0.0 if self._bench.is_forced else self._how.lines_share * self._target
+        return 0.0 if self._run.is_forced else self._how.lines_share * self._target
 
     def _dissolve(self) -> None:
         """Let the oldest groups dissolve until there is room enough."""
@@ -286,7 +286,7 @@ class RoomPass:
         cover = Cover(self._passages(), self._held(), worth.of, worth.least_rate)
         picks = cover.choose((1 - names) * room)
         cover.list_names(names * room)
-        if self._bench.is_forced:
+        if self._run.is_forced:
             self._leave_whole(room)
         for group in self._dissolved:
             leave(self._scene, group)
@@ -349,4 +349,4 @@ class RoomPass:
         write_stubs(self._scene, [r for r in self._results if r.shown.place in places])
 
     def _over(self) -> float:
-        return self._bench.draft.tokens + self.digest.tokens - self._target
+        return self._run.draft.tokens + self.digest.tokens - self._target

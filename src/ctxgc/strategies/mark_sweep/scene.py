@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from ctxgc.core import Analysis, ContextSegment, Part, Text, is_line, is_tombstone, is_word
-from ctxgc.strategies.collection import Workbench
+from ctxgc.strategies.collection import CollectionRun
 from ctxgc.strategies.mark_sweep.cover import Passage
 from ctxgc.strategies.mark_sweep.digest import handle_of
 
@@ -219,19 +219,19 @@ class Result:
 class Scene:
     """What one collection finds."""
 
-    def __init__(self, bench: Workbench, analysis: Analysis, how: WindowConstants) -> None:
-        self.bench = bench
+    def __init__(self, run: CollectionRun, analysis: Analysis, how: WindowConstants) -> None:
+        self.run = run
         self.how = how
         self.analysis = analysis
-        bench.host.texts.keep([message.message_id for message in bench.history])
+        run.host.texts.keep([message.message_id for message in run.history])
 
     @cached_property
     def parts(self) -> list[ShownPart]:
         """Every part of the view but those of notices."""
-        host, by_id = self.bench.host, self.analysis.state.heap.by_id
+        host, by_id = self.run.host, self.analysis.state.heap.by_id
         segment_ids, text_of = host.segment_ids, host.texts.of
         found: list[ShownPart] = []
-        for place, message in enumerate(self.bench.history):
+        for place, message in enumerate(self.run.history):
             if message.origin == "gc_notice":
                 continue
             message_id = message.message_id
@@ -247,12 +247,12 @@ class Scene:
 
         But not of results that must shrink, because the window would not hold what is fixed otherwise.
         """
-        bench, roots = self.bench, self.analysis.roots
-        fixed = {p for group in bench.groups if group[-1] >= self._newest for p in group}
+        run, roots = self.run, self.analysis.roots
+        fixed = {p for group in run.groups if group[-1] >= self._newest for p in group}
         fixed.update([s.place for s in self.parts if s.segment.segment_id in roots])
-        held = bench.untouchable.ids
-        untouchable = {p for p, m in enumerate(bench.history) if m.message_id in held}
-        limit = bench.usage.get("context_limit", 0)
+        held = run.untouchable.ids
+        untouchable = {p for p, m in enumerate(run.history) if m.message_id in held}
+        limit = run.usage.get("context_limit", 0)
         if limit and self.size((*fixed.union(untouchable),)) > self.how.tight_share * limit:
             fixed -= {s.place for s in self.parts if self._can_shrink(s)}
         return fixed | untouchable
@@ -260,7 +260,7 @@ class Scene:
     @cached_property
     def _newest(self) -> int:
         """The place from which on messages are the newest."""
-        return len(self.bench.history) - min(NEWEST, self.bench.config.recent_messages)
+        return len(self.run.history) - min(NEWEST, self.run.config.recent_messages)
 
     @cached_property
     def _by_place(self) -> dict[int, list[ShownPart]]:
@@ -275,7 +275,7 @@ class Scene:
 
     def size(self, group: Group) -> int:
         """Return the tokens of a group."""
-        return sum(self.bench.draft.size(message_id) for message_id in self.bench.ids(group))
+        return sum(self.run.draft.size(message_id) for message_id in self.run.ids(group))
 
     def results(self) -> list[Result]:
         """Return the tool results that may shrink, oldest first."""
@@ -285,15 +285,15 @@ class Scene:
 
     def loose_groups(self) -> list[Group]:
         """Return the groups that may leave, oldest first, those of the recent turns behind the others."""
-        bench = self.bench
+        run = self.run
         loose = [
             group
-            for group in bench.groups
+            for group in run.groups
             if self.fixed.isdisjoint(group)
-            and not any(message_id in bench.roots for message_id in bench.ids(group))
-            and bench.history[group[0]].origin != "gc_notice"
+            and not any(message_id in run.roots for message_id in run.ids(group))
+            and run.history[group[0]].origin != "gc_notice"
         ]
-        return sorted(loose, key=lambda g: (any(i in bench.protected for i in bench.ids(g)), g))
+        return sorted(loose, key=lambda g: (any(i in run.protected for i in run.ids(g)), g))
 
     def handle(self, group: Group) -> str | None:
         """Return what brings a group back."""
@@ -305,7 +305,7 @@ class Scene:
 
     def worth(self, older: list[Text], places: Collection[int]) -> Worth:
         """Return what is worth how much that these messages hold, and `older` texts in front of all."""
-        worth = Worth(len(self.bench.history), self.how)
+        worth = Worth(len(self.run.history), self.how)
         for text in older:
             worth.rate_lines(text.line_keys, self.how.digest_line)
         # They were chosen once, and who said them left: without this the best would be given up first.
@@ -316,17 +316,17 @@ class Scene:
                 worth.rate_lines(each.text.line_keys, self._line_worth(each))
                 if ghost := self.ghost(each):
                     worth.favour(each.text.things, ghost)
-            by_agent = self.bench.history[place].role == "assistant"
+            by_agent = self.run.history[place].role == "assistant"
             worth.see(place, [each.text.things for each in shown], by_agent=by_agent)
         return worth
 
     def ghost(self, shown: ShownPart) -> float:
         """Return how strong the ghost of what a result shows is."""
         is_result = shown.part.kind == "tool_result"
-        return self.analysis.state.ghost(shown.segment) if is_result else 0.0
+        return self.analysis.state.recall_weight(shown.segment) if is_result else 0.0
 
     def _passage(self, shown: ShownPart) -> Passage:
-        config, segment = self.bench.config, shown.segment
+        config, segment = self.run.config, shown.segment
         most = 1.0 if shown.place >= self._newest else config.evacuate_keep_percent / 100
         return Passage(
             shown.text,
@@ -343,7 +343,7 @@ class Scene:
             return False
         if is_tombstone(part.text):
             return segment.derived_from is not None
-        return (segment.tokens or 0) >= self.bench.config.evacuate_min_tokens
+        return (segment.tokens or 0) >= self.run.config.evacuate_min_tokens
 
     def _line_worth(self, shown: ShownPart) -> float:
         if shown.part.kind != "tool_result":

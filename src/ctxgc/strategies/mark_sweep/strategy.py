@@ -16,7 +16,7 @@ from ctxgc.core import Analysis, ContextSegment, EngineOptions, RootKnobs, analy
 from ctxgc.economics import requests_to_pay_back
 from ctxgc.strategies.base import GCTriggerReason
 from ctxgc.strategies.builtin import BuiltinStrategy, StrategyOptions
-from ctxgc.strategies.collection import OLD_NOTICE, Workbench
+from ctxgc.strategies.collection import OLD_NOTICE, CollectionRun
 from ctxgc.strategies.host import root_knobs
 from ctxgc.strategies.mark_sweep.digest import handles_in
 from ctxgc.strategies.mark_sweep.room import RoomPass
@@ -54,41 +54,41 @@ class MarkSweepStrategy(BuiltinStrategy):
         options = self._options
         return options if isinstance(options, MarkSweepOptions) else MarkSweepOptions()
 
-    def clear_notices(self, bench: Workbench) -> None:
+    def clear_notices(self, run: CollectionRun) -> None:
         """Take out earlier notices; a digest stays until there is a new one."""
-        others = [m.message_id for m in bench.old_notices() if not handles_in(m.text())]
-        bench.draft.remove_all(others, OLD_NOTICE)
+        others = [m.message_id for m in run.old_notices() if not handles_in(m.text())]
+        run.draft.remove_all(others, OLD_NOTICE)
 
-    def shrink(self, bench: Workbench) -> None:
+    def shrink(self, run: CollectionRun) -> None:
         """Let one cover decide which lines of the results stay, then drop groups while that is not enough."""
-        analysis = self._analyze(bench)
+        analysis = self._analyze(run)
         how = self.thrift.window_constants or window_constants()
-        window = RoomPass(bench, analysis, how, digests=self._notifies(bench.config))
+        window = RoomPass(run, analysis, how, digests=self._notifies(run.config))
         window.make_room()
-        bench.digest_tokens = window.digest.tokens
-        while (bench.is_forced or bench.above_hard_limit) and self._drop_groups(bench, analysis):
-            bench.digest_tokens = window.digest.tokens
-        if bench.excess_turns:
-            drop_turns(bench, bench.turns, "turn_limit")
-        bench.digest = window.digest.close()
-        self._price(bench)
+        run.digest_tokens = window.digest.tokens
+        while (run.is_forced or run.above_hard_limit) and self._drop_groups(run, analysis):
+            run.digest_tokens = window.digest.tokens
+        if run.excess_turns:
+            drop_turns(run, run.turns, "turn_limit")
+        run.digest = window.digest.close()
+        self._price(run)
         if ghosts := window.ghosts():
-            bench.details["ghosts"] = ghosts
+            run.details["ghosts"] = ghosts
 
-    def _analyze(self, bench: Workbench) -> Analysis:
-        config = bench.config
-        state = replace(self._host.gc_state(bench.history), knobs=self._reach(bench))
+    def _analyze(self, run: CollectionRun) -> Analysis:
+        config = run.config
+        state = replace(self._host.gc_state(run.history), knobs=self._reach(run))
         options = EngineOptions(profile=config.score_profile, weights=dict(config.score_weights))
         return analyze(state, options)
 
-    def _reach(self, bench: Workbench) -> RootKnobs:
+    def _reach(self, run: CollectionRun) -> RootKnobs:
         """Return how far the root rules reach: as configured, and by default less far to make room.
 
         Who collects by hand, or set the rules, gets them as they are while that fits the window at all.
         """
-        knobs = root_knobs(bench.config)
-        chosen = bench.reason is GCTriggerReason.MANUAL or knobs != _DEFAULT_KNOBS
-        if chosen and not bench.above_hard_limit:
+        knobs = root_knobs(run.config)
+        chosen = run.reason is GCTriggerReason.MANUAL or knobs != _DEFAULT_KNOBS
+        if chosen and not run.above_hard_limit:
             return knobs
         return replace(
             knobs,
@@ -98,59 +98,61 @@ class MarkSweepStrategy(BuiltinStrategy):
             unresolved_errors=1,
         )
 
-    def _drop_groups(self, bench: Workbench, analysis: Analysis) -> bool:
+    def _drop_groups(self, run: CollectionRun, analysis: Analysis) -> bool:
         """Drop whole groups, least worth first, those of the recent turns last; tell whether any left."""
-        if bench.excess <= 0:
+        if run.excess <= 0:
             return False
         ranked = sorted(
-            (_worth(bench, analysis, group), group)
-            for group in bench.groups
-            if not _has_root(bench, analysis, group)
-            and bench.draft.get(bench.ids(group)[0]) is not None
-            and bench.history[group[0]].origin != "gc_notice"
+            (_worth(run, analysis, group), group)
+            for group in run.groups
+            if not _has_root(run, analysis, group)
+            and run.draft.get(run.ids(group)[0]) is not None
+            and run.history[group[0]].origin != "gc_notice"
         )
         dropped = False
         for spare_recent in (True, False):
             for (reachable, _, _), group in ranked:
-                ids = bench.ids(group)
-                if bench.excess <= 0:
+                ids = run.ids(group)
+                if run.excess <= 0:
                     return dropped
-                if spare_recent and any(message_id in bench.protected for message_id in ids):
+                if spare_recent and any(message_id in run.protected for message_id in ids):
                     continue
-                bench.draft.remove_all(ids, "low_score" if reachable else "unreachable")
+                run.draft.remove_all(ids, "low_score" if reachable else "unreachable")
                 dropped = True
         return dropped
 
-    def _price(self, bench: Workbench) -> None:
+    def _price(self, run: CollectionRun) -> None:
         """Say what the collection wins, what it re-writes, and when it has paid for itself."""
-        moved = [item.child_key for item in bench.draft.items()]
+        moved = [item.child_key for item in run.draft.items()]
         if not moved:
             return
-        ids = [message.message_id for message in bench.history]
+        ids = [message.message_id for message in run.history]
         first = ids.index(moved[0]) if moved[0] in ids else 0
-        won = sum(item.tokens_freed for item in bench.draft.items())
-        rewritten = sum(bench.draft.size(message_id) for message_id in ids[first:])
+        won = sum(item.tokens_freed for item in run.draft.items())
+        rewritten = sum(run.draft.size(message_id) for message_id in ids[first:])
         details: dict[str, Any] = {
             "tokens_won": won,
             "tokens_rewritten": rewritten,
             "requests_to_pay_back": requests_to_pay_back(won, rewritten, self._host.prices),
         }
-        bench.details.update(details)
+        run.details.update(details)
 
 
-def _has_root(bench: Workbench, analysis: Analysis, group: tuple[int, ...]) -> bool:
+def _has_root(run: CollectionRun, analysis: Analysis, group: tuple[int, ...]) -> bool:
     return any(
-        message_id in bench.roots
-        or any(s in analysis.roots for s in bench.host.segment_ids(message_id))
-        for message_id in bench.ids(group)
+        message_id in run.roots
+        or any(s in analysis.roots for s in run.host.segment_ids(message_id))
+        for message_id in run.ids(group)
     )
 
 
-def _worth(bench: Workbench, analysis: Analysis, group: tuple[int, ...]) -> tuple[bool, float, int]:
+def _worth(
+    run: CollectionRun, analysis: Analysis, group: tuple[int, ...]
+) -> tuple[bool, float, int]:
     """Reachable groups after unreachable ones; then by the score of their most valuable part."""
     segments: list[ContextSegment] = []
-    for message_id in bench.ids(group):
-        for segment_id in bench.host.segment_ids(message_id):
+    for message_id in run.ids(group):
+        for segment_id in run.host.segment_ids(message_id):
             segment = analysis.state.heap.peek(segment_id)
             if segment is not None:
                 segments.append(segment)

@@ -122,4 +122,4 @@ def test_opening_a_file_changes_the_heap() -> None:
     heap.open_file("src/a.py")
     heap.open_file("src/b.py")
     heap.open_file("src/a.py")
-    assert (list(heap.recent.opened), heap.version - before) == (["src/b.py", "src/a.py"], 3)
+    assert (list(heap.root_index.opened), heap.version - before) == (["src/b.py", "src/a.py"], 3)

@@ -1,7 +1,7 @@
-"""Ghosts: the memory of what was recalled after it had left, so that its like leaves later.
+"""The memory of what was recalled after it had left, so that similar segments leave later.
 
-Segments are alike when they show the same file, or the output of the same kind of command. Each recall
-makes a ghost of that kin stronger; with every request it fades.
+Segments are similar when they show the same file, or the output of the same kind of command. Each recall
+adds to the weight of its kind, which fades with every request. (Caches call this a ghost list.)
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from ctxgc.core.segment import ContextSegment
 
-MOST_KIN = 64
+MOST_KEYS = 64
 MOST_WEIGHT = 4.0
 HALF_LIFE = 16
 """In requests. Recorded runs recall nothing, so none of these numbers can be fitted on them."""
@@ -21,8 +21,8 @@ _CHANGE_FOLDER = re.compile(r"\s*cd\s+\S+\s*(?:&&|;)\s*")
 _SUBCOMMAND = re.compile(r"[a-z][\w-]*")
 
 
-class Ghosts:
-    """Knows how often the kin of a segment was recalled lately; of too many kin the oldest are forgotten."""
+class RecallMemory:
+    """Knows how often segments similar to one were recalled lately; the oldest of too many are forgotten."""
 
     def __init__(self) -> None:
         self._seen: dict[str, tuple[float, int]] = {}
@@ -34,33 +34,33 @@ class Ghosts:
         return len(self._seen)
 
     def note(self, segment: ContextSegment, request: int) -> None:
-        """Take note that a segment was recalled after it had left, before a request."""
-        kin = kin_of(segment)
-        if not kin:
+        """Note that a segment was recalled after it had left, before a request."""
+        key = similarity_key(segment)
+        if not key:
             return
         weight = min(MOST_WEIGHT, self.weight(segment, request) + 1)
-        self._seen.pop(kin, None)
-        self._seen[kin] = (weight, request)
-        if len(self._seen) > MOST_KIN:
+        self._seen.pop(key, None)
+        self._seen[key] = (weight, request)
+        if len(self._seen) > MOST_KEYS:
             del self._seen[next(iter(self._seen))]
 
     def weight(self, segment: ContextSegment, request: int) -> float:
-        """Return how strong the ghost of a segment's kin is: 1 for a recall just now, 0 without one."""
+        """Return the weight of similar segments: 1 for one recall just now, 0 without any."""
         if not self._seen:
             return 0.0
-        return _faded(*self._seen.get(kin_of(segment), (0.0, 0)), request)
+        return _faded(*self._seen.get(similarity_key(segment), (0.0, 0)), request)
 
-    def are_about(self, request: int) -> bool:
-        """Tell whether there is a ghost that has not faded yet."""
+    def any_left(self, request: int) -> bool:
+        """Return whether some recall has not faded yet."""
         return any(_faded(weight, since, request) for weight, since in self._seen.values())
 
     def to_doc(self) -> dict[str, list[float]]:
-        """Return the ghosts as JSON values, oldest first."""
-        return {kin: [weight, since] for kin, (weight, since) in self._seen.items()}
+        """Return the weights as JSON values, oldest first."""
+        return {key: [weight, since] for key, (weight, since) in self._seen.items()}
 
     def restate(self, doc: Mapping[str, Sequence[float]]) -> None:
-        """Be what a document says."""
-        self._seen = {kin: (float(weight), int(since)) for kin, (weight, since) in doc.items()}
+        """Take the state that a document describes."""
+        self._seen = {key: (float(weight), int(since)) for key, (weight, since) in doc.items()}
 
 
 def _faded(weight: float, since: int, request: int) -> float:
@@ -68,8 +68,8 @@ def _faded(weight: float, since: int, request: int) -> float:
     return left if left >= _FADED else 0.0
 
 
-def kin_of(segment: ContextSegment) -> str:
-    """Return what a segment has in common with its like: its file, else its kind of command."""
+def similarity_key(segment: ContextSegment) -> str:
+    """Return what similar segments have in common: their file, else their kind of command."""
     if segment.file_path:
         return f"file {segment.file_path}"
     if not segment.command:

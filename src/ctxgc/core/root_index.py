@@ -1,7 +1,7 @@
-"""What the root rules ask for, kept at hand: recent messages, pins, errors, files, decisions.
+"""An index for the root rules: recent messages, pins, errors, files, decisions.
 
-Each set is updated as segments come and go, so that finding the roots costs what the roots cost, not
-a walk over the heap.
+Each set is updated as segments come and go, so the cost of finding the roots depends on the number of
+roots, not on the size of the heap.
 """
 
 from __future__ import annotations
@@ -14,14 +14,11 @@ from operator import itemgetter
 from ctxgc.core.keys import Ids, enter, leave
 from ctxgc.core.segment import ContextSegment
 
-# -- The newest of many: keys by their place in the order of arrival, asked for from the end
-
-
 _PLACE = itemgetter(1)
 
 
-class Newest:
-    """An ordered set of keys, each with its place."""
+class ArrivalOrder:
+    """A set of keys in their order of arrival, read from the newest."""
 
     __slots__ = ("_arrived", "_returned", "_top")
 
@@ -37,7 +34,7 @@ class Newest:
         return len(self._arrived) + len(self._returned)
 
     def put(self, key: str, place: int) -> None:
-        """Enter a key; one that is there keeps its place."""
+        """Add a key; one that is there keeps its place."""
         if key in self:
             return
         if place >= self._top:
@@ -46,16 +43,16 @@ class Newest:
             self._returned[key] = place
 
     def place(self, key: str) -> int:
-        """Return the place of a key that is there."""
+        """Return the place of a known key."""
         return self._arrived[key] if key in self._arrived else self._returned[key]
 
     def discard(self, key: str) -> None:
-        """Take a key out."""
+        """Remove a key."""
         self._arrived.pop(key, None)
         self._returned.pop(key, None)
 
     def last(self, count: int) -> Iterator[str]:
-        """Return the keys with the last places, newest first; no more than `count`."""
+        """Return the last `count` keys, newest first."""
         if not self._returned:
             return islice(reversed(self._arrived), max(count, 0))
         returned = sorted(self._returned.items(), key=_PLACE, reverse=True)
@@ -63,7 +60,7 @@ class Newest:
         return (key for key, _ in islice(both, max(count, 0)))
 
 
-class Recent:
+class RootIndex:
     """Ordered sets of working segments (and of messages and files) by what makes them roots."""
 
     __slots__ = (
@@ -80,17 +77,17 @@ class Recent:
         self.instructions: dict[str, None] = {}
         self.invariants: dict[str, None] = {}
         self.decisions: dict[str, None] = {}
-        self.errors = Newest()
+        self.errors = ArrivalOrder()
         self.tasks: dict[str, Ids] = {}
         self.files: dict[str, None] = {}
         self.opened: dict[str, None] = {}
         self._parts: dict[str, dict[str, int]] = {}
-        """Where the parts of a message stand, for those that have several."""
-        self._places = Newest()
-        self._request_places = Newest()
+        """The places of the parts of a message, for messages that have several."""
+        self._places = ArrivalOrder()
+        self._request_places = ArrivalOrder()
 
     def add(self, segment: ContextSegment) -> None:
-        """Enter a segment wherever a rule may ask for it."""
+        """Add a segment wherever a rule may ask for it."""
         segment_id = segment.segment_id
         if is_said(segment):
             self._add_message(segment)
@@ -122,7 +119,7 @@ class Recent:
                 group.pop(segment_id, None)
 
     def resolve(self, segment: ContextSegment) -> None:
-        """Note that an error was superseded and is open no longer."""
+        """Note that an error was superseded and is no longer open."""
         self.errors.discard(segment.segment_id)
 
     def open_file(self, path: str) -> None:
@@ -131,7 +128,7 @@ class Recent:
         self.opened[path] = None
 
     def discard(self, segment: ContextSegment) -> None:
-        """Take a segment out of every set."""
+        """Remove a segment from every set."""
         segment_id = segment.segment_id
         for group in (
             self.pinned, self.protected, self.instructions, self.invariants, self.decisions,
@@ -154,7 +151,7 @@ class Recent:
             yield from self.messages[key]
 
     def _add_message(self, segment: ContextSegment) -> None:
-        """Enter a part of a message, which stands where the first of its parts stands."""
+        """Add a part of a message, whose place is that of its first part."""
         key, segment_id = message_key(segment), segment.segment_id
         for first in self.messages.get(key, ()) if key not in self._parts else ():
             self._parts[key] = {first: self._places.place(key)}
@@ -183,7 +180,7 @@ class Recent:
             self._settle(key)
 
     def _settle(self, key: str) -> None:
-        """Let a message stand where the first part stands that is there of it."""
+        """Give a message the place of the first of its remaining parts."""
         parts = self._parts.get(key)
         if parts is None:
             return
@@ -201,22 +198,22 @@ INVARIANT_TAG = "invariant"
 
 
 def is_message(segment: ContextSegment) -> bool:
-    """Tell whether a segment belongs to the conversation rather than being a note beside it."""
+    """Return whether a segment belongs to the conversation rather than being a separate note."""
     return segment.type == "message" or segment.message_id is not None
 
 
 def is_said(segment: ContextSegment) -> bool:
-    """Tell whether user, agent or tools said it; a host's own additions crowd out nothing recent."""
+    """Return whether it comes from user, agent or tools; what a host adds does not count as recent."""
     return is_message(segment) and segment.source != "enrichment"
 
 
 def is_request(segment: ContextSegment) -> bool:
-    """Tell whether the user says something here (a tool result in a user message is no request)."""
+    """Return whether the user says something here; a tool result in a user message is not a request."""
     return segment.role == "user" and is_message(segment) and segment.part != "tool_result"
 
 
 def is_instruction(segment: ContextSegment) -> bool:
-    """Tell whether a segment is system text or locked by policy."""
+    """Return whether a segment is system text or locked by policy."""
     return segment.role == "system" or segment.source == "system" or segment.policy == "locked"
 
 

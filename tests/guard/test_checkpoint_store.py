@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ctxgc.errors import CheckpointError
-from ctxgc.guard import Checkpoint, CheckpointShelf, RetentionPolicy
+from ctxgc.guard import Checkpoint, CheckpointStore, RetentionPolicy
 from ctxgc.stores import Drop, Put, Store, open_store
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -28,7 +28,7 @@ def made(number: int, **fields: Any) -> Checkpoint:
 
 
 def test_a_checkpoint_comes_back_as_it_was(store: Store) -> None:
-    shelf = CheckpointShelf(store, "s")
+    shelf = CheckpointStore(store, "s")
     original = made(1, conversation_history=[{"role": "user", "content": "lone \ud800 and \x00"}])
     assert shelf.add(original) == ()
     assert shelf.get(original.checkpoint_id) == original
@@ -36,7 +36,7 @@ def test_a_checkpoint_comes_back_as_it_was(store: Store) -> None:
 
 
 def test_the_list_names_them_oldest_first(store: Store) -> None:
-    shelf = CheckpointShelf(store, "s")
+    shelf = CheckpointStore(store, "s")
     second, first = made(2, label="b", triggers=["time_interval"]), made(1)
     for checkpoint in (second, first):
         shelf.add(checkpoint)
@@ -51,7 +51,7 @@ def test_the_list_names_them_oldest_first(store: Store) -> None:
 
 
 def test_the_retention_policy_lets_the_older_ones_go_with_the_same_commit(store: Store) -> None:
-    shelf = CheckpointShelf(store, "s", RetentionPolicy(newest=2, days=0))
+    shelf = CheckpointStore(store, "s", RetentionPolicy(newest=2, days=0))
     held = [made(n) for n in range(3)]
     gone = [shelf.add(checkpoint) for checkpoint in held]
     assert gone == [(), (), (held[0].checkpoint_id,)]
@@ -60,7 +60,7 @@ def test_the_retention_policy_lets_the_older_ones_go_with_the_same_commit(store:
 
 
 def test_a_session_can_commit_the_writes_with_its_own(store: Store) -> None:
-    shelf = CheckpointShelf(store, "s", RetentionPolicy(newest=1, days=0))
+    shelf = CheckpointStore(store, "s", RetentionPolicy(newest=1, days=0))
     first, second = made(1), made(2)
     shelf.add(first)
     writes = shelf.writes(second)
@@ -72,13 +72,13 @@ def test_a_session_can_commit_the_writes_with_its_own(store: Store) -> None:
 
 
 def test_sessions_do_not_see_each_others_checkpoints(store: Store) -> None:
-    CheckpointShelf(store, "a").add(made(1))
-    other = CheckpointShelf(store, "b")
+    CheckpointStore(store, "a").add(made(1))
+    other = CheckpointStore(store, "b")
     assert (other.list(), other.latest_good().checkpoint) == ((), None)
 
 
 def test_damaged_ones_are_passed_over_and_reported(store: Store) -> None:
-    shelf = CheckpointShelf(store, "s")
+    shelf = CheckpointStore(store, "s")
     good, forged, strange = made(1), made(2), made(3)
     shelf.add(good)
     misplaced = made(4)
@@ -100,7 +100,7 @@ def test_damaged_ones_are_passed_over_and_reported(store: Store) -> None:
 
 
 def test_no_checkpoint_is_put_over_another_and_the_same_again_changes_nothing(store: Store) -> None:
-    shelf = CheckpointShelf(store, "s")
+    shelf = CheckpointStore(store, "s")
     first = made(1)
     shelf.add(first)
     shelf.add(first)
@@ -111,7 +111,7 @@ def test_no_checkpoint_is_put_over_another_and_the_same_again_changes_nothing(st
 
 
 def test_a_changed_checkpoint_is_not_taken(store: Store) -> None:
-    shelf = CheckpointShelf(store, "s")
+    shelf = CheckpointStore(store, "s")
     changed = made(1)
     changed.context_snapshot["number"] = 2
     with pytest.raises(CheckpointError, match="digest"):
@@ -121,4 +121,4 @@ def test_a_changed_checkpoint_is_not_taken(store: Store) -> None:
 
 def test_an_unknown_id_is_a_typed_error(store: Store) -> None:
     with pytest.raises(CheckpointError, match="there is no checkpoint"):
-        CheckpointShelf(store, "s").get("nothing")
+        CheckpointStore(store, "s").get("nothing")

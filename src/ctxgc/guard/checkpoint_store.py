@@ -1,4 +1,4 @@
-"""CheckpointShelf: the checkpoints of one session in its store."""
+"""CheckpointStore: the checkpoints of one session in its store."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Latest(msgspec.Struct, frozen=True):
     damaged: tuple[DamagedCheckpoint, ...]
 
 
-class CheckpointShelf:
+class CheckpointStore:
     """Keeps checkpoints and lets the older ones go by a retention policy."""
 
     def __init__(

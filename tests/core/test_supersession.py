@@ -8,7 +8,7 @@ import pytest
 
 from ctxgc.core import ContextSegment, Heap
 from ctxgc.core.codec import heap_from_json, heap_to_json
-from ctxgc.core.supersede import VIEWS_PER_FILE, Supersession
+from ctxgc.core.supersession import VIEWS_PER_FILE, Supersession
 from tests.core.build import call, heap_of, result, seg
 
 OUTPUT = "the same forty characters and some more of them"
@@ -95,12 +95,12 @@ def test_a_command_run_again_replaces_its_last_output() -> None:
 
 def test_an_error_whose_command_has_succeeded_since_is_resolved() -> None:
     heap = heap_of(seg("a", command="make", failed=True), seg("b", command="make"))
-    assert (_stale(heap), list(heap.recent.errors.last(9))) == ({"a": ("b", "resolved")}, [])
+    assert (_stale(heap), list(heap.root_index.errors.last(9))) == ({"a": ("b", "resolved")}, [])
 
 
 def test_an_error_that_came_again_leaves_only_the_last_one_open() -> None:
     heap = heap_of(*[seg(name, command="make", failed=True) for name in "ab"])
-    assert (_stale(heap), list(heap.recent.errors.last(9))) == ({"a": ("b", "re-run")}, ["b"])
+    assert (_stale(heap), list(heap.root_index.errors.last(9))) == ({"a": ("b", "re-run")}, ["b"])
 
 
 def test_the_same_output_once_more_replaces_the_older_one() -> None:
