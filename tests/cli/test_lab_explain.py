@@ -111,9 +111,9 @@ def test_quiet_says_nothing() -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["nobody", "1"], 1, "no run is called 'nobody'"),
+        (["nobody", "1"], 1, "no run matches 'nobody'"),
         (["demo-01", "9999"], 1, "demo-01 has no request 9999"),
-        (["demo-01", "1", "--policy", "never"], 1, "only our own policies can be explained"),
+        (["demo-01", "1", "--policy", "never"], 1, "only ctxgc's own policies can be explained"),
         (
             ["demo-01", "1", "--policy", "ctxcg"],
             2,

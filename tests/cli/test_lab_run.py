@@ -96,7 +96,7 @@ def test_one_run_in_so_many_is_played_and_the_report_says_so(run: Run, project: 
         (("--policy", "ctxcg"), 2, 'did you mean "ctxgc"? known: agent-framework, all, '),
         (("--regime", "half"), 2, "window:50%"),
         (("--sheet", "anthropic-5"), 2, 'did you mean "anthropic-5m"? known: anthropic-1h, '),
-        (("--set", "other", "--data", "."), 1, "no runs called 'other'"),
+        (("--set", "other", "--data", "."), 1, "no runs named 'other'"),
         (("--least-tokens", "1000000"), 1, "lower --least-tokens"),
     ],
 )

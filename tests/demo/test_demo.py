@@ -21,10 +21,10 @@ TITLES = [
     "The window over time",
     "The full collection",
     "What left in the full collection, and why",
-    "Then a small step after each arrival",
+    "Then a small step after each message",
     "What left step by step, and why",
     "Why these stayed: from a root, link by link",
-    "The books",
+    "The ledger",
 ]
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -119,7 +119,7 @@ def test_another_process_with_another_hash_seed_tells_the_same_story(text: str) 
 def test_a_short_session_needs_no_collection() -> None:
     stream = io.StringIO()
     main(["--segments", "30", "--seed", "1"], stream)
-    assert _titles(stream.getvalue()) == ["A session", "The window over time", "The books"]
+    assert _titles(stream.getvalue()) == ["A session", "The window over time", "The ledger"]
 
 
 def test_a_terminal_gets_colours_and_the_same_words(

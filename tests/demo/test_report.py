@@ -61,7 +61,7 @@ def test_without_a_folder_to_write_to_the_story_is_told_and_the_error_too(
     stream = io.StringIO()
     assert main([*SHORT, "--report", str(tmp_path / "file")], stream) == 1
     assert "nothing was lost" in stream.getvalue()
-    assert "(next: name a folder that can be written)" in capsys.readouterr().err
+    assert "(next: use a writable folder)" in capsys.readouterr().err
 
 
 def test_the_command_line_writes_it_too(tmp_path: Path) -> None:

@@ -14,10 +14,10 @@ SECTIONS = [
     "What each policy costs and keeps",
     "Run by run",
     "What was missing when it was used",
-    "Beside the clairvoyants and the best of the others",
+    "Compared with the oracles and the best of the others",
     "Soundness",
     "Versions and settings",
-    "What this measures, and what not",
+    "What this measures, and what it does not",
     "All results",
 ]
 
@@ -70,7 +70,7 @@ def test_the_summary_shows_bill_intervals_and_worst_run_of_each_policy() -> None
     assert ["ctxgc", worst, "run-5", "0%", "6"] in rows
 
 
-def test_the_gap_to_the_clairvoyant_shows_ratios_and_the_share_of_its_saving() -> None:
+def test_the_gap_to_the_oracle_shows_ratios_and_the_share_of_its_saving() -> None:
     # it saves 1 - 0.465 = 53.5% of the bill and misses nothing, and ctxgc saves 31.5%
     (row,) = [
         row
@@ -106,7 +106,9 @@ def test_a_policy_that_failed_everywhere_is_said_to_have_failed() -> None:
 
 
 def test_policies_too_dear_for_the_frame_are_named_below_it() -> None:
-    assert "Too dear for the frame: mask-keep-10 (bill 1.65, 85.0%)" in html_report(made_report())
+    assert "Too expensive for this chart: mask-keep-10 (bill 1.65, 85.0%)" in html_report(
+        made_report()
+    )
 
 
 def test_nobodys_text_becomes_markup() -> None:

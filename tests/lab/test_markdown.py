@@ -20,7 +20,7 @@ WHOLE = """\
 | oracle-line | oracle | 0.465 [0.46, 0.47] | 0.49 | 100.0 | 100.0 | 100.0 | 88.9 | 0.0 | 100.0 | 0 | 0 | 0 |
 | never | base | 1.025 [1.01, 1.03] | 1.05 | 100.0 | 100.0 | 100.0 | 88.9 | 0.0 | 100.0 | 0 | 0 | 0 |
 
-| ratio | beside | bill [95% CI] | not resident [95% CI] |
+| ratio | compared with | bill [95% CI] | not resident [95% CI] |
 |---|---|--:|--:|
 | ctxgc | oracle-line (oracle) | 1.473 [1.46, 1.48] | - |
 

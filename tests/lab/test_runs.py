@@ -152,9 +152,9 @@ def test_a_part_that_only_one_has_is_enough() -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("demo", "several runs are called 'demo' (name one of these: demo-1, demo-10)"),
-        ("dmo-10", "no run is called 'dmo-10' (name one of these: demo-10, demo-1)"),
-        ("", "no run is called '' (name one of these: demo-1, demo-10, other/main)"),
+        ("demo", "several runs match 'demo' (use one of: demo-1, demo-10)"),
+        ("dmo-10", "no run matches 'dmo-10' (use one of: demo-10, demo-1)"),
+        ("", "no run matches '' (use one of: demo-1, demo-10, other/main)"),
     ],
 )
 def test_other_names_are_answered_with_the_nearest(name: str, said: str) -> None:

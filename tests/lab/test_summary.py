@@ -1,4 +1,4 @@
-"""The summary: one row for each policy, and what it says of itself beside what was seen."""
+"""The summary: one row for each policy, and its own report compared with what was seen."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_report_counts_each_run_once() -> None:
     assert (found.steps, found.needs, len(found.rows)) == (2, 5, 1)
 
 
-def test_one_wrong_request_in_a_hundred_is_forgiven_and_a_clairvoyant_is_none_to_use() -> None:
+def test_one_wrong_request_in_a_hundred_is_forgiven_and_an_oracle_is_never_usable() -> None:
     asked = {"version": "1", "source": "s", "regime": "window:50%", "sheet": price_sheet("none")}
     found = {
         count: report([Never()], [result(requests=200, over=1, refused=count - 1)], **asked)

@@ -1,4 +1,4 @@
-"""Gaps: ours beside the clairvoyants and the best of the others."""
+"""Gaps: our policies compared with the oracles and the best of the others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def found(*results: RunResult, window: bool = True) -> list[tuple[str, float, fl
     ]
 
 
-def test_ours_stands_beside_each_oracle_and_the_best_other() -> None:
+def test_ours_is_compared_with_each_oracle_and_the_best_other() -> None:
     results = [
         result("mine", bill=4.0, resident=9),
         result("seer", bill=2.0, resident=8),

@@ -251,33 +251,33 @@ def test_calls_at_the_end_may_wait_while_the_turn_is_not_complete() -> None:
 
 
 @pytest.fixture
-def book() -> IssuedItems:
-    book = IssuedItems()
+def items() -> IssuedItems:
+    items = IssuedItems()
     secret = reasoning("rs_9", encrypted_content="gAAAsecret")
-    book.remember("resp_1", [user()], [secret, function_call("a", id="fc_9")])
-    return book
+    items.remember("resp_1", [user()], [secret, function_call("a", id="fc_9")])
+    return items
 
 
-def test_issued_items_go_back_whole_or_without_their_ids(book: IssuedItems) -> None:
+def test_issued_items_go_back_whole_or_without_their_ids(items: IssuedItems) -> None:
     secret = reasoning("rs_9", encrypted_content="gAAAsecret")
     whole = [user(), secret, function_call("a", id="fc_9"), output("a")]
-    assert check(whole, book=book) == []
-    assert check([user(), function_call("a"), output("a")], book=book) == []
+    assert check(whole, issued=items) == []
+    assert check([user(), function_call("a"), output("a")], issued=items) == []
 
 
-def test_an_issued_call_without_its_reasoning_is_refused(book: IssuedItems) -> None:
+def test_an_issued_call_without_its_reasoning_is_refused(items: IssuedItems) -> None:
     text = (
         "Item 'fc_9' of type 'function_call' was provided without its required 'reasoning' item: "
         "'rs_9'."
     )
-    assert check([user(), function_call("a", id="fc_9"), output("a")], book=book) == [
+    assert check([user(), function_call("a", id="fc_9"), output("a")], issued=items) == [
         Breach("reasoning_missing", text, "input", index=1)
     ]
 
 
-def test_encrypted_reasoning_must_be_what_was_issued(book: IssuedItems) -> None:
+def test_encrypted_reasoning_must_be_what_was_issued(items: IssuedItems) -> None:
     changed = reasoning("rs_9", encrypted_content="gAAAchanged")
-    assert check([user(), changed, said()], book=book) == [
+    assert check([user(), changed, said()], issued=items) == [
         Breach(
             "reasoning_changed",
             "The encrypted content gAAA...nged could not be verified.",
@@ -288,17 +288,17 @@ def test_encrypted_reasoning_must_be_what_was_issued(book: IssuedItems) -> None:
     ]
 
 
-def test_a_reference_must_name_a_stored_item(book: IssuedItems) -> None:
+def test_a_reference_must_name_a_stored_item(items: IssuedItems) -> None:
     known = {"type": "item_reference", "id": "rs_9"}
     unknown = {"type": "item_reference", "id": "rs_7"}
-    assert check([user(), known, said()], book=book) == []
-    assert check([user(), unknown, said()], book=book) == [
+    assert check([user(), known, said()], issued=items) == []
+    assert check([user(), unknown, said()], issued=items) == [
         Breach("unknown_item", "Item with id 'rs_7' not found.", "input", status=404, index=1)
     ]
 
 
 def test_a_response_that_was_not_stored_can_be_neither_continued_nor_referred_to() -> None:
-    book = IssuedItems()
-    book.remember("resp_2", [user()], [said(id="msg_2")], stored=False)
-    assert book.history("resp_2") is None
-    assert book.stored("msg_2") is None
+    items = IssuedItems()
+    items.remember("resp_2", [user()], [said(id="msg_2")], stored=False)
+    assert items.history("resp_2") is None
+    assert items.stored("msg_2") is None

@@ -37,13 +37,13 @@ def test_after_the_last_turn_comes_what_was_set_for_then() -> None:
 
 
 def test_a_script_that_is_over_is_a_typed_error() -> None:
-    with pytest.raises(InputError, match="request 1 came, but the script has 0 turns"):
+    with pytest.raises(InputError, match="request 1 arrived, the script has only 0 turns"):
         ScriptedModel().answer(_request())
 
 
 @pytest.mark.parametrize("value", [[], ["a", "b"], (CALL, "x")])
-def test_what_is_no_turn_is_a_typed_error(value: Any) -> None:
-    with pytest.raises(InputError, match="is no turn"):
+def test_what_is_not_a_turn_is_a_typed_error(value: Any) -> None:
+    with pytest.raises(InputError, match="is not a turn"):
         ScriptedModel([value]).answer(_request())
 
 

@@ -195,7 +195,7 @@ def test_a_refused_request_is_recorded_with_every_rule_it_broke(
 def test_a_script_that_is_over_is_a_server_error_that_says_so(
     server: StrictServer, chat: openai.OpenAI
 ) -> None:
-    with pytest.raises(openai.InternalServerError, match="the script has 0 turns"):
+    with pytest.raises(openai.InternalServerError, match="the script has only 0 turns"):
         chat.chat.completions.create(model="m", messages=HELLO)
     assert len(server.script_errors) == 1
 
@@ -223,7 +223,7 @@ def test_a_server_outside_its_block_has_no_address() -> None:
     server = StrictServer()
     with pytest.raises(CtxgcError, match="not running"):
         _ = server.base_url
-    with server, pytest.raises(CtxgcError, match="running already"):
+    with server, pytest.raises(CtxgcError, match="already running"):
         server.start()
     server.close()
     with pytest.raises(CtxgcError, match="not running"):

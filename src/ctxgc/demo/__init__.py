@@ -1,8 +1,8 @@
 """`python -m ctxgc.demo`: watch a session fill its window, and a collection run.
 
-`story` turns an invented agent's work into segments, `run` lets the engine work on them, `pages` says
-what happened in lines of text, and `screen` puts them on the terminal. `report` writes the session down,
-with the page of `ctxgc analyze` about it.
+`run` turns the work of the scripted agent of `ctxgc.testing` into segments and lets the engine collect
+them; `pages` describes what happened in lines of text, on a terminal or in plain text, and writes the
+session as a transcript with the report of `ctxgc analyze` about it. `ctxgc demo` calls `__main__`.
 """
 
 from __future__ import annotations

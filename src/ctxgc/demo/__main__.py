@@ -15,15 +15,22 @@ from ctxgc.demo.run import WINDOW, run
 def main(arguments: list[str] | None = None, stream: TextIO | None = None) -> int:
     """Run a session and show what happened."""
     parser = argparse.ArgumentParser(prog="python -m ctxgc.demo", description=__doc__)
-    parser.add_argument("--segments", type=int, default=1_000, help="how long the session is")
-    parser.add_argument("--seed", type=int, default=7, help="which session is told")
-    parser.add_argument("--report", type=Path, metavar="DIR", help="write the session and a page")
+    parser.add_argument(
+        "--segments", type=int, default=1_000, help="length of the session, in segments"
+    )
+    parser.add_argument("--seed", type=int, default=7, help="random seed for the demo session")
+    parser.add_argument(
+        "--report",
+        type=Path,
+        metavar="DIR",
+        help="folder for the session and an HTML report",
+    )
     chosen = parser.parse_args(arguments)
     stream = stream or _stdout()
     screen = open_screen(stream)
     with screen.filling(WINDOW) as watch:
-        told = run(chosen.segments, chosen.seed, watch=watch)
-    for section in sections(told):
+        result = run(chosen.segments, chosen.seed, watch=watch)
+    for section in sections(result):
         for line in section:
             screen.line(line)
         screen.line([])
@@ -31,23 +38,22 @@ def main(arguments: list[str] | None = None, stream: TextIO | None = None) -> in
 
 
 def _report(chosen: argparse.Namespace, stream: TextIO) -> int:
-    """Write what `--report` asks for; its path is the last line, and whole on a narrow terminal too."""
+    """Write the report of `--report`; its path is the last line, unwrapped on a narrow terminal too."""
     try:
         page = write_report(chosen.report, chosen.segments, chosen.seed)
     except OSError as error:
-        print(
-            f"error: --report: {error} (next: name a folder that can be written)", file=sys.stderr
-        )
+        print(f"error: --report: {error} (next: use a writable folder)", file=sys.stderr)
         return 1
     print(
-        "  Where its tokens went, if nothing had been collected; open it in a browser:", file=stream
+        "  Where its tokens would have gone without a collection (open it in a browser):",
+        file=stream,
     )
     print(f"  {page}", file=stream)
     return 0
 
 
 def _stdout() -> TextIO:
-    """Return the standard output, which shall not fail on a terminal without block characters."""
+    """Return the standard output, set not to fail on a terminal without block characters."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
     return sys.stdout

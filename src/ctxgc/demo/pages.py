@@ -1,4 +1,4 @@
-"""What the demo says: one function per section, from a run to lines of text."""
+"""What the demo shows: sections of text about a run, the screen they go to, and the report."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def _session(run: DemoRun) -> list[Line]:
     return [
         _title("A session"),
         plain(
-            f"  An invented agent fixes tests, changes values and reads logs: {came.segments:,} "
+            f"  A scripted agent fixes tests, adds functions and reads logs: {came.segments:,} "
             f"segments, {came.tokens:,} tokens."
         ),
         plain(
-            f"  Its window holds {run.window:,} tokens: the session is {times:.1f} windows long."
+            f"  The window holds {run.window:,} tokens: the session is {times:.1f} times as long."
         ),
     ]
 
@@ -71,7 +71,7 @@ def _window(run: DemoRun) -> list[Line]:
 
 
 def _axis(run: DemoRun) -> str:
-    """Name the ends of the chart, and the moment of the full collection."""
+    """Label the ends of the chart, and the moment of the full collection."""
     end = f"{run.ledger.ingested.segments:,} segments"
     filled = sum(sample.phase == "fill" for sample in run.samples)
     column = CHART_WIDTH * filled // len(run.samples)
@@ -93,7 +93,7 @@ def _collection(run: DemoRun, full: Collection) -> list[Line]:
         _level("before", full.tokens_before, run.window),
         _level("after", full.tokens_after, run.window),
         plain(
-            f"  {full.tokens_freed:,} tokens freed, {plan.target_tokens or 0:,} asked for: {how}."
+            f"  {full.tokens_freed:,} tokens freed, {plan.target_tokens or 0:,} required: {how}."
         ),
     ]
 
@@ -109,9 +109,9 @@ def _steps(run: DemoRun) -> list[Line]:
     most = max(len(step.plan) for step in run.steps)
     arrivals = sum(sample.phase == "steps" for sample in run.samples)
     return [
-        _title("Then a small step after each arrival"),
+        _title("Then a small step after each message"),
         plain(
-            f"  {arrivals} arrivals, {len(run.steps)} steps that moved something: {moved} segments, "
+            f"  {arrivals} messages, {len(run.steps)} steps that removed something: {moved} segments, "
             f"{freed:,} tokens, at most {most} at once."
         ),
     ]
@@ -175,15 +175,15 @@ def _books(run: DemoRun) -> list[Line]:
     )
     rows = [("", "segments", "tokens"), *(_row(name, amount) for name, amount in sums)]
     adds_up = "ingested = working + stashed + deleted: nothing was lost."
-    verdict = adds_up if ledger.balanced() else "The books do NOT add up."
-    return [_title("The books"), *terminal_table(rows), plain(f"  {verdict}")]
+    verdict = adds_up if ledger.balanced() else "The figures do NOT add up."
+    return [_title("The ledger"), *terminal_table(rows), plain(f"  {verdict}")]
 
 
 def _row(name: str, amount: Amount) -> tuple[str, str, str]:
     return name, f"{amount.segments:,}", f"{amount.tokens:,}"
 
 
-# -- The demo's session as a file of messages, and the page of `ctxgc analyze` about it
+# -- The report: the session as a transcript, and the page of `ctxgc analyze` about it
 
 
 SESSION = "session.jsonl"
@@ -191,9 +191,9 @@ PAGE = "report.html"
 
 
 def write_report(folder: Path, segments: int = 1_000, seed: int = 7) -> Path:
-    """Write the session and its page to a folder, which is made if it is missing; return the page.
+    """Write the session and its page to a folder, which is created if needed; return the page's path.
 
-    The same session gives the same bytes. Raises OSError where the folder cannot be written.
+    The same session gives the same bytes. Raises OSError if the folder cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     session, page = folder / SESSION, folder / PAGE
@@ -203,14 +203,16 @@ def write_report(folder: Path, segments: int = 1_000, seed: int = 7) -> Path:
 
 
 def _page(session: Path) -> str:
-    # By name: the command line is a room beside this one, not below it.
+    # By name: the command line is on the same layer as this room, not below it.
     drawer = importlib.import_module("ctxgc.cli.analyze_page")
-    logging.getLogger("ctxgc").addHandler(logging.NullHandler())  # the replay is no one's session
+    logging.getLogger("ctxgc").addHandler(
+        logging.NullHandler()
+    )  # alarms of the replay are not for the user
     drawn: str = drawer.report_page(analyze_transcript(open_transcript(session)))
     return drawn
 
 
-# -- The terminal: in colour with rich where that is installed and somebody looks, else plain text
+# -- The screen: coloured with rich on a terminal, else plain text
 
 
 Show = Callable[[int, int], None]
@@ -220,14 +222,14 @@ class Screen(Protocol):
     """What the demo draws on."""
 
     def line(self, line: Line) -> None:
-        """Put one line down."""
+        """Print one line."""
 
     def filling(self, window: int) -> Any:
         """Return a context manager that gives a function to show segments and tokens with."""
 
 
 class PlainScreen:
-    """Text without colours, for pipes, files and machines without rich."""
+    """Text without colours, for pipes and files, and if rich is not installed."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -238,12 +240,12 @@ class PlainScreen:
 
     @contextmanager
     def filling(self, window: int) -> Iterator[Show]:  # noqa: ARG002
-        """Show nothing: the chart says it afterwards."""
+        """Show nothing: the chart shows it afterwards."""
         yield lambda _segments, _tokens: None
 
 
 class RichScreen:
-    """Colours, and a window that fills while one watches."""
+    """Coloured text, and a live gauge of the window."""
 
     def __init__(self, stream: TextIO) -> None:
         from rich.console import Console  # noqa: PLC0415  an extra
@@ -256,7 +258,7 @@ class RichScreen:
 
     @contextmanager
     def filling(self, window: int) -> Iterator[Show]:
-        """Show the window as it fills, on one line that goes away at the end."""
+        """Show the window as it fills, on one line that disappears at the end."""
         from rich.live import Live  # noqa: PLC0415  an extra
 
         with Live(console=self._console, transient=True, refresh_per_second=20) as live:

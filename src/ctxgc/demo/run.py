@@ -1,4 +1,4 @@
-"""The two phases of the demo: fill the window and collect once, then keep it small step by step."""
+"""The demo's session, and its two phases: fill the window and collect once, then step by step."""
 
 from __future__ import annotations
 
@@ -33,9 +33,6 @@ from ctxgc.testing import (
 )
 from ctxgc.tokens import ExactCounter
 
-# -- The session of the demo: the work of the scripted agent, as segments
-
-
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 STEP_TIME = timedelta(seconds=20)
 
@@ -59,7 +56,7 @@ def messages(count: int, seed: int = 7) -> Iterator[dict[str, Any]]:
 
 
 def _steps(count: int, seed: int) -> Iterator[tuple[AgentStep, list[list[ContextSegment]]]]:
-    """Yield steps with their batches until there are enough and the user would speak again."""
+    """Yield steps with their batches until there are enough and the next user message would come."""
     project, chance = seeded_project(seed)
     reader = _StepReader()
     system = AgentStep("system", instructions(project))
@@ -176,7 +173,7 @@ Watch = Callable[[int, int], None]
 
 
 class WindowSample(msgspec.Struct, frozen=True):
-    """The window after one more batch has arrived, and after what the engine did about it."""
+    """The size of the window after one more batch and the engine's step."""
 
     segments: int
     tokens: int
@@ -184,7 +181,7 @@ class WindowSample(msgspec.Struct, frozen=True):
 
 
 class Removal(msgspec.Struct, frozen=True):
-    """One segment that left: why in a few words, why in full, and how it left."""
+    """One segment that left: the kind of reason, the full reason, and how it left."""
 
     segment: ContextSegment
     because: str
@@ -195,14 +192,14 @@ class Removal(msgspec.Struct, frozen=True):
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """One segment that stayed, with the way from a root to it."""
+    """One segment that stayed, with the chain of links from a root to it."""
 
     segment: ContextSegment
     chain: tuple[Hop, ...]
 
 
 class DemoRun(msgspec.Struct, frozen=True, kw_only=True):
-    """All that happened in a session."""
+    """Everything that happened in a session."""
 
     options: EngineOptions
     samples: list[WindowSample]
@@ -215,26 +212,26 @@ class DemoRun(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def window(self) -> int:
-        """The tokens that fit the window."""
+        """The size of the window, in tokens."""
         return self.options.context_limit or 0
 
 
 def run(segments: int = 1_000, seed: int = 7, *, watch: Watch | None = None) -> DemoRun:
-    """Let a session of this length arrive at an engine, and return what happened.
+    """Feed a session of this length to an engine and return what happened.
 
-    Until the hard limit nothing is collected; then one full collection runs; from there on a small
-    step follows each arrival. `watch` hears of each arrival: the segments so far, the tokens now.
+    Nothing is collected until the hard limit; then one full collection runs; from then on a small step
+    follows each batch. `watch` is called after each batch with the segments so far and the tokens now.
     """
-    theatre = _Theatre()
+    recorder = _DemoRecorder()
     for batch in arrivals(segments, seed):
-        theatre.arrive(batch)
+        recorder.arrive(batch)
         if watch is not None:
-            watch(theatre.heap.ledger.ingested.segments, theatre.heap.ledger.working.tokens)
-    return theatre.finish()
+            watch(recorder.heap.ledger.ingested.segments, recorder.heap.ledger.working.tokens)
+    return recorder.finish()
 
 
-class _Theatre:
-    """A heap, an engine, and notes of what they did."""
+class _DemoRecorder:
+    """A heap, an engine, and a record of what they did."""
 
     def __init__(self) -> None:
         self.engine = GCEngine(EngineOptions(context_limit=WINDOW))
@@ -318,7 +315,7 @@ _SUPERSEDED = {
 
 
 def because(candidate: PruningCandidate, segment: ContextSegment) -> str:
-    """Return the kind of reason for which a segment leaves; the reason in full is the candidate's."""
+    """Return the kind of reason why a segment leaves; the candidate has the full reason."""
     if candidate.reachable:
         return f"reachable, but its score is low: {candidate.action}"
     if segment.superseded_how is not None:
@@ -327,7 +324,7 @@ def because(candidate: PruningCandidate, segment: ContextSegment) -> str:
 
 
 def _longest_ways(analysis: Analysis, heap: Heap) -> list[Kept]:
-    """Return survivors with the longest reason chains, one for each rule that holds a root."""
+    """Return survivors with the longest chains, one for each rule that makes a root."""
     longest: dict[str, tuple[Hop, ...]] = {}
     for segment_id in analysis.marks.reached():
         if heap.get(segment_id).tier == "working":

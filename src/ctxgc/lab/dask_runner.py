@@ -1,4 +1,4 @@
-"""A fleet: the same experiment over many machines, on a Dask cluster. Needs the extra `ctxgc[scale]`."""
+"""The same experiment on many machines: a Dask cluster. Needs the extra `ctxgc[scale]`."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ Played = tuple[int, list[RunResult]]
 def run_on_dask(
     address: str, experiment: Experiment, done: Callable[[], None] | None = None, jobs: int = 1
 ) -> Report:
-    """Play an experiment on a cluster and return the report that this machine alone would give.
+    """Play an experiment on a cluster and return the same report as `run_experiment`.
 
     Args:
-        address: of the scheduler (`tcp://host:8786`); `local` starts a cluster here, for its time.
-        experiment: what to play; its files are read here and sent run by run.
-        done: called as each run is finished.
+        address: the scheduler's (`tcp://host:8786`); `local` starts a cluster on this machine.
+        experiment: what to play; its files are read on this machine and sent run by run.
+        done: called after each run.
         jobs: how many workers a `local` cluster has.
 
     Raises:
-        InputError: Dask is not installed, nobody answers, or a worker has another ctxgc.
+        InputError: Dask is not installed, no scheduler answers, or a worker has another ctxgc.
     """
     order = experiment.order()
     with _connected(address, jobs) as client:
@@ -84,7 +84,7 @@ def _connected(address: str, jobs: int) -> Iterator[Any]:
 
 
 def _dask() -> Any:
-    """Return Dask's `distributed`; it has no types to speak of."""
+    """Return the module `distributed`, which has no types."""
     try:
         return importlib.import_module("distributed")
     except ImportError:
@@ -94,11 +94,11 @@ def _dask() -> Any:
 
 
 def _check_versions(client: Any) -> None:
-    """Refuse workers that would judge by other rules."""
+    """Refuse workers with another version: they would judge by other rules."""
     found = set(client.run(_version).values())
     if found - {__version__}:
         raise InputError(
-            f"workers have ctxgc {', '.join(sorted(found))}, here it is {__version__}",
+            f"workers have ctxgc {', '.join(sorted(found))}, this machine has {__version__}",
             hint="install the same version everywhere",
             field="cluster",
         )

@@ -24,7 +24,7 @@ MOST_NAMES = 4
 
 
 class Experiment(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked of the lab; without `data` the corpus that ships with it is played."""
+    """What to play; without `data` it is the corpus that ships with ctxgc."""
 
     policies: tuple[str, ...]
     data: Path | None = None
@@ -38,7 +38,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def source(self) -> str:
-        """What is played, by the names of the files alone: the same on every machine."""
+        """What is played, by file names only, so that it is the same on every machine."""
         return self._files if self.every == 1 else f"{self._files}, one run in {self.every}"
 
     @property
@@ -51,7 +51,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         return ", ".join(file.name for file in files)
 
     def runs(self) -> Iterator[Run]:
-        """Yield the runs, read one by one: one in `every`, and not more than `most_runs`."""
+        """Yield the runs, read one by one: one in `every`, at most `most_runs`."""
         return islice(islice(self._all_runs(), None, None, self.every), self.most_runs)
 
     def all_runs(self) -> list[Run]:
@@ -63,10 +63,10 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         return list(self.runs()) or self._refuse()
 
     def order(self) -> RunOrder:
-        """Return what is to be done with each run.
+        """Return what to do with each run.
 
         Raises:
-            ConfigError: there is no such policy, regime or sheet.
+            ConfigError: a policy, the regime or the price sheet does not exist.
         """
         for name in self.policies:
             policy(name)

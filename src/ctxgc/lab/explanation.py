@@ -1,4 +1,4 @@
-"""Explain: replay a run with a policy of ours, and tell what one request decided and what came of it."""
+"""Explain one decision: replay a run with one of our policies and show what a request removed and why."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ctxgc.lab.residency import Residency, State
 from ctxgc.lab.runs import Run
 from ctxgc.strategies import GCResult
 
-# -- What an explanation holds: a decision of one request, and what came of it
+# -- What an explanation holds
 
 
 _TARGETS = ("file_path", "path", "command", "cmd", "pattern", "query", "url")
@@ -27,7 +27,7 @@ _LONGEST = 90
 
 
 class Use(msgspec.Struct, frozen=True, kw_only=True):
-    """A fact of something that had left, needed by a later request, and what had become of it."""
+    """A fact of a message that had left, needed by a later request, and where it was then."""
 
     fact: str
     request: int
@@ -35,16 +35,16 @@ class Use(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Departure(msgspec.Struct, frozen=True, kw_only=True):
-    """A message that left the view or was shortened, why, and how it was missed.
+    """A message that left the view or was shortened, why, and what was needed of it later.
 
     Attributes:
         index: its number in the run.
-        role: who said it; `tool` and `target` are the call that it answers, or makes.
-        tokens: its size as it came; `left`: of what stands in its place, 0 if nothing does.
-        reason: the plan's.
-        instead: the beginning of what stands in its place.
-        uses: needs of later requests that it had held.
-        lines: lines of it that were quoted later; `lines_kept`: those still in the view then.
+        role: its role; `tool` and `target` are those of the call that it makes or answers.
+        tokens: its original size; `left`: the size of what replaces it, 0 if nothing does.
+        reason: the reason that the plan gives.
+        instead: the beginning of what replaces it.
+        uses: its facts that later requests needed.
+        lines: its lines that were quoted later; `lines_kept`: those still in the view then.
     """
 
     index: int
@@ -61,18 +61,18 @@ class Departure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Money(msgspec.Struct, frozen=True, kw_only=True):
-    """What a decision cost and won, in tokens and in units of one plain input token.
+    """What a decision cost and saved, in tokens and in uncached input tokens.
 
     Attributes:
         sent: the tokens of the request; `cached`: those read from the cache.
-        removed: how much smaller the view is than it would have been.
-        rewritten: tokens that had been sent before and had to be written again.
-        returned: tokens that came back into the view, recalled, or as a notice.
-        price: what this request cost more than it would have; negative if less.
-        saving: what each later request costs less; `requests_left`: how many there were.
-        net: what was won in the end, had nothing else changed.
-        payback: after how many requests the price was earned; None if never.
-        is_cold: the cache had expired, so that everything was written anyway.
+        removed: by how many tokens the view is smaller than without the decision.
+        rewritten: tokens sent before that had to be written to the cache again.
+        returned: tokens that came back into the view, by a recall or as a notice.
+        price: how much more this request cost than without the decision; negative if less.
+        saving: how much less each later request costs; `requests_left`: how many there were.
+        net: what was saved in the end, if nothing else had changed.
+        payback: after how many requests the price was earned back; None if never.
+        is_cold: the cache had expired, so everything was written anyway.
     """
 
     sent: int
@@ -89,7 +89,7 @@ class Money(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CollectionSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """A collection of the session: what called for it, and its size before and after."""
+    """A collection of the session: its trigger, and the size of the view before and after."""
 
     trigger: str
     tokens_before: int
@@ -101,7 +101,7 @@ class CollectionSummary(msgspec.Struct, frozen=True, kw_only=True):
 class RequestExplanation(msgspec.Struct, frozen=True, kw_only=True):
     """One request of one run under one policy.
 
-    `others` are the requests at which something left; without `departures` nothing did at this one.
+    `others` are the requests at which something left. `departures` is empty if nothing left at this one.
     """
 
     run: str
@@ -160,7 +160,7 @@ _SHOWN_LINES = 3
 def explain(
     policy: Policy, run: Run, request: int, regime: Regime, sheet: PriceSheet
 ) -> RequestExplanation:
-    """Return what a policy of ours decided at a request, counted from 1, and what came of it.
+    """Return what one of our policies decided at a request (counted from 1), and its consequences.
 
     Raises:
         InputError: the run has no such request, or the policy is not one of ours.
@@ -176,7 +176,7 @@ def explain(
 
 
 class _ExplainedReplay:
-    """The state of the replay: everything about the one request is kept, and what is needed later."""
+    """The state of the replay, with everything about the explained request."""
 
     def __init__(
         self, policy: Policy, needs: Needs, request: int, regime: Regime, sheet: PriceSheet
@@ -189,7 +189,7 @@ class _ExplainedReplay:
         if not isinstance(player, SessionPlayer):
             raise InputError(
                 f"{policy.name} gives no reasons",
-                hint="only our own policies can be explained, for example ctxgc",
+                hint="only ctxgc's own policies can be explained, for example ctxgc",
                 field="policy",
             )
         self._player = player
@@ -202,15 +202,15 @@ class _ExplainedReplay:
         self._others: list[int] = []
 
     def explained(self) -> RequestExplanation:
-        """Play the run to its end; return what was found."""
+        """Play the run to its end and return the explanation."""
         collections: list[CollectionSummary] = []
         money: Money | None = None
         for number, step in enumerate(self._needs.steps, 1):
-            standing = self._standing(step.index)
+            whole = self._whole(step.index)
             known = len(self._player.session.gc_history)
             before, same = self._ask(step)
             new = self._player.session.gc_history[known:]
-            gone = self._gone(new, standing)
+            gone = self._gone(new, whole)
             if gone:
                 self._others.append(number)
             if number == self._request:
@@ -222,20 +222,20 @@ class _ExplainedReplay:
         return self._explanation(collections, money)
 
     def _ask(self, step: RequestNeeds) -> tuple[list[SentMessage], int]:
-        """Make a request; return the view before it and how many messages it shares with that."""
+        """Make a request; return the view before it and the length of their common prefix."""
         before = self._view
         shown = self._player.view(self._needs.run.messages[: step.index])
         self._view = [self._needs.library.of(message) for message in shown]
         return before, self._residency.show(self._view)
 
-    def _standing(self, index: int) -> set[int]:
-        """Return the messages that stand whole in the view, or come in now."""
+    def _whole(self, index: int) -> set[int]:
+        """Return the messages that are in the view unchanged, or come in now."""
         first = self._needs.steps[0].index
         last = next((s.index for s in reversed(self._needs.steps) if s.index < index), first)
-        return {i for i in range(index) if i >= last or self._residency.stands(i)}
+        return {i for i in range(index) if i >= last or self._residency.is_whole(i)}
 
-    def _gone(self, new: Sequence[GCResult], standing: set[int]) -> dict[int, str]:
-        """Return the messages that left or changed at this request, each with the reason."""
+    def _gone(self, new: Sequence[GCResult], whole: set[int]) -> dict[int, str]:
+        """Return the messages that left or changed at this request, each with its reason."""
         place = {name: i for i, name in enumerate(self._player.session.arrivals())}
         said = {
             place[name]: item.reason
@@ -245,7 +245,7 @@ class _ExplainedReplay:
             for name in item.message_ids
             if name in place
         }
-        changed = {i for i in standing if not self._residency.stands(i)}
+        changed = {i for i in whole if not self._residency.is_whole(i)}
         return {i: said.get(i) or "shortened when it came" for i in sorted(changed | set(said))}
 
     def _note_gone(self, gone: dict[int, str]) -> None:

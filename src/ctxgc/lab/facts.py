@@ -1,7 +1,7 @@
 """What the judge looks for in a text: facts, plain words and lines.
 
 These definitions are the lab's own. They share nothing with those that a policy decides by: a judge
-that saw through the same eyes would find every decision right.
+with the same definitions would find every decision right.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Found = tuple[str, tuple[str, ...]]
 
 
 def tokens_in(text: str) -> Iterator[tuple[Found, int]]:
-    """Yield what each token of a text holds, a fact (else "") and plain words, and where it begins."""
+    """Yield for each token its fact (or "") with its plain words, and where it begins."""
     for match in _TOKEN.finditer(text):
         found = read_token(match[0])
         if found[0] or found[1]:
@@ -50,7 +50,7 @@ def tokens_in(text: str) -> Iterator[tuple[Found, int]]:
 
 
 def lines_in(text: str) -> Iterator[str]:
-    """Yield the lines of 20 characters or more, without a view's line numbers and outer blanks."""
+    """Yield the lines of 20 characters or more, without line numbers and outer blanks."""
     for line in text.split("\n"):
         gutter = _GUTTER.match(line)
         bare = (line[gutter.end() :] if gutter else line).strip()
@@ -60,7 +60,7 @@ def lines_in(text: str) -> Iterator[str]:
 
 @lru_cache(maxsize=1 << 18)
 def read_token(token: str) -> Found:
-    """Return the fact that a token is, else "" and the plain words of seven letters or more in it.
+    """Return the fact that a token is, or "" and its plain words of seven letters or more.
 
     A fact keeps its spelling. A word is in lower case.
     """
@@ -102,14 +102,14 @@ def _is_symbol(token: str) -> bool:
     return len(token) >= 4 and any(map(_DOTTED.fullmatch, token.removeprefix(".").split("/")))
 
 
-# -- What a chat message says, as plain texts: its content, and the decoded arguments of its calls
+# -- The texts of a chat message
 
 
 def texts_of(message: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the texts of a message, each by itself, in order.
+    """Return the texts of a message in order: its content, and the values of its calls' arguments.
 
-    The arguments of a call are decoded from JSON and their values taken one by one: the escapes of
-    the encoded form would stick to the identifiers beside them.
+    The arguments are decoded from JSON, because escapes would become part of the identifiers next to
+    them.
     """
     return tuple(text for text in (*_content(message.get("content")), *_calls(message)) if text)
 
@@ -156,11 +156,11 @@ def _values(value: object) -> Iterator[str]:
                 waiting.extend(reversed(fields.values()))
 
 
-# -- How many tokens a chat message has: counted like a session counts, once for each text
+# -- The tokens of a chat message, counted as a session counts them
 
 
 def message_weight(message: dict[str, Any]) -> int:
-    """Return the tokens of one message; one of a shape that no provider takes weighs as its JSON."""
+    """Return the tokens of one message; a malformed one counts as its JSON text."""
     counter = counter_for()
     try:
         return message_tokens(parse(message, "openai", "m"), counter)

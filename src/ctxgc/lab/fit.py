@@ -1,7 +1,8 @@
-"""Fitting constants: a seeded search that replays runs and nothing else.
+"""Constants: fit them by a seeded search that replays runs, and ablate them one by one.
 
-A constant is changed at random, and the change is kept when the runs do better by it. The runs, the
-seed and what was reached are written into the file.
+The search changes a few constants at random and keeps the change if the runs do better. `Trials` plays
+the same runs again and again with other options. An ablation switches each constant off, halves and
+doubles it, to show what it is good for.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _SPREAD = 0.3
 
 
 def fit_constants(
-    subject: FitTarget,
+    target: FitTarget,
     judge: Callable[[Constants], Measures],
     *,
     rounds: int,
@@ -43,36 +44,36 @@ def fit_constants(
     """Return better constants and what they reach.
 
     Args:
-        subject: whose constants, and what is asked of them.
-        judge: replays the runs.
+        target: whose constants, and how they are judged.
+        judge: replays the runs and returns what they reach.
         rounds: how many changes to try.
         seed: chooses the changes.
-        tell: is told each improvement, with its round.
+        tell: called with the round and the measures of each improvement.
     """
     draw = random.Random(seed)  # noqa: S311 - a search, not a secret
-    best = subject.start()
+    best = target.start()
     start = found = judge(best)
     tell(0, found)
     for number in range(1, rounds + 1):
-        other = changed(subject, best, draw)
+        other = changed(target, best, draw)
         result = judge(other)
-        if subject.loss(result, start) < subject.loss(found, start):
+        if target.loss(result, start) < target.loss(found, start):
             best, found = other, result
             tell(number, found)
     return best, found
 
 
-def changed(subject: FitTarget, constants: Constants, draw: random.Random) -> Constants:
-    """Return constants of which one to three are a little different."""
+def changed(target: FitTarget, constants: Constants, draw: random.Random) -> Constants:
+    """Return the constants with one to three of them slightly changed."""
     other = dict(constants)
-    for key in draw.sample(sorted(other.keys() - subject.fixed), draw.choice((1, 2, 3))):
+    for key in draw.sample(sorted(other.keys() - target.fixed), draw.choice((1, 2, 3))):
         factor = math.exp(draw.gauss(0, _SPREAD))
-        other[key] = scaled(other[key], factor, subject.most(key))
+        other[key] = scaled(other[key], factor, target.most(key))
     return other
 
 
 def scaled(value: Number, factor: float, most: float) -> Number:
-    """Return a multiple of a constant, of the same kind and not above the most; a switch stays."""
+    """Return a multiple of a constant, of the same type and at most `most`; a switch stays as it is."""
     if isinstance(value, bool):
         return value
     if isinstance(value, int):
@@ -80,7 +81,7 @@ def scaled(value: Number, factor: float, most: float) -> Number:
     return float(f"{min(most, value * factor):.4g}")
 
 
-# -- Trials: the same runs played again and again, each time with other options of ours
+# -- Trials: the same runs, played again and again with other options
 
 
 Done = Callable[[], None]
@@ -105,10 +106,10 @@ class LoadedRuns:
 
 
 class Trials:
-    """Plays runs on as many cores as asked for; the results are the same whatever the jobs.
+    """Plays runs in `jobs` processes; the results do not depend on their number.
 
-    Use it in a `with` statement: the processes live as long as that. `done` is called for each run
-    that was played in a regime.
+    Use it in a `with` statement: the processes end with it. `done` is called after each run in each
+    regime.
     """
 
     def __init__(
@@ -118,13 +119,13 @@ class Trials:
         self._sheet = sheet
         self._jobs = jobs
         self._done = done
-        self._stage = LoadedRuns(runs, sheet)
+        self._loaded = LoadedRuns(runs, sheet)
         self._pool: Executor | None = None
         self._exits = ExitStack()
 
     def __enter__(self) -> Self:
         if self._jobs > 1:
-            pool = processes(self._jobs, _open_stage, self.runs, self._sheet)
+            pool = processes(self._jobs, _load, self.runs, self._sheet)
             self._pool = self._exits.enter_context(pool)
         return self
 
@@ -141,23 +142,21 @@ class Trials:
         found = self._together(options, orders) if self._pool else self._alone(options, orders)
         for result in found:
             if result.error:
-                raise InputError(
-                    f"run {result.run}: {result.error}", hint="are the constants right?"
-                )
+                raise InputError(f"run {result.run}: {result.error}", hint="check the constants")
         count = len(self.runs)
         return [found[start : start + count] for start in range(0, len(found), count)]
 
-    def judge(self, subject: FitTarget, constants: Constants) -> Measures:
-        """Return what constants of a subject reach on the runs."""
-        regimes = [parse_regime(name) for name in subject.regimes]
-        return subject.reached(self.play(subject.options(constants), regimes))
+    def judge(self, target: FitTarget, constants: Constants) -> Measures:
+        """Return what constants of a target reach on the runs."""
+        regimes = [parse_regime(name) for name in target.regimes]
+        return target.reached(self.play(target.options(constants), regimes))
 
     def _alone(
         self, options: Mapping[str, Any], orders: Sequence[tuple[int, Regime]]
     ) -> list[RunResult]:
         found = []
         for number, regime in orders:
-            found.append(self._stage.play(number, options, regime))
+            found.append(self._loaded.play(number, options, regime))
             self._tell()
         return found
 
@@ -175,30 +174,30 @@ class Trials:
             self._done()
 
 
-_stages: list[LoadedRuns] = []
-"""The stage of a process that was started to play."""
+_loaded: list[LoadedRuns] = []
+"""The runs of a worker process."""
 
 
-def _open_stage(runs: Sequence[Run], sheet: PriceSheet) -> None:
-    _stages[:] = [LoadedRuns(runs, sheet)]
+def _load(runs: Sequence[Run], sheet: PriceSheet) -> None:
+    _loaded[:] = [LoadedRuns(runs, sheet)]
 
 
 def _play(number: int, options: Mapping[str, Any], regime: Regime) -> RunResult:
-    return _stages[0].play(number, options, regime)
+    return _loaded[0].play(number, options, regime)
 
 
-# -- Ablation: what each constant is good for, told by what happens without it
+# -- Ablation: what each constant is good for
 
 
 What = Literal["off", "half", "double"]
 _FACTORS: dict[What, float] = {"half": 0.5, "double": 2.0}
 LEAST_BILL = 0.001
 LEAST_SHARE = 0.001
-"""A difference below this is none: a tenth of a point, or a thousandth of the bill."""
+"""Smaller differences do not count: a tenth of a percentage point, or a thousandth of the bill."""
 
 
 class Variation(msgspec.Struct, frozen=True, kw_only=True):
-    """Other values for a constant, or for several that go together."""
+    """Other values for a constant, or for a group of constants."""
 
     constant: str
     what: What
@@ -206,7 +205,7 @@ class Variation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ablated(msgspec.Struct, frozen=True, kw_only=True):
-    """What a change comes to; `difference` is to the constants that ship."""
+    """The effect of a variation; `difference` is relative to the constants that ship."""
 
     constant: str
     what: What
@@ -216,7 +215,7 @@ class Ablated(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def matters(self) -> bool:
-        """Whether anything moved."""
+        """Whether any measure changed noticeably."""
         return any(
             abs(moved) >= (LEAST_BILL if key == "bill" else LEAST_SHARE)
             for key, moved in self.difference.items()
@@ -224,7 +223,7 @@ class Ablated(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ablation(msgspec.Struct, frozen=True, kw_only=True):
-    """All changes of a subject, what was played, and what the constants that ship reach."""
+    """All variations of a target, what was played, and what the constants that ship reach."""
 
     lab: int = 1
     version: str
@@ -241,33 +240,33 @@ class Ablation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def idle(self) -> list[str]:
-        """The constants that moved nothing, whatever they were set to."""
+        """The constants that changed nothing, whatever their value."""
         busy = {row.constant for row in self.rows if row.matters}
         return [name for name in dict.fromkeys(r.constant for r in self.rows) if name not in busy]
 
 
-def variations(subject: FitTarget, only: Sequence[str] = ()) -> list[Variation]:
-    """Return what is tried: each constant off, halved and doubled, where that is another value.
+def variations(target: FitTarget, only: Sequence[str] = ()) -> list[Variation]:
+    """Return what to try: each constant off, halved and doubled, if that is another value.
 
     Raises:
-        ConfigError: there is no constant of a name in `only`.
+        ConfigError: a name in `only` is not a constant.
     """
-    start = subject.start()
-    grouped = {key for keys in subject.together.values() for key in keys}
+    start = target.start()
+    grouped = {key for keys in target.together.values() for key in keys}
     alone = {key: (key,) for key in start if key not in grouped}
-    every = {**alone, **subject.together}
+    every = {**alone, **target.together}
     for name in only:
         if name not in every:
-            raise unknown_key(name, every, f"constant of {subject.name}")
+            raise unknown_key(name, every, f"constant of {target.name}")
     chosen = [name for name in every if not only or name in only]
-    return [change for name in chosen for change in _changes(subject, name, every[name])]
+    return [change for name in chosen for change in _changes(target, name, every[name])]
 
 
-def _changes(subject: FitTarget, name: str, keys: Sequence[str]) -> Iterator[Variation]:
-    start, seen = subject.start(), [{key: subject.start()[key] for key in keys}]
-    tried: dict[What, Constants] = {"off": {key: subject.off[key] for key in keys}}
+def _changes(target: FitTarget, name: str, keys: Sequence[str]) -> Iterator[Variation]:
+    start, seen = target.start(), [{key: target.start()[key] for key in keys}]
+    tried: dict[What, Constants] = {"off": {key: target.off[key] for key in keys}}
     for what, factor in _FACTORS.items():
-        tried[what] = {key: scaled(start[key], factor, subject.most(key)) for key in keys}
+        tried[what] = {key: scaled(start[key], factor, target.most(key)) for key in keys}
     for what, values in tried.items():
         if values not in seen:
             seen.append(values)
@@ -275,20 +274,20 @@ def _changes(subject: FitTarget, name: str, keys: Sequence[str]) -> Iterator[Var
 
 
 def ablate(
-    subject: FitTarget, experiment: Experiment, trials: Trials, tried: Sequence[Variation]
+    target: FitTarget, experiment: Experiment, trials: Trials, tried: Sequence[Variation]
 ) -> Ablation:
-    """Return what changes of a subject's constants come to, on the runs of an experiment."""
-    start = subject.start()
-    found = trials.judge(subject, start)
+    """Return the effect of variations of a target's constants on the runs of an experiment."""
+    start = target.start()
+    found = trials.judge(target, start)
     rows = [
-        _ablated(change, trials.judge(subject, {**start, **change.values}), found)
+        _ablated(change, trials.judge(target, {**start, **change.values}), found)
         for change in tried
     ]
     return Ablation(
         version=__version__,
-        subject=subject.name,
+        subject=target.name,
         source=experiment.source,
-        regimes=subject.regimes,
+        regimes=target.regimes,
         sheet=experiment.sheet,
         least_tokens=experiment.least_tokens,
         every=experiment.every,

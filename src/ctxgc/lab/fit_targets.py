@@ -1,4 +1,4 @@
-"""The constants of the window: few needs that are not resident, with half and a quarter of the room."""
+"""What is fitted and ablated: the constants of a preset, or those of the window strategy."""
 
 from __future__ import annotations
 
@@ -22,9 +22,6 @@ from ctxgc.strategies import (
     window_file,
 )
 
-# -- What is fitted and ablated: the constants of a preset, or those of the window
-
-
 WINDOW = "window"
 FIT_TARGETS = (*PRESETS, WINDOW)
 
@@ -32,18 +29,18 @@ Number = int | float
 Constants = dict[str, Number]
 """All constants by their names, without any nesting."""
 Measures = dict[str, float]
-"""What runs come to: the bill as a share of never pruning, and shares of what was kept or missed."""
+"""What the runs reach: the bill as a share of never pruning, and shares of what was kept or missed."""
 
 
 class FitTarget(Protocol):
-    """Constants, with what a study of them must know.
+    """A set of constants, with what is needed to fit and ablate them.
 
     Attributes:
-        name: what it is called on the command line.
+        name: its name on the command line.
         regimes: the regimes that runs are played in.
-        fixed: constants that are not fitted: promises, and what a reader must be able to follow.
-        off: for constants that switch an idea, the value that switches it off.
-        together: constants that are ablated as if they were one, under a name for them.
+        fixed: constants that are not fitted: promises, and what keeps a view readable.
+        off: for each constant the value that switches its idea off.
+        together: groups of constants that are ablated as one, by their name.
     """
 
     @property
@@ -66,36 +63,34 @@ class FitTarget(Protocol):
         ...
 
     def options(self, constants: Constants) -> dict[str, Any]:
-        """Return the options of the strategy that put constants in force."""
+        """Return the strategy options that set these constants."""
         ...
 
     def reached(self, played: Sequence[Sequence[RunResult]]) -> Measures:
-        """Return what results come to, given those of each regime."""
+        """Return what the results reach, given those of each regime."""
         ...
 
     def loss(self, found: Measures, start: Measures) -> float:
-        """Return how bad a result is; `start` is that of the constants that ship."""
+        """Return how bad a result is; `start` is the result of the constants that ship."""
         ...
 
     def file(self, constants: Constants, made: str) -> bytes:
-        """Return the file that ships constants, with these in it and with where they come from."""
+        """Return the file that ships these constants, with `made` as their provenance."""
         ...
 
 
 def fit_target(name: str) -> FitTarget:
-    """Return what is called so: a preset, or `window`."""
-    # Imported here: each of them needs the names above.
-
+    """Return the target of this name: a preset, or `window`."""
     return WindowTarget() if name == WINDOW else PresetTarget(name)
 
 
 def share(results: Sequence[RunResult], part: str, whole: str) -> float:
-    """Return the sum of one count over that of another; 1 where there is nothing."""
+    """Return the sum of one count over that of another; 1 if both are empty."""
     total = sum(getattr(result, whole) for result in results)
     return float(sum(getattr(result, part) for result in results) / total) if total else 1.0
 
 
-# -- The constants of a preset, which prunes for the price: a low bill that keeps what the preset
+# -- Presets, which prune to save money: a low bill that keeps what the preset promises
 
 
 _PARTS = Shares.__struct_fields__
@@ -103,7 +98,7 @@ _NEVER = 1_000_000
 
 
 class PresetGoal(msgspec.Struct, frozen=True, kw_only=True):
-    """What a preset must keep, as shares, with a margin for runs that were not seen."""
+    """What a preset must keep, as shares, with a margin for unseen runs."""
 
     strict: float = 0.9715
     clean: float = 0.9903
@@ -112,7 +107,7 @@ class PresetGoal(msgspec.Struct, frozen=True, kw_only=True):
     worst: float = 1.045
 
     def missed(self, found: Measures) -> float:
-        """Return a price for every point that is missing."""
+        """Return a penalty for every missing point."""
         return (
             2.0 * max(0.0, self.strict - found["strict"])
             + 4.0 * max(0.0, self.clean - found["clean"])
@@ -149,23 +144,23 @@ _PRESET_OFF: Mapping[str, Number] = {
 
 
 class PresetTarget(msgspec.Struct, frozen=True):
-    """One preset, played with room enough."""
+    """One preset, played in a window that is large enough."""
 
     name: str
 
     @property
     def regimes(self) -> tuple[str, ...]:
-        """Pruning is for money only."""
+        """Cost only: pruning only saves money."""
         return ("cost",)
 
     @property
     def fixed(self) -> frozenset[str]:
-        """Promises, and what a reader of the view must be able to follow."""
+        """Promises, and what keeps a view readable."""
         return frozenset({"guard", "trims_calls", "copy_lines", "copy_chars", "least_saving"})
 
     @property
     def off(self) -> Mapping[str, Number]:
-        """No share, no hold, no guard, and so on; calls the other way."""
+        """No share, no hold, no guard, and so on; `trims_calls` inverted."""
         start = self.start()
         return {
             **dict.fromkeys(_shares(start), 0.0),
@@ -175,7 +170,7 @@ class PresetTarget(msgspec.Struct, frozen=True):
 
     @property
     def together(self) -> Mapping[str, Sequence[str]]:
-        """The names of all kinds of results, which differ little."""
+        """The name shares of all kinds of results, which differ little."""
         return {"all names": [key for key in _shares(self.start()) if key.endswith(_PARTS[1])]}
 
     def start(self) -> Constants:
@@ -188,15 +183,15 @@ class PresetTarget(msgspec.Struct, frozen=True):
         return {**fields, **parts}
 
     def most(self, constant: str) -> float:
-        """Shares end at 1; a count has no end."""
+        """Shares end at 1; counts are unbounded."""
         return 1.0 if "." in constant else float(_NEVER)
 
     def options(self, constants: Constants) -> dict[str, Any]:
-        """Return the option that puts constants in the place of the preset's."""
+        """Return the option that replaces the preset's constants."""
         return {"constants": msgspec.to_builtins(_preset(constants))}
 
     def reached(self, played: Sequence[Sequence[RunResult]]) -> Measures:
-        """Return the bill, and what was kept."""
+        """Return the bill, and the shares of what was kept."""
         results = [result for each in played for result in each]
         return {
             "bill": share(results, "bill", "unpruned"),
@@ -208,7 +203,7 @@ class PresetTarget(msgspec.Struct, frozen=True):
         }
 
     def loss(self, found: Measures, start: Measures) -> float:  # noqa: ARG002 - the goal is set
-        """Return the bill, and a price for what the preset promised and did not keep."""
+        """Return the bill plus a penalty for broken promises of the preset."""
         return found["bill"] + GOALS[self.name].missed(found)
 
     def file(self, constants: Constants, made: str) -> bytes:
@@ -233,11 +228,11 @@ def _preset(constants: Constants) -> Preset:
     return msgspec.convert(fields, Preset)
 
 
-# -- The constants of the window: few needs that are not resident, with half and a quarter of the
+# -- The window: few needs that are not resident, in half and in a quarter of the room
 
 
 SPARE_BILL = 0.02
-"""What the bill may rise by before it counts."""
+"""By how much the bill may rise before it counts."""
 
 _WINDOW_OFF: Mapping[str, Number] = {
     "freeze_share": 1.0,
@@ -269,7 +264,7 @@ class WindowTarget(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """What it is called on the command line."""
+        """Its name on the command line."""
         return WINDOW
 
     @property
@@ -279,7 +274,7 @@ class WindowTarget(msgspec.Struct, frozen=True):
 
     @property
     def fixed(self) -> frozenset[str]:
-        """A window must not be filled to the brim."""
+        """A window must not be filled completely."""
         return frozenset({"tight_share"})
 
     @property
@@ -289,7 +284,7 @@ class WindowTarget(msgspec.Struct, frozen=True):
 
     @property
     def together(self) -> Mapping[str, Sequence[str]]:
-        """Each one is on its own."""
+        """None: each constant is ablated alone."""
         return {}
 
     def start(self) -> Constants:
@@ -298,16 +293,16 @@ class WindowTarget(msgspec.Struct, frozen=True):
         return found
 
     def most(self, constant: str) -> float:
-        """Shares end at 1; a weight has no end."""
+        """Shares end at 1; weights are unbounded."""
         is_share = constant.endswith("_share") or constant == "keep_whole"
         return 1.0 if is_share else float("inf")
 
     def options(self, constants: Constants) -> dict[str, Any]:
-        """Return the option that puts constants in the place of those that ship."""
+        """Return the option that replaces the constants that ship."""
         return {"window_constants": constants}
 
     def reached(self, played: Sequence[Sequence[RunResult]]) -> Measures:
-        """Return the needs that were not resident in each regime, and the rest of all regimes."""
+        """Return the share of needs that were not resident in each regime, and the rest over all regimes."""
         results = [result for each in played for result in each]
         missing = {
             f"non_resident_{regime.partition(':')[2].rstrip('%')}": 1
@@ -321,7 +316,7 @@ class WindowTarget(msgspec.Struct, frozen=True):
         }
 
     def loss(self, found: Measures, start: Measures) -> float:
-        """Return what is missing, each regime by what was missing at the start, and a price for the rest."""
+        """Return what is missing relative to the start, averaged over the regimes, plus penalties."""
         missing = [key for key in found if key.startswith("non_resident")]
         return (
             sum(found[key] / max(start[key], 1e-9) for key in missing) / len(missing)

@@ -1,4 +1,4 @@
-"""The report as one page: tables, charts, and what the figures do and do not say."""
+"""The report as one HTML page: tables, charts, and what the figures do and do not say."""
 
 from __future__ import annotations
 
@@ -9,26 +9,23 @@ from ctxgc.drawing import page as html_page
 from ctxgc.lab import html_charts, html_tables
 from ctxgc.lab.summary import PolicyRow, Report
 
-# -- The words of the page: what the columns mean, and what they do not
-
-
 DEFINITIONS = (
     (
-        "bill: what all requests cost, as a share of never pruning; a prefix that is the same as in the "
-        "last request is read from the cache, the rest is written. Confidence intervals are drawn over "
+        "bill: what all requests cost, as a share of never pruning; the common prefix with the last "
+        "request is read from the cache, the rest is written. Confidence intervals are bootstrapped over "
         "groups of runs."
     ),
-    "worst: the bill of the single dearest run.",
+    "worst: the bill of the most expensive run.",
     (
-        "strict: steps all of whose needs still stood in the view with their surroundings; clean: they "
-        "stood there, or were at least named. Only steps with a need count."
+        "strict: steps all of whose needs were still in the view with their surroundings; clean: they "
+        "were there, or were at least named. Only steps with a need count."
     ),
     (
-        "line-step and word are checks outside of what policies aim at: steps whose quoted lines all still "
-        "stood in the view, and rare plain words that did."
+        "line-step and word check what policies do not aim at: steps whose quoted lines were all still in "
+        "the view, and rare plain words that were."
     ),
     "wide: needs that are resident when the surroundings may reach over line ends.",
-    "wrong: invalid histories and requests over the limit, added; Soundness tells them apart.",
+    "wrong: invalid histories plus requests over the limit; see Soundness for each.",
 )
 
 MEASURES = (
@@ -38,58 +35,58 @@ MEASURES = (
     ),
     (
         "A need is an identifier-like fact (a path, a symbol, an id, a number of four digits or more) that "
-        "the agent's next message uses, that occurred before, and that stands neither in the head nor in "
-        "the last two messages."
+        "the agent's next message uses, that occurred before, and that is neither in the head nor in the "
+        "last two messages."
     ),
     (
-        "A need is resident if it stands in the view with the 24 characters before and after it, named if "
-        "only the bare fact does, recallable if it is behind a live handle that the view shows, else lost."
+        "A need is resident if it is in the view with the 24 characters before and after it, named if only "
+        "the bare fact is, recallable if the view shows a live handle to it, else lost."
     ),
 )
 
 IS_NOT = (
     (
-        "It is open loop: the recorded agent goes on as it did, whatever was pruned. Confusion, detours and "
-        "repeated reads that pruning would cause are not seen, nor is what a recall costs."
+        "It is open loop: the recorded agent continues as it did, whatever was pruned. Confusion, detours "
+        "and repeated reads that pruning would cause do not show, nor does the cost of a recall."
     ),
     (
         "It is a lexical proxy: text that is used again may be there by coincidence, and text that is never "
-        "quoted may still have steered the model."
+        "quoted may still have influenced the model."
     ),
-    "It says nothing about whether a task succeeds. No model is asked.",
+    "It does not say whether a task succeeds. No model is called.",
     (
-        "Recorded runs often lack the system prompt and the tool schemas; with them cached in front, every "
-        "saving is a smaller share of the bill."
+        "Recorded runs often lack the system prompt and the tool schemas; with these in the cached prefix, "
+        "every saving is a smaller share of the bill."
     ),
     (
-        "Cache breakpoints are taken as perfect, and tokens are counted as the lab counts them, not as a "
-        "provider's invoice does."
+        "Cache breakpoints are assumed to be perfect, and tokens are counted by the lab, not by a "
+        "provider."
     ),
 )
 
 KINDS = {
     "ours": "the public Session of ctxgc, driven as an agent would drive it",
-    "peer": "another library's own package, in an environment of its own, with the settings shown",
-    "restated": "a published rule, written again for the lab by us; not its authors' code",
-    "oracle": "a clairvoyant that knows the future: a bound to compare with, not a policy",
+    "peer": "another library, installed in its own environment, with the settings shown",
+    "restated": "a published rule that we reimplemented for the lab; not its authors' code",
+    "oracle": "knows the future: a bound to compare with, not a policy that can be used",
     "base": "the whole history with every request",
 }
 
 
 def caption_of_front(beyond: Sequence[tuple[str, float, float]]) -> str:
-    """Return the caption of the chart of bills, which names who is too dear to be drawn."""
+    """Return the caption of the bill chart, which names the policies too expensive to be drawn."""
     said = (
-        "Up and to the left is better. The dotted line joins the policies that no other beats on both; "
-        "rings do not count: clairvoyants, and policies with more than one request in a hundred that is "
-        "invalid or over the limit. Crosses are 95% confidence intervals."
+        "Up and to the left is better. The dotted line joins the policies that no other beats on both. "
+        "Rings do not count: oracles, and policies with more than 1% of requests invalid or over the "
+        "limit. Crosses are 95% confidence intervals."
     )
     if not beyond:
         return said
     names = ", ".join(f"{name} (bill {bill:.2f}, {100 * kept:.1f}%)" for name, bill, kept in beyond)
-    return f"{said} Too dear for the frame: {names}."
+    return f"{said} Too expensive for this chart: {names}."
 
 
-GAPS = "Beside the clairvoyants and the best of the others"
+GAPS = "Compared with the oracles and the best of the others"
 
 
 def html_report(report: Report) -> str:
@@ -117,7 +114,7 @@ def html_report(report: Report) -> str:
 
 
 def _plot(chart: Html, caption: str, heading: str = "") -> Html:
-    """Return a chart with many names in it, which a narrow window scrolls and does not shrink."""
+    """Return a chart that scrolls in a narrow window and does not shrink."""
     return figure(tag("div", chart, class_="wide plot"), caption, heading)
 
 
@@ -128,7 +125,7 @@ def _subtitle(report: Report) -> str:
     least = f" Runs of at least {report.least_tokens:,} tokens." if report.least_tokens else ""
     return (
         f"{source}. Regime {report.regime}; prices {sheet.name} of {sheet.as_of or 'no date'}: "
-        f"a cached token costs {sheet.read:g}, a written one {sheet.write:g} of a plain one, and the "
+        f"a cached token costs {sheet.read:g}, a written one {sheet.write:g} times an uncached one, and the "
         f"cache {life}.{least}"
     )
 
@@ -179,7 +176,7 @@ def _spread(report: Report) -> Section:
 def _needs(report: Report) -> Section:
     caption = "Whiskers are 95% confidence intervals over groups."
     body = [
-        _plot(html_charts.non_resident(report), caption, "Needs that no longer stood in the view"),
+        _plot(html_charts.non_resident(report), caption, "Needs that were no longer in the view"),
         html_tables.needs(report),
     ]
     return Section("What was missing when it was used", joined(body), "needs")
@@ -189,17 +186,17 @@ def _gaps(report: Report) -> list[Section]:
     if not report.gaps:
         return []
     said = paragraph(
-        "On the runs that both could play. A clairvoyant knows all that will be used; what it saves is "
-        "a bound for those who lose nothing, and a share above 100% means that something was given up."
+        "On the runs that both could play. An oracle knows everything that will be used; what it saves is "
+        "a bound for policies that lose nothing, and a share above 100% means that something was lost."
     )
     return [Section(GAPS, joined([said, html_tables.gaps(report)]), "gaps")]
 
 
 def _soundness(report: Report) -> Section:
     said = paragraph(
-        "A provider refuses an invalid history whatever it saves. Prefix breaks are requests whose "
-        "beginning differs from the last one; a policy that counts its collections must agree. Newest "
-        "shown is the share of the facts of the newest results that reached the model at all."
+        "A provider refuses an invalid history, whatever it saves. Prefix breaks are requests whose "
+        "beginning differs from the last one; the collections that a policy counts must agree with them. "
+        "Newest shown is the share of facts of the newest results that reached the model at all."
     )
     return Section("Soundness", joined([said, html_tables.soundness(report)]), "soundness")
 
@@ -208,9 +205,9 @@ def _times(report: Report) -> list[Section]:
     if not any(row.times for row in report.rows):
         return []
     said = paragraph(
-        "Milliseconds per request, by the length of the history. They differ at each run."
+        "Milliseconds per request, by the length of the history. They differ from run to run."
     )
-    caption = "The median (p50) and the slowest of a hundred requests (p99) of our own policies."
+    caption = "Median (p50) and 99th percentile (p99) of ctxgc's own policies."
     drawn = _plot(html_charts.times(report), caption)
     return [Section("Decision time", joined([said, drawn, html_tables.times(report)]), "times")]
 
@@ -237,8 +234,8 @@ def _failure(row: PolicyRow) -> str:
 
 
 def _meaning() -> Section:
-    body = joined([listing(MEASURES), paragraph("And what it does not:"), listing(IS_NOT)])
-    return Section("What this measures, and what not", body, "meaning")
+    body = joined([listing(MEASURES), paragraph("What it does not measure:"), listing(IS_NOT)])
+    return Section("What this measures, and what it does not", body, "meaning")
 
 
 def _runs(report: Report) -> Section:

@@ -1,4 +1,4 @@
-"""The charts of the page."""
+"""The charts of the HTML report."""
 
 from __future__ import annotations
 
@@ -23,40 +23,40 @@ from ctxgc.lab.results import Figure
 from ctxgc.lab.summary import LENGTHS, PolicyRow, Report, Span, is_usable
 
 WIDTH = 1036
-TOO_DEAR = 1.4
+MAX_BILL = 1.4
 BILL = Axis("bill, as a share of never pruning")
 
 TONES: dict[Kind, str] = {
     "ours": "accent", "peer": "teal", "restated": "amber", "oracle": "violet", "base": "grey",
 }  # fmt: skip
 NAMES: dict[Kind, str] = {
-    "ours": "ctxgc", "peer": "peers", "restated": "restated rules", "oracle": "clairvoyants",
+    "ours": "ctxgc", "peer": "peers", "restated": "restated rules", "oracle": "oracles",
     "base": "never pruning",
 }  # fmt: skip
 
 
 def percent(share: float) -> str:
-    """Return a share as a percentage without useless digits."""
+    """Return a share as a percentage without a trailing zero."""
     return f"{100 * share:.1f}".removesuffix(".0") + "%"
 
 
 def played(report: Report) -> list[PolicyRow]:
-    """Return the rows of policies that could play at all."""
+    """Return the rows of policies that played at least one run."""
     return [row for row in report.rows if row.runs]
 
 
 def beyond(report: Report, measure: str) -> list[tuple[str, float, float]]:
-    """Return who is so dear that the others could not be told apart: name, bill and the measure."""
+    """Return the policies too expensive for the chart: name, bill and the measure."""
     return [
         (row.policy, row.bill.value, getattr(row, measure).value)
         for row in played(report)
-        if row.bill.value > TOO_DEAR
+        if row.bill.value > MAX_BILL
     ]
 
 
 def front(report: Report, measure: str) -> Html:
     """Return the chart of bills against a measure: `clean`, `line_step`, `strict` or `word`."""
-    rows = [row for row in played(report) if row.bill.value <= TOO_DEAR]
+    rows = [row for row in played(report) if row.bill.value <= MAX_BILL]
     axis = Axis(f"{measure.replace('_', '-')}, higher is better", percent)
     kinds = [kind for kind in TONES if any(row.kind == kind for row in rows)]
     return scatter(
@@ -130,7 +130,7 @@ def _missing(row: PolicyRow) -> Bar:
 
 
 def _middle(span: Span) -> float:
-    """Return where the histories of a span lie, for the axis."""
+    """Return the middle of a span of lengths, for the axis."""
     bounds: Sequence[int] = (0, *LENGTHS)
     if span.below is None:
         return LENGTHS[-1] * 1.25

@@ -1,4 +1,4 @@
-"""The tables of the page."""
+"""The tables of the HTML report."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def needs(report: Report) -> Html:
 
 
 def worst(report: Report) -> Html:
-    """Return the dearest run of each policy, and how many runs became dearer."""
-    head = ["policy", "worst bill", "in run", "runs dearer by 0.5%", "runs"]
+    """Return the most expensive run of each policy, and how many runs became more expensive."""
+    head = ["policy", "worst bill", "in run", "runs > 0.5% more expensive", "runs"]
     rows: list[Line] = [
         [row.policy, _ratio(row.worst), Cell(row.worst_run, style="left"),
          f"{100 * row.dearer:.0f}%", f"{row.runs:,}"]
@@ -57,9 +57,9 @@ def worst(report: Report) -> Html:
 
 
 def gaps(report: Report) -> Html:
-    """Return our policies beside the clairvoyants and the best of the others."""
+    """Return our policies compared with the oracles and the best of the others."""
     saved = {row.policy: 1 - row.bill.value for row in played(report)}
-    head = ["policy", "beside", "bill, ratio", "not resident, ratio", "share of its saving"]
+    head = ["policy", "compared with", "bill, ratio", "not resident, ratio", "share of its saving"]
     rows: list[Line] = [
         [gap.policy, Cell(gap.other, f"({gap.role})", "left"), _of(gap.bill), _of(gap.non_resident),
          _taken(saved[gap.policy], saved[gap.other])]
@@ -69,16 +69,16 @@ def gaps(report: Report) -> Html:
 
 
 def soundness(report: Report) -> Html:
-    """Return what a policy must not do, and whether its own books are right."""
-    head = ["policy", "invalid histories", "over the limit", "prefix breaks", "collections", "runs off",
-            "report off by", "newest shown"]  # fmt: skip
+    """Return what a policy must not do, and whether its own accounting is right."""
+    head = ["policy", "invalid histories", "over the limit", "prefix breaks", "collections",
+            "runs that disagree", "report error", "newest shown"]  # fmt: skip
     rows = [_sound(row) for row in played(report)]
     return table(head, rows, strong=_ours(report, only_played=True))
 
 
 def times(report: Report) -> Html:
     """Return the decision times by the length of the history."""
-    head = ["policy", "messages", "requests", "p50 ms", "p99 ms", "most ms"]
+    head = ["policy", "messages", "requests", "p50 ms", "p99 ms", "max ms"]
     rows: list[Line] = [
         [row.policy, "more" if span.below is None else f"< {span.below:,}", f"{span.requests:,}",
          f"{span.p50:.2f}", f"{span.p99:.2f}", f"{span.most:.2f}"]

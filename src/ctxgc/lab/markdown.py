@@ -12,12 +12,12 @@ COLUMNS = (
     "kind", "bill [95% CI]", "worst run", "strict", "clean", "line-step", "word", "not resident",
     "newest shown", "invalid histories", "over the limit", "failed",
 )  # fmt: skip
-GAP_COLUMNS = ("beside", "bill [95% CI]", "not resident [95% CI]")
+GAP_COLUMNS = ("compared with", "bill [95% CI]", "not resident [95% CI]")
 SAVES = 2 - DEARER
 
 
 def markdown_report(report: Report) -> str:
-    """Return what was played, the table, the gaps, who is ahead, and what broke, as Markdown."""
+    """Return what was played, the table, the gaps, which others are ahead, and what failed."""
     parts = [headline(report), quality(report)]
     parts += [gaps(report)] if report.gaps else []
     notes = [*ahead(report), *troubles(report)]
@@ -26,7 +26,7 @@ def markdown_report(report: Report) -> str:
 
 
 def headline(report: Report) -> str:
-    """Return one sentence on what the table stands on."""
+    """Return one sentence about what was played."""
     least = f", runs of at least {report.least_tokens:,} tokens" if report.least_tokens else ""
     return (
         f"`{report.regime}`: {report.runs:,} runs in {report.groups:,} groups, "
@@ -42,9 +42,9 @@ def quality(report: Report) -> str:
 
 
 def gaps(report: Report) -> str:
-    """Return our policies beside the oracles and the best of the others, as ratios.
+    """Return our policies compared with the oracles and the best of the others, as ratios.
 
-    Those that did the same share a row: in a window all presets may.
+    Policies with the same figures share a row: in a window all presets may have them.
     """
     names: dict[tuple[str, ...], list[str]] = {}
     for gap in report.gaps:
@@ -54,7 +54,7 @@ def gaps(report: Report) -> str:
 
 
 def ahead(report: Report) -> Iterator[str]:
-    """Yield who of the others is cheaper than our first policy, and who saves and misses less."""
+    """Yield which others are cheaper than our first policy, and which save money and miss less."""
     ours = next((row for row in report.rows if row.kind == "ours" and row.runs), None)
     others = [row for row in by_kind(report) if row.kind in OTHERS and row.runs]
     if ours is None or not others:
@@ -79,7 +79,7 @@ def _full(row: PolicyRow) -> str:
 
 
 def troubles(report: Report) -> Iterator[str]:
-    """Yield, for each policy that has any, the rules that its requests broke and why runs failed."""
+    """Yield for each policy the rules that its requests broke, and why runs failed."""
     for row in by_kind(report):
         if row.refused:
             rules = ", ".join(f"{rule} x {count:,}" for rule, count in row.rules.items())
@@ -89,12 +89,12 @@ def troubles(report: Report) -> Iterator[str]:
 
 
 def by_kind(report: Report) -> list[PolicyRow]:
-    """Return the rows as a reader compares them; within a kind in the order of the report."""
+    """Return the rows sorted by kind, ours first; within a kind in the order of the report."""
     return sorted(report.rows, key=lambda row: ORDER.index(row.kind))
 
 
 def grid(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table; its first two columns are words, the others figures."""
+    """Return a Markdown table; its first two columns are text, the others figures."""
     rule = ["---"] * 2 + ["--:"] * (len(head) - 2)
     lines = [_line(head), f"|{'|'.join(rule)}|", *map(_line, rows)]
     return "\n".join(lines)
@@ -106,7 +106,7 @@ def percent(figure: Figure) -> str:
 
 
 def interval(figure: Figure | None) -> str:
-    """Return a ratio with its confidence interval; a dash where there is none."""
+    """Return a ratio with its confidence interval; a dash if there is none."""
     return f"{figure.value:.3f} [{figure.low:.2f}, {figure.high:.2f}]" if figure else "-"
 
 

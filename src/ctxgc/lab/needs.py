@@ -1,6 +1,6 @@
 """Needs: what each answer of the agent used that it could only know from further back.
 
-They depend on the run alone, so they are found once and every policy is judged by the same ones.
+They depend only on the run, so they are found once and every policy is judged by the same ones.
 """
 
 from __future__ import annotations
@@ -15,16 +15,13 @@ from ctxgc.lab.facts import lines_in, message_weight, texts_of, tokens_in
 from ctxgc.lab.regimes import head_of
 from ctxgc.lab.runs import Run
 
-# -- Entries: messages by their bytes, each read once, with what the judge looks for in it
-
-
 AROUND = 24
 Place = tuple[int, int]
 Width = Literal["line", "wide"]
 
 
 class SentMessage:
-    """One message as it is sent; two messages with the same bytes are the same entry."""
+    """One message as it is sent, with its facts, lines and words; equal bytes are the same object."""
 
     def __init__(self, message: dict[str, Any]) -> None:
         self.message = message
@@ -55,7 +52,7 @@ class SentMessage:
 
     @property
     def facts(self) -> dict[str, list[Place]]:
-        """Its facts, with where they stand: which text, which character."""
+        """Its facts with their places: number of the text, position in it."""
         return self._read[0]
 
     @property
@@ -64,9 +61,9 @@ class SentMessage:
         return self._read[1]
 
     def windows(self, fact: str, width: Width) -> frozenset[str]:
-        """Return the surroundings in which a fact stands here: 24 characters to each side.
+        """Return the surroundings of a fact in this message: 24 characters on each side.
 
-        They end where the text ends and, unless `wide` is asked for, where the line does.
+        They end where the text ends and, unless the width is `wide`, where the line ends.
         """
         known = self._windows.get((fact, width))
         if known is None:
@@ -82,40 +79,40 @@ def _window(text: str, start: int, length: int, width: Width) -> str:
         first = max(first, text.rfind("\n", 0, start) + 1)
         end = text.find("\n", start + length)
         last = last if end < 0 else min(last, end)
-    # The fact's own place within the window is part of what is compared.
+    # The fact's position within the window is part of what is compared.
     return f"{start - first}:{text[first:last]}"
 
 
 class SentMessages:
-    """Knows every message that was seen by its bytes."""
+    """All messages seen so far, by their bytes."""
 
     def __init__(self) -> None:
         self._known: dict[bytes, SentMessage] = {}
 
     def of(self, message: dict[str, Any]) -> SentMessage:
-        """Return the entry of a message."""
+        """Return the known message with these bytes, or a new one."""
         key = msgspec.json.encode(message)
         entry = self._known.get(key)
         if entry is None:
-            # From the bytes, since the owner of the message may change it later.
+            # From the bytes, because the owner of the message may change it later.
             entry = self._known[key] = SentMessage(msgspec.json.decode(key))
         return entry
 
 
 class ViewReader:
-    """Reads the views of one policy; an object that it handed out before, unchanged, is known at once."""
+    """Reads the views of one policy; unchanged objects that it returned before are recognised at once."""
 
     def __init__(self, library: SentMessages) -> None:
         self._library = library
         self._seen: dict[int, tuple[dict[str, Any], SentMessage]] = {}
 
     def read(self, view: Sequence[dict[str, Any]]) -> list[SentMessage]:
-        """Return the entries of a view."""
+        """Return the messages of a view."""
         return [self._entry(message) for message in view]
 
     def _entry(self, message: dict[str, Any]) -> SentMessage:
         known = self._seen.get(id(message))
-        # Comparing costs a tenth of writing the bytes; the object is held, so its id is its own.
+        # Comparing costs a tenth of encoding; the object is kept alive, so its id stays unique.
         if known is not None and known[1].message == message:
             return known[1]
         entry = self._library.of(message)
@@ -131,8 +128,8 @@ class RequestNeeds(msgspec.Struct, frozen=True, kw_only=True):
     """One request, and what the answer to it used.
 
     `index` is the number of the answer: the request carries the messages before it. `needs` are
-    facts, `lines` verbatim lines and `words` rare plain words that it used again; none of them
-    stands in the head or in the last two messages. `newest` are the results it was the first to see.
+    facts, `lines` verbatim lines and `words` rare plain words that it used again; none of them is in
+    the head or in the last two messages. `newest` are the results that it was the first to see.
     """
 
     index: int
@@ -143,13 +140,13 @@ class RequestNeeds(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Postings:
-    """Where something stands: for each key the numbers of its messages, in order."""
+    """An inverted index: for each key the numbers of the messages that hold it, in order."""
 
     def __init__(self) -> None:
         self._at: dict[str, list[int]] = {}
 
     def add(self, keys: Iterable[str], number: int) -> None:
-        """Note that a message holds these."""
+        """Add the keys that a message holds."""
         for key in keys:
             self._at.setdefault(key, []).append(number)
 
@@ -162,7 +159,7 @@ class Postings:
 
 
 class Needs:
-    """A run, read: its entries, its steps, and where each fact, line and word stands."""
+    """A run with its steps, and an index of its facts, lines and words."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -172,10 +169,10 @@ class Needs:
         self.facts, self.lines, self.words = Postings(), Postings(), Postings()
         self._windows: dict[tuple[str, Width], dict[str, int]] = {}
         self.steps = list(self._steps())
-        """One for each assistant message behind the first user message."""
+        """One for each assistant message after the first user message."""
 
     def is_original(self, fact: str, window: str, width: Width, index: int) -> bool:
-        """Tell whether a fact stood in these surroundings in a message before `index`."""
+        """Return whether a fact had these surroundings in a message before `index`."""
         first = self._windows.get((fact, width))
         if first is None:
             first = self._windows[fact, width] = {}

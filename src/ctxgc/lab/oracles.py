@@ -1,4 +1,8 @@
-"""The clairvoyant that moves lines: a result is shown once, then only what will be used of it."""
+"""Oracles: policies that know what will be used, as a bound for those that do not.
+
+The message oracle removes whole results that will not be used again, when that pays. The line oracle
+shows a result once, then only the lines of it that will be used.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +18,6 @@ from ctxgc.lab.policies import Kind, Player, Policy, PolicyTask
 from ctxgc.lab.runs import Run
 from ctxgc.lab.view import Json, LabView
 
-# -- What an oracle knows: which facts will be used again, when, and which messages still show the
-
-
 Kept = Mapping[int, frozenset[str]]
 
 _NONE: Kept = {}
@@ -24,7 +25,7 @@ _last: list[tuple[Run, Needs]] = []
 
 
 class FutureNeeds:
-    """The needs of a whole run, and what of its messages is shown now."""
+    """The needs of a whole run, and what its messages show now."""
 
     def __init__(self, run: Run) -> None:
         needs = _read(run)
@@ -40,14 +41,14 @@ class FutureNeeds:
         self._kept: dict[int, frozenset[str]] = {}
 
     def requests_left(self, index: int) -> int:
-        """Return how many requests are still to come, the one before message `index` included."""
+        """Return how many requests are still to come, including the one before message `index`."""
         return len(self._answers) - bisect_left(self._answers, index)
 
     def only_here(self, message: int, index: int, planned: Kept = _NONE) -> dict[str, int]:
-        """Return the facts that answers from `index` on will miss if a message shows nothing more.
+        """Return the facts that answers from `index` on will miss if a message shows nothing any more.
 
-        Each comes with the number of those answers. `planned` says what other messages will be left
-        with, on top of what has already left them.
+        Each comes with the number of those answers. `planned` says what other messages will still
+        show, in addition to what they have already lost.
         """
         missed = {}
         for fact in self._wanted[message]:
@@ -58,11 +59,11 @@ class FutureNeeds:
         return missed
 
     def keep(self, kept: Kept) -> None:
-        """Note that messages show nothing but these facts from now on."""
+        """Note that messages show only these facts from now on."""
         self._kept.update(kept)
 
     def _elsewhere(self, fact: str, message: int, step: int, planned: Kept) -> bool:
-        """Tell whether another message shows a fact when it is needed, come already or not."""
+        """Return whether another message, past or future, shows a fact when it is needed."""
         return any(
             holder != message and self._shows(holder, fact, planned)
             for holder in self._holders[fact]
@@ -77,13 +78,13 @@ class FutureNeeds:
 
 
 def _read(run: Run) -> Needs:
-    """Return the needs of a run; the last one is remembered, since several oracles play it in turn."""
+    """Return the needs of a run; the last run is cached, because several oracles play it in turn."""
     if not _last or _last[0][0] is not run:
         _last[:] = [(run, Needs(run))]
     return _last[0][1]
 
 
-# -- The clairvoyant that moves whole results: what will not be used again leaves, when that pays
+# -- The message oracle
 
 
 START_SHARE = 0.8
@@ -91,14 +92,14 @@ TARGET_SHARE = 0.6
 STUB = "[omitted]"
 
 Stub = tuple[Json, int, frozenset[str]]
-"""A message in place of a result, its tokens, and the facts that it still shows."""
+"""A message that replaces a result, its tokens, and the facts that it still shows."""
 
 Leave = Callable[[range], None]
-"""How a unit makes room."""
+"""A way to remove a unit."""
 
 
 class MessageOracle:
-    """Knows all future needs, and plays one run."""
+    """Plays one run, knowing all future needs."""
 
     def __init__(self, task: PolicyTask) -> None:
         self._task = task
@@ -118,18 +119,16 @@ class MessageOracle:
         self._collections += self._shown.edits > before
         return self._shown.view()
 
-    def is_recallable(self, index: int) -> bool:  # noqa: ARG002 - it has no need of handles
-        """Tell that no handle is shown."""
+    def is_recallable(self, index: int) -> bool:  # noqa: ARG002 - it needs no handles
+        """Return False: no handle is shown."""
         return False
 
     def counts(self) -> dict[str, float]:
         """Return the number of collections."""
         return {"collections": self._collections}
 
-    # -- COST -------------------------------------------------------------------------------------
-
     def _save(self) -> None:
-        """Make the edit that pays most, if one pays: all that can leave from some message on."""
+        """In COST: make the edit that pays most, if any does: all that can leave from some message on."""
         shown, now = self._shown, len(self._shown.messages)
         left = self._future.requests_left(now)
         plan: dict[int, Stub] = {}
@@ -148,7 +147,7 @@ class MessageOracle:
         self._apply({index: stub for index, stub in plan.items() if index >= first})
 
     def _offer(self, index: int, planned: Kept) -> Stub | None:
-        """Return what could stand for a message from now on, if anything shorter can."""
+        """Return the shorter message that could replace a message from now on, if there is one."""
         if not self._is_candidate(index):
             return None
         needed = self._future.only_here(index, len(self._shown.messages), planned)
@@ -164,7 +163,7 @@ class MessageOracle:
         )
 
     def stub(self, index: int, needed: dict[str, int]) -> Stub | None:
-        """Return what may stand for a result that alone shows the needed facts."""
+        """Return what may replace a result that alone shows the needed facts."""
         return None if needed else self._bare_stub(index)
 
     def _bare_stub(self, index: int) -> Stub:
@@ -177,10 +176,8 @@ class MessageOracle:
         self._shown.replace({index: stub[0] for index, stub in stubs.items()})
         self._future.keep({index: stub[2] for index, stub in stubs.items()})
 
-    # -- WINDOW -----------------------------------------------------------------------------------
-
     def _shrink(self, target: int) -> None:
-        """Make room: results first, those with the fewest future needs per token, then whole units."""
+        """In WINDOW: make room with the results of fewest future needs per token, then with units."""
         shown = self._shown
         for leave in self.ways():
             if shown.size > START_SHARE * self._task.limit:
@@ -191,17 +188,17 @@ class MessageOracle:
             self._drain(units, target, self._drop)
 
     def ways(self) -> list[Leave]:
-        """Return the ways in which a result may make room, the kindest first."""
+        """Return the ways to shorten a result, the mildest first."""
         return [self._mask]
 
     def _drain(self, units: list[range], target: int, leave: Leave) -> None:
-        """Let units leave, cheapest first, until the view has at most `target` tokens."""
+        """Remove units, cheapest first, until the view has at most `target` tokens."""
         queue = [(self._density(unit), unit.start, unit) for unit in units]
         heapify(queue)
         while queue and self._shown.size > target:
             known, start, unit = heappop(queue)
             density = self._density(unit)
-            if density > known:  # what left before made this one more precious
+            if density > known:  # what left before made this one more valuable
                 heappush(queue, (density, start, unit))
             else:
                 leave(unit)
@@ -246,25 +243,25 @@ class Oracle:
 
 
 def message_oracle() -> Policy:
-    """Return the clairvoyant that moves whole results."""
+    """Return the oracle that removes whole results."""
     return Oracle("oracle-message", MessageOracle)
 
 
-# -- The clairvoyant that moves lines: a result is shown once, then only what will be used of it
+# -- The line oracle
 
 
 LONGEST_LINE = 400
 
 
 class LineOracle(MessageOracle):
-    """Leaves the fewest lines that hold all facts which nothing else will show."""
+    """Keeps the fewest lines that hold all facts which no other message will show."""
 
     def __init__(self, task: PolicyTask) -> None:
         super().__init__(task)
         self._lines: dict[tuple[int, frozenset[str]], Stub] = {}
 
     def stub(self, index: int, needed: dict[str, int]) -> Stub | None:
-        """Return the lines that are needed, in their order."""
+        """Return the needed lines, in their order."""
         key = index, frozenset(needed)
         if key not in self._lines:
             self._lines[key] = self._line_stub(*key) if needed else self._bare_stub(index)
@@ -277,7 +274,7 @@ class LineOracle(MessageOracle):
         return message, message_weight(message), held
 
     def ways(self) -> list[Leave]:
-        """Return the ways in which a result may make room: down to what is needed, then wholly."""
+        """Return the ways to shorten a result: down to what is needed, then completely."""
         return [self._trim, self._mask]
 
     def _trim(self, unit: range) -> None:
@@ -287,7 +284,7 @@ class LineOracle(MessageOracle):
 
 
 def cover(text: str, needed: frozenset[str]) -> list[str]:
-    """Return lines of a text that together hold the needed facts, few and short ones, in order.
+    """Return few and short lines of a text that together hold the needed facts, in order.
 
     Of a line longer than 400 characters only the surroundings of a fact are taken.
     """
@@ -322,5 +319,5 @@ def _around(line: str, fact: str, start: int) -> tuple[str, frozenset[str]]:
 
 
 def line_oracle() -> Policy:
-    """Return the clairvoyant that moves lines."""
+    """Return the oracle that removes lines."""
     return Oracle("oracle-line", LineOracle)

@@ -1,4 +1,4 @@
-"""What a policy is to the lab, and which policies it knows by name."""
+"""What the lab expects of a policy, and the registry of policies by name."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ ALL = "all"
 
 
 class PolicyTask(msgspec.Struct, frozen=True, kw_only=True):
-    """What a policy is to do: one run, under a limit, at a price.
+    """The task of a policy: one run, a token limit and a price sheet.
 
-    Only an oracle may look at the messages of `run` that have not come yet.
+    Only an oracle may look at messages of `run` that are still to come.
     """
 
     limit: int
@@ -34,24 +34,24 @@ class Player(Protocol):
     """A policy at work on one run."""
 
     def view(self, history: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return what is sent, given all messages so far; called once before each request."""
+        """Return the messages to send, given all so far; called once before each request."""
         ...
 
     def is_recallable(self, index: int) -> bool:
-        """Tell whether the view shows a live handle of the original message number `index`."""
+        """Return whether the view shows a live handle for the original message number `index`."""
         ...
 
     def counts(self) -> dict[str, float]:
-        """Return what the policy says of its own work.
+        """Return what the policy reports about its own work.
 
-        The lab compares `collections` with the prefix breaks it saw, and `reported_bill` and
-        `reported_unpruned_bill` with the bills it replayed; it passes on whatever else is there.
+        The lab compares `collections` with the prefix breaks that it saw, and `reported_bill` and
+        `reported_unpruned_bill` with the bills that it replayed; other keys are passed on.
         """
         ...
 
 
 class Policy(Protocol):
-    """A way to prune, with what a reader of the table must know about it."""
+    """A way to prune, with what a reader of the table should know about it."""
 
     @property
     def name(self) -> str:
@@ -60,17 +60,17 @@ class Policy(Protocol):
 
     @property
     def kind(self) -> Kind:
-        """Ours, a peer's own package, a published rule stated again, an oracle, or a base line."""
+        """Ours, a peer's package, a published rule restated, an oracle, or the baseline."""
         ...
 
     @property
     def version(self) -> str:
-        """The version of the package that decides."""
+        """The version of the package that prunes."""
         ...
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What it was set to, JSON-ready."""
+        """Its settings, ready for JSON."""
         ...
 
     def open(self, task: PolicyTask) -> Player:
@@ -108,14 +108,14 @@ POLICIES: dict[str, str] = {
     "kompact": "ctxgc.lab.peers.policy:kompact",
     "cozempic": "ctxgc.lab.peers.policy:cozempic",
 }
-"""Name -> where its factory is, imported when the policy is asked for. A new policy is one more line."""
+"""Name -> its factory, imported on first use. A new policy is one more line."""
 
 
 def policy(name: str) -> Policy:
     """Return the policy of this name.
 
     Raises:
-        ConfigError: no policy has it; the hint names the nearest.
+        ConfigError: there is no such policy; the hint names the nearest.
     """
     if name not in POLICIES:
         raise unknown_key(name, POLICIES, "policy")
@@ -125,7 +125,7 @@ def policy(name: str) -> Policy:
 
 
 def choose_policies(words: Iterable[str]) -> list[str]:
-    """Return the names that words choose, each once: a policy, all policies of a kind, or `all`.
+    """Return the policies that words select, each once: a name, all of a kind, or `all`.
 
     Raises:
         ConfigError: a word is none of these; the hint names the nearest.
@@ -142,7 +142,7 @@ def choose_policies(words: Iterable[str]) -> list[str]:
 
 
 class Never:
-    """The base line: every request carries the whole history."""
+    """The baseline: every request carries the whole history."""
 
     name = "never"
     kind: Kind = "base"

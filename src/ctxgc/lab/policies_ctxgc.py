@@ -1,4 +1,4 @@
-"""Our own policies: the public Session, driven as an agent would drive it."""
+"""ctxgc's own policies: the public Session, used as an agent would use it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STEP_SECONDS = 1.0
 
 
 class CtxgcPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """A session with the default strategy and these options of it."""
+    """A session with the default strategy and these options."""
 
     name: str
     options: dict[str, Any]
@@ -41,7 +41,7 @@ class CtxgcPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionPlayer:
-    """Plays a run through a session; the time is the run's own."""
+    """Plays a run through a session whose clock shows the times of the run."""
 
     def __init__(self, task: PolicyTask, options: dict[str, Any]) -> None:
         self._times = task.run.times
@@ -62,7 +62,7 @@ class SessionPlayer:
 
     @property
     def session(self) -> Session:
-        """The session, for those who ask why it decided as it did."""
+        """The session, to look up why it decided as it did."""
         return self._session
 
     def view(self, history: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -73,24 +73,24 @@ class SessionPlayer:
         try:
             self._view = self._session.messages()
         except ContextOverflowError:
-            # The agent would stop here; the replay goes on and books a request over the limit.
+            # The agent would stop here; the replay continues and counts a request over the limit.
             self._overflows += 1
             self._view = self._session.view()
         self._shown = ""
-        # What was refused by the session counts as sent here, so that it may be re-written too.
+        # What the session refused counts as sent here, so it may be rewritten too.
         rewritten = self._session.rewrites > sent or self._overflows > 0
         self._collected += self._session.collections > before and rewritten
         return self._view
 
     def is_recallable(self, index: int) -> bool:
-        """Tell whether the view shows a handle that still answers and brings the message back."""
+        """Return whether the view shows a live handle that brings the message back."""
         if not self._shown:
             self._shown = "\n".join(t for m in self._view for t in texts_of(m))
             self._listed = frozenset(handles_in(self._shown))
         return any(map(self._is_shown, self._session.together(self._segments[index])))
 
     def _is_shown(self, segment_id: str) -> bool:
-        """Tell whether a handle stands in the view: a short one in a digest or in the call that takes it."""
+        """Return whether the view shows a handle: in full, or a short one in a digest or a recall call."""
         handle = self._session.handle(segment_id)
         if handle in self._shown and self._session.answers(handle):
             return True
@@ -99,10 +99,10 @@ class SessionPlayer:
         return shown and self._session.answers(segment_id)
 
     def counts(self) -> dict[str, float]:
-        """Return the collections, and the bills of the session's own ledger.
+        """Return the number of collections, and the bills of the session's own ledger.
 
-        Several before one request are one: only what the last of them left is sent. One that shortened
-        nothing but what was never sent re-writes nothing, and is none.
+        Several collections before one request count as one: only the last result is sent. One that only
+        shortened what was never sent rewrites nothing and does not count.
         """
         return {
             "collections": self._collected,
@@ -118,7 +118,7 @@ class SessionPlayer:
 
 
 class ReplayedSession(Session):
-    """A session whose handles are the same at every replay, with a look at its books."""
+    """A session with the same handles in every replay, and access to its counters."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -131,7 +131,7 @@ class ReplayedSession(Session):
 
     @property
     def rewrites(self) -> int:
-        """How often something changed that had been sent."""
+        """How often something that had been sent was changed."""
         return self._w.rewrites
 
     def handle(self, segment_id: str) -> str:
@@ -147,7 +147,7 @@ class ReplayedSession(Session):
         return [*segment_ids, *(s for i in sorted(ids) for s in view.originals[i].segment_ids)]
 
     def answers(self, handle: str) -> bool:
-        """Tell whether a handle recalls something."""
+        """Return whether a handle recalls something."""
         try:
             self.read(handle)
         except UnknownHandleError:
@@ -155,7 +155,7 @@ class ReplayedSession(Session):
         return True
 
     def bills(self) -> dict[str, float]:
-        """Return what the session says that it paid, and would have paid without collecting."""
+        """Return what the session reports as its bill, with and without collecting."""
         savings = self._w.savings.savings
         return {
             "reported_bill": savings.bill,

@@ -1,7 +1,7 @@
-"""Rules that others publish, and plain masks, stated again in our words.
+"""Published pruning rules and plain masks, reimplemented for the lab.
 
-They run none of their authors' code: where a page leaves something open, the kinder reading was taken.
-Each policy says in its settings where its rule stands.
+None of this is the authors' code. If a publication leaves something open, the reading that is better
+for the rule was chosen. The settings of each policy name the source of its rule.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class _Editor:
         return {"collections": self._collections}
 
 
-# -- masks ------------------------------------------------------------------------------------------
+# -- Masks
 
 
 def keep_last(keep: int) -> Rule:
@@ -70,12 +70,12 @@ def keep_last(keep: int) -> Rule:
 
 
 def batch(full: int, keep: int) -> Rule:
-    """Once `full` results stand unmasked, mask all but the newest `keep`."""
+    """Once `full` results are unmasked, mask all but the newest `keep`."""
 
     def rule(shown: LabView, _: PolicyTask) -> None:
-        standing = shown.whole_results()
-        if len(standing) >= full:
-            shown.mask(standing[:-keep], OMITTED)
+        whole = shown.whole_results()
+        if len(whole) >= full:
+            shown.mask(whole[:-keep], OMITTED)
 
     return rule
 
@@ -94,7 +94,7 @@ def mask_oldest(shown: LabView, task: PolicyTask) -> None:
         shown.drop_until(target, shown.droppable())
 
 
-# -- truncation -------------------------------------------------------------------------------------
+# -- Truncation
 
 
 def drop_half(shown: LabView, task: PolicyTask) -> None:
@@ -113,7 +113,7 @@ def truncate(shown: LabView, task: PolicyTask) -> None:
         shown.drop_until(int(TARGET_SHARE * task.limit), shown.droppable())
 
 
-# -- what others publish ----------------------------------------------------------------------------
+# -- Published rules
 
 
 def opencode(shown: LabView, _: PolicyTask) -> None:
@@ -154,7 +154,7 @@ def clear_tool_uses(trigger: int, keep: int, clear_at_least: int) -> Rule:
     return rule
 
 
-# -- the registry's factories -----------------------------------------------------------------------
+# -- Factories for the registry
 
 _OPENCODE = "opencode, session compaction: prune() of packages/opencode/src/session/compaction.ts"
 _ANTHROPIC = "Anthropic, context editing: clear_tool_uses_20250919"

@@ -28,7 +28,7 @@ Outcome = TypeVar("Outcome")
 
 
 class RunOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be done with each run."""
+    """What to do with each run."""
 
     policies: tuple[str, ...]
     regime: Regime
@@ -37,7 +37,7 @@ class RunOrder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def play(order: RunOrder, run: Run) -> list[RunResult]:
-    """Return the results of all policies of an order on one run, which is read once for all."""
+    """Return the results of all policies of an order on one run, which is read once."""
     needs = Needs(run)
     with quiet_log():
         return [
@@ -51,32 +51,32 @@ def play(order: RunOrder, run: Run) -> list[RunResult]:
 def play_all(
     order: RunOrder, runs: Iterable[Run], jobs: int = 1, done: Done | None = None
 ) -> list[RunResult]:
-    """Return the results of an order on all runs, in the order of the runs whatever the jobs.
+    """Return the results of an order on all runs, in the order of the runs whatever `jobs` is.
 
-    `done` is called as each run is finished. Runs are read as they are needed: a few at a time.
+    `done` is called after each run. Runs are read a few at a time, as they are needed.
     """
-    tell = done or _silence
+    done = done or _nothing
     return in_run_order(
-        _one_by_one(order, runs, tell) if jobs <= 1 else _in_processes(order, runs, jobs, tell)
+        _one_by_one(order, runs, done) if jobs <= 1 else _in_processes(order, runs, jobs, done)
     )
 
 
 def in_run_order(played: Iterable[tuple[int, Sequence[RunResult]]]) -> list[RunResult]:
-    """Return results that came with the number of their run, put in order."""
+    """Return results that come with the number of their run, sorted by it."""
     ordered = sorted(played, key=lambda each: each[0])
     return [result for _, results in ordered for result in results]
 
 
 def _one_by_one(
-    order: RunOrder, runs: Iterable[Run], tell: Done
+    order: RunOrder, runs: Iterable[Run], done: Done
 ) -> Iterator[tuple[int, list[RunResult]]]:
     for number, run in enumerate(runs):
         yield number, play(order, run)
-        tell()
+        done()
 
 
 def _in_processes(
-    order: RunOrder, runs: Iterable[Run], jobs: int, tell: Done
+    order: RunOrder, runs: Iterable[Run], jobs: int, done: Done
 ) -> Iterator[tuple[int, list[RunResult]]]:
     waiting: dict[Future[list[RunResult]], int] = {}
     numbered = enumerate(runs)
@@ -88,27 +88,27 @@ def _in_processes(
                 return
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:
                 yield waiting.pop(future), result_of(future)
-                tell()
+                done()
 
 
 def processes(jobs: int, *initializer: Any) -> ProcessPoolExecutor:
-    """Return a pool whose processes are all on their way; each calls the initializer first, if any."""
+    """Return a pool whose processes are all starting; each calls the initializer first, if any."""
     begin, *arguments = initializer or (None,)
-    # Forked children would inherit the threads of a progress bar in the middle of whatever they do.
+    # Forked children would inherit the threads of a progress bar in an undefined state.
     pool = ProcessPoolExecutor(
         jobs, mp_context=get_context("spawn"), initializer=begin, initargs=tuple(arguments)
     )
-    # Python waits for ever for a process that it starts in the moment in which another one ends.
+    # Python waits forever for a process that it starts at the moment when another one ends.
     for _ in range(jobs):
         submit(pool, int)
     return pool
 
 
 def submit(pool: Executor, work: Callable[..., Outcome], *arguments: Any) -> Future[Outcome]:
-    """Let a process work.
+    """Give work to the pool.
 
     Raises:
-        CtxgcError: one was ended from outside, or none can be started.
+        CtxgcError: a process was killed, or none can be started.
     """
     try:
         return pool.submit(work, *arguments)
@@ -120,7 +120,7 @@ def result_of(future: Future[Outcome]) -> Outcome:
     """Return what a process found.
 
     Raises:
-        CtxgcError: it was ended from outside.
+        CtxgcError: it was killed.
     """
     try:
         return future.result()
@@ -130,14 +130,14 @@ def result_of(future: Future[Outcome]) -> Outcome:
 
 def _ended() -> CtxgcError:
     return CtxgcError(
-        "a process of the lab was ended from outside",
-        hint="was memory short? try fewer --jobs",
+        "a process of the lab was killed",
+        hint="if memory is short, try fewer --jobs",
     )
 
 
 @contextmanager
 def quiet_log() -> Iterator[None]:
-    """Keep the log quiet: a replay fills windows on purpose, thousands of times."""
+    """Silence the log: a replay fills windows on purpose, thousands of times."""
     log = logging.getLogger("ctxgc")
     before = log.level
     log.setLevel(logging.CRITICAL)
@@ -147,5 +147,5 @@ def quiet_log() -> Iterator[None]:
         log.setLevel(before)
 
 
-def _silence() -> None:
-    """Tell nobody."""
+def _nothing() -> None:
+    """Do nothing."""

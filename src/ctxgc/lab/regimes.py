@@ -1,4 +1,4 @@
-"""Regimes: how large the window is that a run must fit into."""
+"""Regimes: the size of the window that a run must fit into."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ HEAD_ROLES = ("system", "developer")
 
 
 class Regime(msgspec.Struct, frozen=True, kw_only=True):
-    """COST leaves room enough, so that pruning is for money only; WINDOW makes it a must.
+    """In COST there is enough room and pruning only saves money; in WINDOW it is necessary.
 
-    A window is the head and a `share` of the rest of the run, or `tokens` whatever the run.
+    A window is the head and a `share` of the rest of the run, or a fixed number of `tokens`.
     """
 
     kind: RegimeKind = "cost"
@@ -41,10 +41,10 @@ class Regime(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_regime(text: str) -> Regime:
-    """Return the regime that `cost`, `window:50%` or `window:40000` spells.
+    """Return the regime that a text such as `cost`, `window:50%` or `window:40000` names.
 
     Raises:
-        ConfigError: it spells none.
+        ConfigError: it names none.
     """
     kind, _, size = text.partition(":")
     if text == "cost":
@@ -52,7 +52,9 @@ def parse_regime(text: str) -> Regime:
     number = size.removesuffix("%")
     if kind != "window" or not number.isascii() or not number.isdigit() or int(number) < 1:
         raise ConfigError(
-            f"regime: {text!r} is none", hint="cost, window:50% or window:40000", field="regime"
+            f"regime: unknown regime {text!r}",
+            hint="use cost, window:50% or window:40000",
+            field="regime",
         )
     if size.endswith("%"):
         return Regime(kind="window", share=int(number) / 100)
@@ -60,6 +62,6 @@ def parse_regime(text: str) -> Regime:
 
 
 def head_of(messages: Sequence[dict[str, Any]]) -> list[int]:
-    """Return the numbers of the system messages and of the first user message."""
+    """Return the indexes of the system messages and of the first user message."""
     first = next((i for i, m in enumerate(messages) if m.get("role") == "user"), None)
     return [i for i, m in enumerate(messages) if m.get("role") in HEAD_ROLES or i == first]

@@ -18,11 +18,11 @@ from ctxgc.lab.results import RunResult
 from ctxgc.lab.runs import Run
 from ctxgc.testing import check_history
 
-# -- The bill of a replay: every request priced with a prompt cache that behaves as documented
+# -- Price: every request, with a prompt cache that behaves as documented
 
 
 class RunBill(msgspec.Struct, kw_only=True):
-    """Sums over the requests so far; `cost` is in units of one plain input token."""
+    """Sums over the requests so far; `cost` is in uncached input tokens."""
 
     cost: float = 0.0
     sent: int = 0
@@ -33,9 +33,8 @@ class RunBill(msgspec.Struct, kw_only=True):
 class RequestPricer:
     """Prices one request after the other.
 
-    The messages that a request shares with the one before, byte for byte from the beginning, are
-    read from the cache; the rest is written. After a pause longer than the life of the cache, where
-    the run has times, all is written.
+    The common prefix with the request before, byte for byte, is read from the cache; the rest is
+    written. If the run has times, a pause longer than the life of the cache makes all of it written.
     """
 
     def __init__(self, sheet: PriceSheet, times: Sequence[float] | None = None) -> None:
@@ -45,9 +44,9 @@ class RequestPricer:
         self._last: float | None = None
 
     def charge(self, view: Sequence[SentMessage], same: int, index: int) -> int:
-        """Book the request that message `index` answers; return its size.
+        """Add the request that message `index` answers; return its size.
 
-        `same` is how many messages it begins with that the one before began with.
+        `same` is the length of the prefix, in messages, that it shares with the one before.
         """
         sizes = [entry.tokens for entry in view]
         sent = sum(sizes)
@@ -73,22 +72,22 @@ def unpruned_bill(
     sheet: PriceSheet,
     times: Sequence[float] | None,
 ) -> RunBill:
-    """Return what the run costs when each answer is asked for with the whole history before it."""
-    till = RequestPricer(sheet, times)
+    """Return what the run costs if every request carries the whole history before its answer."""
+    pricer = RequestPricer(sheet, times)
     before = 0
     for index in answers:
-        till.charge(entries[:index], before, index)
+        pricer.charge(entries[:index], before, index)
         before = index
-    return till.bill
+    return pricer.bill
 
 
-# -- Checks of each request: is it one that its provider takes, does it fit, what was held back
+# -- Checks of each request: is it valid, does it fit, what of the newest results does it show
 
 
 class Validity:
     """Counts the requests whose history a provider would refuse, by the rule that they break.
 
-    Rules that the recorded run itself breaks are not held against a policy.
+    Rules that the recorded run itself breaks do not count against a policy.
     """
 
     def __init__(self, needs: Needs) -> None:
@@ -101,8 +100,8 @@ class Validity:
     def check(self, view: Sequence[SentMessage], same: int, before: int, index: int) -> None:
         """Check the view that message `index` answers; `before` messages were in the last one.
 
-        When all that was sent last is sent again, and behind it what has come in since, the verdict
-        on the last view stands: new messages of a valid run do not break an old one.
+        If the last view is sent again with only the new messages after it, its verdict is kept:
+        new messages of a valid run do not break an old view.
         """
         fresh = self._needs.entries[self._read : index]
         grown = same == before and list(view[same:]) == fresh
@@ -122,9 +121,9 @@ def _breaches(messages: list[dict[str, object]]) -> frozenset[str]:
 
 
 def last_unit_tokens(needs: Needs, index: int) -> int:
-    """Return the tokens of what no policy can do without: the head, and the last exchange.
+    """Return the tokens that no policy can leave out: the head, and the last exchange.
 
-    That is the last assistant message before `index` with all that follows it.
+    The last exchange is the last assistant message before `index` and everything after it.
     """
     entries = needs.entries
     start = index - 1
@@ -137,13 +136,13 @@ def last_unit_tokens(needs: Needs, index: int) -> int:
 def newest_facts(needs: Needs, step: RequestNeeds, view: Residency) -> tuple[int, int]:
     """Return how many facts the newest results hold, and how many of them the view shows.
 
-    They are needed by nobody yet, so an admission cut would look free without this.
+    No answer has needed them yet, so without this an admission cut would look free.
     """
     whole = shown = 0
     for number in step.newest:
         facts = needs.entries[number].facts
         whole += len(facts)
-        if view.stands(number):
+        if view.is_whole(number):
             shown += len(facts)
         else:
             shown += sum(view.holds_fact(fact, step.index) for fact in facts)
@@ -159,25 +158,25 @@ def replay_run(
     needs: Needs | None = None,
     timing: bool = False,
 ) -> RunResult:
-    """Return what a policy did to a run: its bill, and what was still there when it was used.
+    """Return what a policy did to a run: its bill, and what was still in the view when it was used.
 
-    `needs`, where several policies play the same run, saves reading it again. With `timing` the
-    result has the seconds of each decision, which are never the same twice.
+    Pass `needs` if several policies play the same run: it is read only once then. With `timing` the
+    result has the seconds of each decision, which differ from run to run.
 
-    A policy that raises is not asked again; the result says why.
+    A policy that raises is not asked again; `error` of the result says why.
     """
     read = Needs(run) if needs is None else needs
     known = _known(policy, read, regime, sheet)
     try:
         found = _RunReplay(policy, read, known.limit, regime, sheet).play()
-    except Exception as error:  # noqa: BLE001 - a policy is other people's code
+    except Exception as error:  # noqa: BLE001 - a policy may be anyone's code
         said = " ".join(f"{type(error).__name__}: {error}".split())
         return msgspec.structs.replace(known, error=said[:300])
     return msgspec.structs.replace(known, **(found if timing else {**found, "seconds": ()}))
 
 
 def _known(policy: Policy, needs: Needs, regime: Regime, sheet: PriceSheet) -> RunResult:
-    """Return the record of a run before any policy played it."""
+    """Return the result of a run before any policy played it."""
     run = needs.run
     answers = [step.index for step in needs.steps]
     return RunResult(
@@ -199,7 +198,7 @@ class _RunReplay:
     def __init__(
         self, policy: Policy, needs: Needs, limit: int, regime: Regime, sheet: PriceSheet
     ) -> None:
-        # A policy gets messages of its own: what it does to them does not reach the next one.
+        # A policy gets its own copies: what it does to them must not reach the next policy.
         copied = msgspec.json.decode(msgspec.json.encode(needs.run.messages))
         self._history = copied
         task = PolicyTask(limit=limit, regime=regime.kind, sheet=sheet, run=needs.run)
@@ -208,7 +207,7 @@ class _RunReplay:
         self._limit = limit
         self._lens = ViewReader(needs.library)
         self._view = Residency(needs)
-        self._till = RequestPricer(sheet, needs.run.times)
+        self._pricer = RequestPricer(sheet, needs.run.times)
         self._validity = Validity(needs)
         self._count: Counter[str] = Counter()
         self._seconds: list[tuple[int, float]] = []
@@ -218,7 +217,7 @@ class _RunReplay:
         """Play the run to its end; return the fields of the result."""
         for step in self._needs.steps:
             self._request(step, self._ask(step.index))
-        bill = self._till.bill
+        bill = self._pricer.bill
         return {
             **self._count,
             "bill": bill.cost,
@@ -240,7 +239,7 @@ class _RunReplay:
 
     def _request(self, step: RequestNeeds, view: list[SentMessage]) -> None:
         same = self._view.show(view)
-        sent = self._till.charge(view, same, step.index)
+        sent = self._pricer.charge(view, same, step.index)
         self._validity.check(view, same, self._sent, step.index)
         self._count["breaks"] += same < self._sent
         self._sent = len(view)
@@ -251,7 +250,7 @@ class _RunReplay:
         self._judge_outside(step)
 
     def _judge_needs(self, step: RequestNeeds) -> None:
-        """Say what became of each fact that the answer used."""
+        """Count what became of each fact that the answer used."""
         if not step.needs:
             return
         recallable = self._player.is_recallable
@@ -268,7 +267,7 @@ class _RunReplay:
         )
 
     def _judge_outside(self, step: RequestNeeds) -> None:
-        """Count what no policy is told to keep: quoted lines, rare words, the newest facts."""
+        """Count what no policy aims to keep: quoted lines, rare words, the newest facts."""
         lines = sum(self._view.holds_line(line, step.index) for line in step.lines)
         words = sum(self._view.holds_word(word, step.index) for word in step.words)
         newest, shown = newest_facts(self._needs, step, self._view)

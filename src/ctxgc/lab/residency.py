@@ -1,4 +1,4 @@
-"""Residency: what of the history still stands in the view, followed from request to request."""
+"""Residency: what of the history is still in the view, from request to request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ State = Literal["resident", "named", "recallable", "lost"]
 class Residency:
     """The view of the last request, with an index of the messages in it that are not the run's own.
 
-    A view changes little from one request to the next: the work is that of the difference.
+    A view changes little from one request to the next, so only the difference is indexed.
     """
 
     def __init__(self, needs: Needs) -> None:
@@ -27,7 +27,7 @@ class Residency:
         self._words: Counter[str] = Counter()
 
     def show(self, view: Sequence[SentMessage]) -> int:
-        """Take the next view; return how many messages it begins with that the last one began with."""
+        """Take the next view; return the length of its common prefix with the last one, in messages."""
         same = common_prefix_length(self._shown, view)
         for entry in self._shown[same:]:
             self._leave(entry)
@@ -36,25 +36,25 @@ class Residency:
         self._shown = list(view)
         return same
 
-    def stands(self, index: int) -> bool:
-        """Tell whether a message of the run stands untouched in the view."""
+    def is_whole(self, index: int) -> bool:
+        """Return whether a message of the run is in the view, unchanged."""
         return self._count[id(self._needs.entries[index])] > 0
 
     def holds_fact(self, fact: str, index: int) -> bool:
-        """Tell whether the view before message `index` names a fact."""
-        return fact in self._facts or self._any_stands(self._needs.facts, fact, index)
+        """Return whether the view before message `index` names a fact."""
+        return fact in self._facts or self._any_whole(self._needs.facts, fact, index)
 
     def holds_line(self, line: str, index: int) -> bool:
-        """Tell whether a line stands in the view before message `index`."""
-        return self._lines[line] > 0 or self._any_stands(self._needs.lines, line, index)
+        """Return whether a line is in the view before message `index`."""
+        return self._lines[line] > 0 or self._any_whole(self._needs.lines, line, index)
 
     def holds_word(self, word: str, index: int) -> bool:
-        """Tell whether a plain word stands in the view before message `index`."""
-        return self._words[word] > 0 or self._any_stands(self._needs.words, word, index)
+        """Return whether a plain word is in the view before message `index`."""
+        return self._words[word] > 0 or self._any_whole(self._needs.words, word, index)
 
     def is_resident(self, fact: str, index: int, width: Width) -> bool:
-        """Tell whether a fact stands in the view as it once stood, with what is around it."""
-        if self._any_stands(self._needs.facts, fact, index):
+        """Return whether a fact is in the view with the surroundings that it had in the history."""
+        if self._any_whole(self._needs.facts, fact, index):
             return True
         return any(
             self._needs.is_original(fact, window, width, index)
@@ -71,8 +71,8 @@ class Residency:
         sources = self._needs.facts.before(fact, index)
         return "recallable" if any(map(is_recallable, reversed(sources))) else "lost"
 
-    def _any_stands(self, postings: Postings, key: str, index: int) -> bool:
-        return any(map(self.stands, postings.before(key, index)))
+    def _any_whole(self, postings: Postings, key: str, index: int) -> bool:
+        return any(map(self.is_whole, postings.before(key, index)))
 
     def _come(self, entry: SentMessage) -> None:
         self._count[id(entry)] += 1
@@ -97,7 +97,7 @@ class Residency:
 
 
 def common_prefix_length(before: Sequence[SentMessage], now: Sequence[SentMessage]) -> int:
-    """Return how many messages two views have in common from the beginning."""
+    """Return how many messages two views have in common at their beginning."""
     pairs = zip(before, now, strict=False)
     return next(
         (n for n, (old, new) in enumerate(pairs) if old is not new), min(len(before), len(now))

@@ -1,4 +1,4 @@
-"""What a replay found: plain numbers, one record for each run and policy."""
+"""Results: counts of one run under one policy, and shares of many with confidence intervals."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-# -- Figures with confidence intervals: shares of sums, and how they vary when other groups are dr
+# -- Figures with confidence intervals
 
 
 DRAWS = 1_000
@@ -15,7 +15,7 @@ SEED = 20_261_116
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
-    """A share, with the bounds of its 95% confidence interval; `of` is what it is a share of."""
+    """A share with the bounds of its 95% confidence interval; `of` is the whole."""
 
     value: float
     low: float
@@ -24,7 +24,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bootstrap:
-    """A bootstrap over groups: the same draws for every figure, and at every call.
+    """A bootstrap over groups, with the same draws for every figure.
 
     Runs of one group are not independent, so whole groups are drawn.
     """
@@ -34,11 +34,11 @@ class Bootstrap:
         place = {name: number for number, name in enumerate(names)}
         self._place = [place[group] for group in groups]
         self._size = len(names)
-        chance = random.Random(SEED)  # noqa: S311 - no secret, but the same at every run
+        chance = random.Random(SEED)  # noqa: S311 - reproducible, not secret
         self._draws = [chance.choices(range(self._size), k=self._size) for _ in range(DRAWS)]
 
     def share(self, parts: Iterable[float], wholes: Iterable[float], empty: float = 1.0) -> Figure:
-        """Return the sum of the parts over the sum of the wholes; `empty` where there is nothing."""
+        """Return the sum of the parts over the sum of the wholes; `empty` if that is 0."""
         part, whole = self._by_group(parts), self._by_group(wholes)
         total = sum(whole)
         value = sum(part) / total if total else empty
@@ -61,24 +61,24 @@ def _shares(part: list[float], whole: list[float], draws: list[list[int]]) -> It
 
 
 def _at(ordered: list[float], share: float) -> float:
-    """Return the value below which this share of the ordered ones lies."""
+    """Return the quantile of ordered values."""
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
 def quantile(values: Iterable[float], share: float) -> float:
-    """Return the value below which this share of the values lies; 0 of none."""
+    """Return the value below which this share of the values lies; 0 if there are none."""
     ordered = sorted(values)
     return _at(ordered, share) if ordered else 0.0
 
 
-# -- What a replay found: plain numbers, one record for each run and policy
+# -- Counts of one run under one policy
 
 
 class RunResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Counts of one run under one policy; shares are made of their sums over many runs.
+    """Counts of one run under one policy; shares are made from sums over many runs.
 
-    A step is a request whose answer has at least one need. `bill` and `unpruned` are in units of one
-    plain input token. `error` says why a policy could not play the run; all else is then zero.
+    A step is a request whose answer has at least one need. `bill` and `unpruned` are in uncached
+    input tokens. `error` says why a policy could not play the run; the counts are zero then.
     """
 
     run: str
@@ -137,11 +137,11 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def report_error(self) -> float | None:
-        """How far its own report is from the replayed bill, as a share of that; None without one.
+        """How far its own report is from the replayed bill, as a share of that; None without a report.
 
-        Where the window is larger than the run, the savings are compared, else the bill: there a
-        policy may count what would really have fitted. A run with `overflows` is not compared: the
-        policy refused those requests and did not book them, while the replay went on.
+        If the window is larger than the run, the savings are compared, else the bill: in a small
+        window a policy may count only what would have fitted. A run with `overflows` is not compared:
+        the policy refused those requests and did not count them, while the replay continued.
         """
         paid, unpruned = self.counts.get("reported_bill"), self.counts.get("reported_unpruned_bill")
         if paid is None or not self.bill or self.counts.get("overflows"):

@@ -1,4 +1,4 @@
-"""Recorded runs: conversations of agents, read from files one run at a time."""
+"""Recorded runs: conversations of agents, read from run files and transcripts one run at a time."""
 
 from __future__ import annotations
 
@@ -26,9 +26,6 @@ from ctxgc.wire.transcripts import (
     open_transcript,
 )
 
-# -- An agent's own transcript as conversations in chat-completions messages, one for each window
-
-
 Timed = tuple[dict[str, Any], float | None]
 Window = tuple[list[dict[str, Any]], list[float] | None]
 
@@ -36,11 +33,11 @@ Window = tuple[list[dict[str, Any]], list[float] | None]
 def read_windows(path: Path) -> list[Window]:
     """Return each context window of a transcript: its messages, and their times if all are known.
 
-    A compaction ends a window. What the chat form does not have (thinking, media) is left out; what
+    A compaction ends a window. What the chat format does not have (thinking, media) is left out; what
     a provider would refuse is repaired.
 
     Raises:
-        TranscriptError: it is no transcript, or a line of it is damaged.
+        TranscriptError: the file is not a transcript, or a line of it is damaged.
     """
     transcript = open_transcript(path)
     items = list(transcript.items())
@@ -56,7 +53,7 @@ def _check(transcript: Transcript) -> None:
     if lost is not None:
         raise TranscriptError(
             f"{transcript.path}, line {lost.line}: {lost.what}",
-            hint="take the line out, or give another transcript",
+            hint="remove the line, or use another transcript",
             path=str(transcript.path),
             line=lost.line,
         )
@@ -84,7 +81,7 @@ def _chat(window: Iterable[RecordedMessage]) -> Iterator[Timed]:
 
 
 def chat_messages(message: Message) -> Iterator[dict[str, Any]]:
-    """Yield a message of any format in the chat form: results first, each one by itself."""
+    """Yield a message of any format as chat messages: results first, one each."""
     for part in message.parts:
         if part.kind == "tool_result":
             yield {"role": "tool", "tool_call_id": part.call_id, "content": part.text}
@@ -107,8 +104,8 @@ SUFFIXES = (".jsonl", ".jsonl.gz")
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """One conversation of an agent, in chat-completions messages.
 
-    Runs of one `group` are not independent of each other (windows of one session, tries at one
-    task): confidence intervals draw whole groups. `times` are seconds, one for each message.
+    Runs of one `group` are not independent (windows of one session, attempts at one task), so
+    confidence intervals draw whole groups. `times` are seconds, one for each message.
     """
 
     id: str
@@ -123,7 +120,7 @@ class _Meta(msgspec.Struct):
 
 
 class _Line(msgspec.Struct):
-    """A line of a file of runs; keys that are not named here say nothing to the lab."""
+    """A line of a run file; other keys are ignored."""
 
     id: str
     messages: Annotated[list[dict[str, Any]], Meta(min_length=1)]
@@ -134,23 +131,23 @@ class _Line(msgspec.Struct):
 
 
 def read_runs(path: Path, least_tokens: int = 0, name: str = "") -> Iterator[Run]:
-    """Yield the runs of at least `least_tokens` tokens that a file, or each file of a folder, holds.
+    """Yield the runs of at least `least_tokens` tokens in a file, or in the files of a folder.
 
-    Of a folder, `name` chooses the files that are called so up to their first dot.
+    In a folder, `name` selects the files whose name up to the first dot is this.
 
-    A file is JSON lines of runs (`id`, `messages`, and `group`, `source`, `times`, `meta.tokens` where
-    known), or a transcript that `ctxgc.wire.transcripts` reads, each window of which is a run; either
-    may be compressed with gzip.
+    A file has runs as JSON lines (`id`, `messages`, and optionally `group`, `source`, `times`,
+    `meta.tokens`), or is a transcript that `ctxgc.wire.transcripts` reads, each window of which is a
+    run. Either may be compressed with gzip.
 
     Raises:
-        InputError: nothing can be read there; `details` names the file and the line.
+        InputError: nothing can be read; `details` has the file and the line.
     """
     for file in run_files(path, name):
         yield from _read_file(file, least_tokens)
 
 
 def run_files(path: Path, name: str = "") -> list[Path]:
-    """Return the file itself, or those of a folder that may hold runs, in order of their names.
+    """Return the file itself, or the run files of a folder, sorted by name.
 
     Raises:
         InputError: there is none.
@@ -162,15 +159,15 @@ def run_files(path: Path, name: str = "") -> list[Path]:
     wanted = [file for file in runs if name in ("", file.name.partition(".")[0])]
     if not wanted:
         raise InputError(
-            f"no runs called '{name}' at {path}" if name else f"no runs at {path}",
-            hint=f"name a file, or a folder of files that end in {' or '.join(SUFFIXES)}",
+            f"no runs named '{name}' at {path}" if name else f"no runs at {path}",
+            hint=f"give a file, or a folder of files that end in {' or '.join(SUFFIXES)}",
             file=str(path),
         )
     return wanted
 
 
 def find_run(name: str, runs: Iterable[Run]) -> Run:
-    """Return the run of this id, else the only one whose id holds the name.
+    """Return the run with this id, else the only one whose id contains the name.
 
     Raises:
         InputError: there is none, or several; the hint names them.
@@ -187,8 +184,8 @@ def find_run(name: str, runs: Iterable[Run]) -> Run:
         return near[0]
     hints = [run.id for run in near] or get_close_matches(name, known, 3, 0.3) or known[:3]
     raise InputError(
-        f"several runs are called {name!r}" if near else f"no run is called {name!r}",
-        hint=f"name one of these: {', '.join(hints[:5])}" if hints else "there are no runs",
+        f"several runs match {name!r}" if near else f"no run matches {name!r}",
+        hint=f"use one of: {', '.join(hints[:5])}" if hints else "there are no runs",
         field="run",
     )
 
@@ -202,7 +199,7 @@ def _read_file(file: Path, least_tokens: int) -> Iterator[Run]:
                 return
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(
-            f"{file} cannot be read: {error}", hint="is it whole?", file=str(file)
+            f"{file} cannot be read: {error}", hint="the file may be incomplete", file=str(file)
         ) from None
     yield from _read_windows(file, least_tokens)
 
@@ -239,7 +236,7 @@ def _run(line: _Line) -> Run:
 
 
 def _read_windows(file: Path, least_tokens: int) -> Iterator[Run]:
-    """Yield the context windows of a transcript, which are one group."""
+    """Yield the context windows of a transcript as runs of one group."""
     name = file.name.removesuffix(".gz").removesuffix(".jsonl")
     for number, (messages, times) in enumerate(read_windows(file), start=1):
         run = Run(

@@ -1,4 +1,4 @@
-"""The summary: what the results of many runs come to, one row for each policy."""
+"""The report on many runs: one row for each policy, and gaps to the oracles and to the others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ctxgc.economics import PriceSheet
 from ctxgc.lab.policies import Kind, Policy
 from ctxgc.lab.results import Bootstrap, Figure, RunResult, quantile
 
-# -- Gaps: how far our policies are from the clairvoyants, and ahead of the best of the others
+# -- Gaps between our policies, the oracles and the best of the others
 
 
 OTHERS = ("peer", "restated")
@@ -19,10 +19,10 @@ MOST_WRONG = 0.01
 
 
 class Gap(msgspec.Struct, frozen=True, kw_only=True):
-    """One policy beside another, on the runs that both could play.
+    """One policy compared with another, on the runs that both could play.
 
-    `bill` and `non_resident` are ratios of sums, drawn together, so that what makes a run hard for
-    both cancels out. `non_resident` is None where the other has nothing that is not resident.
+    `bill` and `non_resident` are ratios of sums over the same draws, so that what makes a run hard for
+    both cancels out. `non_resident` is None if all needs of the other are resident.
     """
 
     policy: str
@@ -33,10 +33,10 @@ class Gap(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def gaps(kinds: dict[str, str], results: Sequence[RunResult], *, window: bool) -> list[Gap]:
-    """Return each of our policies beside each oracle and, in a window, beside the best of the others.
+    """Return the gap of each of our policies to each oracle and, in a window, to the best of the others.
 
     The best is the one with the fewest needs that are not resident, among those whose requests are
-    valid and fit: to send what the window does not hold is no merit.
+    valid and fit: sending more than the window holds is not an achievement.
     """
     own = {name: _by_run(results, name) for name in kinds}
     rivals = [(name, "oracle") for name, kind in kinds.items() if kind == "oracle"]
@@ -115,16 +115,16 @@ class PolicyRow(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         bill: the sum of its bills over that of never pruning.
         strict: steps all of whose needs are resident; `clean`: resident or named.
-        line_step: steps all of whose quoted lines still stand in the view.
-        word: re-used rare plain words that still stand there.
+        line_step: steps all of whose quoted lines are still in the view.
+        word: reused rare plain words that are still there.
         wide: needs that are resident with surroundings not cut at line ends.
         non_resident: needs that are not resident; they are `named`, `recallable` or `lost`.
         newest: facts of the newest results that the view shows.
-        dearer: the share of runs that became more than 0.5% dearer.
+        dearer: the share of runs that became more than 0.5% more expensive.
         refused: requests whose history a provider would refuse; `rules` says why.
         over: requests over the limit although the head and the last exchange fit.
-        off: runs in which the policy counts other collections than there were prefix breaks.
-        report_error: the largest distance of its own savings report from the replayed bill.
+        off: runs in which the policy's count of collections differs from the prefix breaks.
+        report_error: the largest difference of its own savings report from the replayed bill.
     """
 
     policy: str
@@ -182,7 +182,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_usable(report: Report, row: PolicyRow) -> bool:
-    """Tell whether a policy can be had, and its requests are valid and fit, but for one in a hundred."""
+    """Return whether a policy is no oracle and at least 99% of its requests are valid and fit."""
     return row.kind != "oracle" and row.refused + row.over <= MOST_WRONG * report.requests
 
 
@@ -237,7 +237,7 @@ def _shares(played: Sequence[RunResult]) -> dict[str, Any]:
 
 
 def _reported(played: Sequence[RunResult]) -> dict[str, Any]:
-    """Return what the policy says of itself, beside what was seen; None where it says nothing."""
+    """Return what the policy reports compared with what was seen; None if it reports nothing."""
     counted = [(r, r.collections) for r in played if r.collections is not None]
     errors = [r.report_error for r in played if r.report_error is not None]
     return {
@@ -248,7 +248,7 @@ def _reported(played: Sequence[RunResult]) -> dict[str, Any]:
 
 
 def spans(played: Sequence[RunResult]) -> list[Span]:
-    """Return the decision times by the length of the history; empty where none were taken."""
+    """Return the decision times by the length of the history; empty if none were measured."""
     times = sorted(pair for result in played for pair in result.seconds)
     found, least = [], 0
     for below in (*LENGTHS, None):
@@ -277,7 +277,7 @@ def report(
     sheet: PriceSheet,
     least_tokens: int = 0,
 ) -> Report:
-    """Return the report on results, which hold each run once for each policy."""
+    """Return the report on results, which have each run once for each policy."""
     own = {policy.name: [r for r in results if r.policy == policy.name] for policy in policies}
     runs = next(iter(own.values()), [])
     judged = {r.run: r for r in results if not r.error}

@@ -1,6 +1,6 @@
-"""What is still shown of a history when a simple rule edits it: stubs for results, units that left.
+"""A view that a simple rule edits: stubs replace results, and whole units leave.
 
-A rule never orphans anything: a result is replaced in its place, and a call leaves with its results.
+Nothing is orphaned: a result is replaced in place, and a call leaves with its results.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ Json = dict[str, Any]
 
 
 class LabView:
-    """The messages of one run so far, and what stands for each of them in the view.
+    """The messages of one run so far, and what replaces each of them in the view.
 
-    Edits are frozen: what was replaced or dropped stays so until a rule replaces it again.
+    Edits are permanent: what was replaced or dropped stays so until a rule replaces it again.
     """
 
     def __init__(self, weigh: Callable[[Json], int] = message_weight) -> None:
@@ -31,7 +31,7 @@ class LabView:
         self._dropped: set[int] = set()
 
     def take(self, history: list[Json]) -> None:
-        """Read the messages that came since the last request; what stood before was sent by it."""
+        """Add the messages that are new since the last request, which sent the ones before."""
         self.sent = len(self.messages)
         for message in history[self.sent :]:
             self._add(message)
@@ -48,7 +48,7 @@ class LabView:
 
     @property
     def head(self) -> int:
-        """How many messages lead the run: instructions and the first request."""
+        """The length of the head, in messages: instructions and the first user message."""
         roles = [message["role"] for message in self.messages]
         return roles.index("user") + 1 if "user" in roles else 0
 
@@ -58,27 +58,27 @@ class LabView:
         return sum(self.weights)
 
     def is_whole(self, index: int) -> bool:
-        """Tell whether a message stands in the view as it came."""
+        """Return whether a message is in the view, unchanged."""
         return index not in self._stubs and index not in self._dropped
 
     def is_dropped(self, index: int) -> bool:
-        """Tell whether nothing stands in the view for a message."""
+        """Return whether a message has left the view."""
         return index in self._dropped
 
     def whole_results(self) -> list[int]:
-        """Return the results that stand in the view as they came, oldest first."""
+        """Return the results that are in the view unchanged, oldest first."""
         return [index for index in self.results if self.is_whole(index)]
 
     def stub(self, index: int, text: str) -> Json:
-        """Return the message that would stand in the place of a result."""
+        """Return the message that would replace a result."""
         return {**self.messages[index], "content": text}
 
     def mask(self, indexes: Iterable[int], text: str) -> None:
-        """Replace results by a text, where that is the shorter one."""
+        """Replace results by a text, if that is shorter."""
         self.replace({index: self.stub(index, text) for index in indexes})
 
     def replace(self, stubs: dict[int, Json]) -> None:
-        """Let other messages stand for these, where they are shorter; all of it is one edit."""
+        """Replace messages by others, if those are shorter; all of it is one edit."""
         lighter = {
             index: (stub, weight)
             for index, stub in stubs.items()
@@ -90,12 +90,12 @@ class LabView:
         self.edits += bool(lighter)
 
     def droppable(self) -> list[range]:
-        """Return the units behind the head that are in the view, oldest first, but the last one."""
+        """Return the units after the head that are in the view, oldest first, except the last one."""
         head = self.head
         return [u for u in self.units[:-1] if u.start >= head and u.start not in self._dropped]
 
     def drop(self, units: Iterable[range]) -> None:
-        """Let whole units leave the view; all of it is one edit."""
+        """Remove whole units from the view; all of it is one edit."""
         gone = [index for unit in units for index in unit]
         self._dropped.update(gone)
         for index in gone:
@@ -113,7 +113,7 @@ class LabView:
         self.drop(leaving)
 
     def view(self) -> list[Json]:
-        """Return what is sent."""
+        """Return the messages to send."""
         return [
             self._stubs.get(index, message)
             for index, message in enumerate(self.messages)

@@ -1,15 +1,17 @@
 """Test helpers for programs that talk to language models, and the judge of ctxgc's own views.
 
-`check_history` says what a provider would refuse in a history. `StrictServer` plays a provider on
-loopback with a `ScriptedModel`: it streams, reports usage with cache fields, and refuses invalid or
-over-long requests with the provider's own errors. `make_session` writes realistic agent histories.
+`check_history` lists what a provider would refuse in a history (`checker_*`, `signatures`).
+`StrictServer` imitates a provider on loopback with a `ScriptedModel` (`server`, `model`, `serve`): it
+streams, reports usage with cache fields, and refuses invalid or over-long requests with the provider's
+own errors. `make_session` writes realistic histories of a scripted coding agent (`agent`); the lab's
+corpus and the demo are made by the same agent.
 
     from ctxgc.testing import StrictServer, ToolCall
 
     with StrictServer([ToolCall("read", {"path": "a.py"}), "done"], context_limit=8_000) as server:
         client = openai.OpenAI(base_url=server.openai_base_url, api_key="any")
 
-Nothing here shares code with the planner. Only a server that starts needs the extra `ctxgc[serve]`.
+Nothing here shares code with what it judges. Only a running server needs the extra `ctxgc[serve]`.
 """
 
 from __future__ import annotations

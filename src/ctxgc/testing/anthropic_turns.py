@@ -1,4 +1,4 @@
-"""Anthropic's rules for thinking blocks that can be seen without knowing what was issued."""
+"""An Anthropic history as turns and blocks, and the rules for thinking blocks that need no signature."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from typing import Any
 
 from ctxgc.testing.breach import Breach, Json
 
-# -- An Anthropic history as the provider reads it: runs of one role, each block with its address
-
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One content block and where it stands: message `index`, position `place` in its content."""
+    """One content block and its place: message `index`, position `place` in its content."""
 
     index: int
     place: int
@@ -21,7 +19,7 @@ class Block:
 
     @property
     def type(self) -> str:
-        """The block's type, or an empty text."""
+        """The block's type, or an empty string."""
         return str(self.data.get("type", ""))
 
     @property
@@ -40,7 +38,7 @@ class RoleRun:
 
 
 def turns_of(messages: Sequence[Any]) -> list[RoleRun]:
-    """Return the turns of a history; `system` entries stand between messages and part nothing."""
+    """Return the turns of a history; `system` entries do not separate turns."""
     turns: list[RoleRun] = []
     for index, message in enumerate(messages):
         role = message.get("role") if isinstance(message, Mapping) else None
@@ -63,7 +61,7 @@ def blocks_of(index: int, message: Json) -> Iterator[Block]:
                 yield Block(index, place, block)
 
 
-# -- Anthropic's rules for thinking blocks that can be seen without knowing what was issued
+# -- Rules for thinking blocks that need no knowledge of what was issued
 
 
 THINKING = ("thinking", "redacted_thinking")

@@ -1,4 +1,4 @@
-"""What a provider would refuse in a request, in the provider's own words."""
+"""`Breach`: what a provider would refuse in a request, in the provider's own words."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def history_of(body: Body, field: str) -> Sequence[Any]:
     history = body.get(field, []) if isinstance(body, Mapping) else body
     if isinstance(history, str) or not isinstance(history, Sequence):
         raise InputError(
-            f"`{field}` must be a list of messages, not {type(history).__name__}",
-            hint="hand in the request body or its list of messages",
+            f"`{field}` must be a list of messages, got {type(history).__name__}",
+            hint="pass the request body or its list of messages",
             field=field,
         )
     return history
@@ -49,7 +49,7 @@ def without(breaches: Iterable[Breach], ignore: Iterable[str]) -> list[Breach]:
 
 
 def is_json(text: Any) -> bool:
-    """Tell whether a text is one JSON value by the letter of the standard (no NaN)."""
+    """Return whether a text is one JSON value, strictly (no NaN)."""
     if not isinstance(text, str):
         return False
     try:

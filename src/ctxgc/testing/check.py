@@ -1,4 +1,4 @@
-"""One door to the three checkers: is this history one that its provider would take?"""
+"""`check_history`: would the provider of this format accept a history?"""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _CHECKERS: dict[str, Callable[..., list[Breach]]] = {
 
 def check_history(
     messages: Body,
-    format: str = "openai",  # noqa: A002  the word that every door of ctxgc uses
+    format: str = "openai",  # noqa: A002  the word that all of ctxgc uses
     *,
     complete: bool = True,
     ignore: Iterable[str] = (),
 ) -> list[Breach]:
-    """Return every rule of the provider that a history breaks; an empty list means it is taken.
+    """Return every rule of the provider that a history breaks; an empty list means it is accepted.
 
     `messages` is a list of messages or a whole request body in the given format (`openai`,
     `responses` or `anthropic`). `complete=False` allows calls at the very end that still wait for
     their results. `ignore` names rules to leave out, for example `duplicate_id` for histories
-    recorded from servers that use ids again.
+    recorded from servers that reuse ids.
     """
     checker = _CHECKERS.get(format)
     if checker is None:

@@ -14,14 +14,14 @@ from ctxgc.testing.anthropic_turns import Block, RoleRun, blocks_of, thinking_ru
 from ctxgc.testing.breach import Body, Breach, Json, history_of
 from ctxgc.testing.signatures import ThinkingSignatures
 
-# -- Anthropic's rules for tool calls: which results must stand where
+# -- Tool calls: which results must be where
 
 
 _SERVER_CALLS = ("server_tool_use", "mcp_tool_use")
 
 
 def client_pairs(turns: list[RoleRun], complete: bool) -> Iterator[Breach]:
-    """See that each turn of calls is answered at the very start of the next turn, once each."""
+    """Check that each turn of calls is answered at the very start of the next turn, once each."""
     yield from _unique(turns)
     for place, turn in enumerate(turns):
         before = turns[place - 1] if place else None
@@ -34,10 +34,10 @@ def client_pairs(turns: list[RoleRun], complete: bool) -> Iterator[Breach]:
 
 
 def server_pairs(turns: list[RoleRun]) -> Iterator[Breach]:
-    """See that calls of the provider's own tools and their results stay together in their turn.
+    """Check that calls of the provider's own tools and their results are in the same turn.
 
-    A program whose calls the client answers gets its result in a later turn. What stands open at
-    the end of the last answer is a paused turn, which the provider takes up again.
+    A program whose calls the client answers gets its result in a later turn. What is open at the end
+    of the last answer is a paused turn, which the provider resumes.
     """
     called: dict[str, Block] = {}
     known: set[str] = set()
@@ -70,7 +70,7 @@ def _owner(block: Block) -> str | None:
 
 
 def _paused(turn: RoleRun) -> set[str]:
-    """Return the calls behind the last text of a turn."""
+    """Return the calls after the last text of a turn."""
     found: set[str] = set()
     for block in turn.blocks:
         if block.type == "text":
@@ -109,7 +109,7 @@ def _results(turn: RoleRun, before: RoleRun | None) -> Iterator[Breach]:
 
 
 def _answered(turn: RoleRun, after: RoleRun) -> Iterator[Breach]:
-    """See that the run of results that opens the next turn holds one for each call."""
+    """Check that the results at the start of the next turn include one for each call."""
     leading: set[str] = set()
     for block in after.blocks:
         if block.type != "tool_result":
@@ -180,12 +180,12 @@ _ROLE_OF = {
 
 
 def check(
-    body: Body, *, complete: bool = True, book: ThinkingSignatures | None = None
+    body: Body, *, complete: bool = True, signatures: ThinkingSignatures | None = None
 ) -> list[Breach]:
     """Return what the messages API would refuse in a body or a list of messages, in order.
 
-    With `complete=False` the calls of the last message may still wait for results. A `book` adds
-    the rules that only the issuing server can know: signatures and what they are bound to.
+    With `complete=False` the calls of the last message may still wait for results. `signatures`
+    adds the rules that only the issuing server can check: signatures and what they are bound to.
     """
     messages = history_of(body, "messages")
     if not messages:
@@ -195,7 +195,7 @@ def check(
     turns = turns_of(messages)
     breaches += [*_first(turns), *client_pairs(turns, complete), *server_pairs(turns)]
     breaches += thinking_rules(turns, body if isinstance(body, Mapping) else {})
-    return breaches + (book.check(body) if book is not None else [])
+    return breaches + (signatures.check(body) if signatures is not None else [])
 
 
 def _message(index: int, message: Any) -> Iterator[Breach]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ctxgc.testing.breach import Body, Breach, Json, history_of, is_json
 
-# -- The sentences in which OpenAI says that a field is missing or wrong
+# -- OpenAI's messages for missing and wrong fields
 
 
 MIN_ONE = "Expected an array with minimum length 1, but got an empty array instead."
@@ -153,7 +153,7 @@ def _call(index: int, where: str, call: Any) -> Iterator[Breach]:
 
 
 def _pairing(messages: Sequence[Any], complete: bool) -> Iterator[Breach]:
-    """Follow each batch of calls: its results stand right behind it, one for each call."""
+    """Check that each batch of calls is followed by its results, one for each call."""
     batch: list[str] | None = None
     answered: list[str] = []
     for index, message in enumerate(messages):

@@ -12,8 +12,6 @@ from typing import Any
 from ctxgc.testing.breach import Body, Breach, Json, history_of, is_json
 from ctxgc.testing.checker_openai import MIN_ONE, missing_field, wrong_type, wrong_value
 
-# -- What a Responses server remembers of the items it sent: ids, owners, encrypted reasoning
-
 
 class IssuedItems:
     """The memory of one server: every item it issued and every response that may be continued."""
@@ -32,9 +30,9 @@ class IssuedItems:
         *,
         stored: bool = True,
     ) -> None:
-        """Keep a response: what it was asked with and the items it answered with.
+        """Remember a response: the items it was asked with and those it answered with.
 
-        One that is not `stored` can neither be continued nor referred to.
+        One that is not `stored` can neither be continued nor referenced.
         """
         if stored:
             self._histories[response_id] = [*history, *output]
@@ -65,7 +63,7 @@ class IssuedItems:
         return self._reasoning.get(item_id) if isinstance(item_id, str) else None
 
 
-# -- The Responses API's rules for calls: which items answer each other, and which may stay open
+# -- Calls: which items answer each other, and which may stay open
 
 
 # Each kind of call that the client answers, and the item that answers it.
@@ -130,13 +128,13 @@ def pairing(items: list[tuple[int, Json]], complete: bool) -> Iterator[Breach]:
 
 
 def _may_wait(item: Json) -> bool:
-    """Tell whether the provider goes on with a call when it is sent without its end."""
+    """Return whether the provider continues a call that is sent without its end."""
     client_searches = kind_of(item) == "tool_search_call" and item.get("call_id") is not None
     return kind_of(item) in _ENDS and not client_searches
 
 
 def _callers(items: list[tuple[int, Json]]) -> Iterator[Breach]:
-    """See that the program that made a call stands before it."""
+    """Check that the program that made a call comes before it."""
     programs: set[Any] = set()
     for index, item in items:
         if kind_of(item) == "program":
@@ -183,11 +181,11 @@ _PARTS = {
 }
 
 
-def check(body: Body, *, complete: bool = True, book: IssuedItems | None = None) -> list[Breach]:
+def check(body: Body, *, complete: bool = True, issued: IssuedItems | None = None) -> list[Breach]:
     """Return what the Responses API would refuse in a body or a list of items, in order.
 
-    With `complete=False` calls after the last message may still wait for results. A `book` adds
-    the rules that only the issuing server can know: item references, owners, encrypted content.
+    With `complete=False` calls after the last message may still wait for results. `issued` adds the
+    rules that only the issuing server can check: item references, owners, encrypted content.
     """
     if isinstance(body, Mapping) and isinstance(body.get("input"), str):
         return []
@@ -198,7 +196,7 @@ def check(body: Body, *, complete: bool = True, book: IssuedItems | None = None)
     breaches = [breach for index, item in enumerate(items) for breach in _item(index, item)]
     sound = [(index, item) for index, item in enumerate(items) if isinstance(item, Mapping)]
     breaches += [*pairing(sound, complete), *_reasoning(sound), *_unique(sound)]
-    return breaches + (list(_issued(sound, book)) if book is not None else [])
+    return breaches + (list(_issued(sound, issued)) if issued is not None else [])
 
 
 def _item(index: int, item: Any) -> Iterator[Breach]:
@@ -268,7 +266,7 @@ def _item_id(index: int, kind: str, item_id: Any) -> Iterator[Breach]:
 
 
 def _reasoning(items: list[tuple[int, Json]]) -> Iterator[Breach]:
-    """See that each reasoning item stands before something the model made."""
+    """Check that each reasoning item is followed by something the model made."""
     for place, (index, item) in enumerate(items):
         if kind_of(item) != "reasoning":
             continue
@@ -303,12 +301,12 @@ def _unique(items: list[tuple[int, Json]]) -> Iterator[Breach]:
         seen.add(item_id)
 
 
-def _issued(items: list[tuple[int, Json]], book: IssuedItems) -> Iterator[Breach]:
+def _issued(items: list[tuple[int, Json]], issued: IssuedItems) -> Iterator[Breach]:
     present = {item.get("id") for _, item in items if isinstance(item.get("id"), str)}
     for index, item in items:
         kind, item_id = kind_of(item), item.get("id")
-        owner = book.reasoning_of(item_id)
-        if kind == "item_reference" and book.stored(item_id) is None:
+        owner = issued.reasoning_of(item_id)
+        if kind == "item_reference" and issued.stored(item_id) is None:
             text = f"Item with id '{item_id}' not found."
             yield Breach("unknown_item", text, "input", status=404, index=index)
         elif owner is not None and owner not in present:
@@ -317,14 +315,14 @@ def _issued(items: list[tuple[int, Json]], book: IssuedItems) -> Iterator[Breach
                 f"'reasoning' item: '{owner}'."
             )
             yield Breach("reasoning_missing", text, "input", index=index)
-        elif kind == "reasoning" and not _same_secret(item, book):
+        elif kind == "reasoning" and not _same_secret(item, issued):
             secret = str(item.get("encrypted_content"))
             text = f"The encrypted content {secret[:4]}...{secret[-4:]} could not be verified."
             yield Breach("reasoning_changed", text, None, "invalid_encrypted_content", index=index)
 
 
-def _same_secret(item: Json, book: IssuedItems) -> bool:
-    """Tell whether a replayed reasoning item carries no secret, or exactly the one issued."""
+def _same_secret(item: Json, issued: IssuedItems) -> bool:
+    """Return whether a replayed reasoning item carries no secret, or exactly the one issued."""
     secret = item.get("encrypted_content")
-    issued = book.item(item.get("id"))
-    return secret is None or (issued is not None and issued.get("encrypted_content") == secret)
+    known = issued.item(item.get("id"))
+    return secret is None or (known is not None and known.get("encrypted_content") == secret)

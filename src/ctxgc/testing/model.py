@@ -1,4 +1,4 @@
-"""A model that says what it was told to say, turn by turn, and remembers what it was asked."""
+"""A scripted model: it answers with the given turns, in order, and records the requests."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from ctxgc.errors import InputError
 from ctxgc.testing.breach import Breach, Format, Json
 from ctxgc.tokens import ExactCounter
 
-# -- How the strict server counts tokens when nobody gives it a counter
-
 
 def default_count(text: str) -> int:
     """Return the tokens of a text in o200k, the tokenizer of OpenAI's current models."""
@@ -28,7 +26,7 @@ def _counter() -> ExactCounter:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One call in a scripted turn; the server gives it an id when the script does not."""
+    """One call in a scripted turn; the server gives it an id if the script does not."""
 
     name: str
     arguments: Mapping[str, Any] | str = field(default_factory=dict)
@@ -48,9 +46,9 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What the model answers once: thinking, then text, then tool calls; any may be empty.
+    """One answer of the model: thinking, then text, then tool calls; any may be empty.
 
-    `stop` replaces the reason to stop that follows from the content, in the provider's words.
+    `stop` replaces the stop reason that follows from the content, in the provider's words.
     """
 
     text: str = ""
@@ -61,7 +59,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:
-    """One request as it arrived. `raw` holds the exact bytes; keys are not recorded."""
+    """One request as it arrived. `raw` has the exact bytes; API keys are not recorded."""
 
     format: Format
     path: str
@@ -72,14 +70,14 @@ class RecordedRequest:
 
     @property
     def messages(self) -> list[Any]:
-        """The history that was sent; an input text counts as one user message."""
+        """The history that was sent; an input string counts as one user message."""
         history = self.body.get("input" if self.format == "responses" else "messages", [])
         return [{"role": "user", "content": history}] if isinstance(history, str) else history
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A request that was refused, with all that was wrong with it."""
+    """A request that was refused, with everything that was wrong with it."""
 
     request: RecordedRequest
     breaches: tuple[Breach, ...]
@@ -90,10 +88,10 @@ Scripted: TypeAlias = TurnLike | Callable[[RecordedRequest], TurnLike]
 
 
 class ScriptedModel:
-    """A list of turns, served in order, to whoever asks.
+    """A list of turns, served in order.
 
-    A turn is a text, a call, several calls, a `Turn`, or a function of the request that returns
-    one of these. After the last turn comes `then` again and again, or a typed error without it.
+    A turn is a text, a call, several calls, a `Turn`, or a function of the request that returns one of
+    these. After the last turn `then` is served every time; without it the request fails.
     """
 
     def __init__(self, turns: Iterable[Scripted] = (), *, then: Scripted | None = None) -> None:
@@ -105,7 +103,7 @@ class ScriptedModel:
 
     @property
     def turns_left(self) -> int:
-        """How many turns of the list were not asked for yet."""
+        """How many turns of the list have not been served yet."""
         return max(0, len(self._turns) - self._served)
 
     def extend(self, turns: Iterable[Scripted]) -> None:
@@ -126,15 +124,15 @@ class ScriptedModel:
             return self._turns[self._served - 1]
         if self._then is None:
             raise InputError(
-                f"turns: request {len(self.requests)} came, but the script has {len(self._turns)} turns",
-                hint="add turns, or set `then` to what follows the last one",
+                f"turns: request {len(self.requests)} arrived, the script has only {len(self._turns)} turns",
+                hint="add turns, or set `then` to the answer after the last one",
                 field="turns",
             )
         return self._then
 
 
 def as_turn(value: TurnLike) -> Turn:
-    """Return the turn that a text, a call or several calls stand for."""
+    """Return the turn that consists of a text, a call or several calls."""
     if isinstance(value, Turn):
         return value
     if isinstance(value, str):
@@ -144,7 +142,7 @@ def as_turn(value: TurnLike) -> Turn:
     calls = tuple(value)
     if not calls or not all(isinstance(call, ToolCall) for call in calls):
         raise InputError(
-            f"turns: {value!r} is no turn",
+            f"turns: {value!r} is not a turn",
             hint="use a text, a ToolCall or several, a Turn, or a function of the request",
             field="turns",
         )

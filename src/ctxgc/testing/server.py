@@ -1,4 +1,4 @@
-"""A strict model provider on loopback: both protocols, streams, usage, and the real refusals."""
+"""A strict model provider on loopback: three protocols, streams, usage, and the providers' errors."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ PATIENCE_SECONDS = 60.0
 class StrictServer:
     """Serves a scripted model over HTTP while its `with` block runs.
 
-    It speaks OpenAI's chat completions and Responses and Anthropic's messages, streamed and
-    whole, counts tokens and cache hits as the providers do, and refuses what they refuse, in
-    their words. `model` is a `ScriptedModel` or a list of turns for one; `settings` are the
-    fields of `ctxgc.testing.Settings`, for example `context_limit=8_000`.
+    It implements OpenAI's chat completions and Responses and Anthropic's messages, streamed or not,
+    counts tokens and cache hits as the providers do, and refuses what they refuse, in their words.
+    `model` is a `ScriptedModel` or a list of turns for one; `settings` are the fields of
+    `ctxgc.testing.Settings`, for example `context_limit=8_000`.
     """
 
     def __init__(
@@ -58,14 +58,14 @@ class StrictServer:
 
     @property
     def base_url(self) -> str:
-        """The address for Anthropic's SDK; the paths start with `/v1`."""
+        """The base URL for Anthropic's SDK, which adds `/v1` itself."""
         if self._socket is None:
             raise CtxgcError("the server is not running", hint="use it in a `with` block")
         return f"http://127.0.0.1:{self._socket.getsockname()[1]}"
 
     @property
     def openai_base_url(self) -> str:
-        """The address for OpenAI's SDK, which expects `/v1` in it."""
+        """The base URL for OpenAI's SDK, which includes `/v1`."""
         return f"{self.base_url}/v1"
 
     @property
@@ -75,12 +75,12 @@ class StrictServer:
 
     @property
     def refusals(self) -> list[Refusal]:
-        """The requests that were refused, each with every rule it broke."""
+        """The requests that were refused, each with every rule that it broke."""
         return self._provider.refusals
 
     @property
     def script_errors(self) -> list[Exception]:
-        """What functions in the script raised, and requests after the end of the script."""
+        """Errors that functions in the script raised, and those of requests after its end."""
         return self._provider.script_errors
 
     def fail_next(
@@ -96,21 +96,21 @@ class StrictServer:
         self._faults.add(fault, n)
 
     def delay_next(self, seconds: float, n: int = 1) -> None:
-        """Let the next `n` requests wait for their answer, or until the server closes."""
+        """Delay the next `n` answers by so many seconds, or until the server closes."""
         self._faults.add(Fault(delay=seconds), n)
 
     def cut_next(self, after_events: int = 2, n: int = 1) -> None:
-        """Break the connection of the next `n` answers, streams after so many events."""
+        """Break the connection of the next `n` answers; streams after `after_events` events."""
         self._faults.add(Fault(cut_after=after_events), n)
 
     def expire_cache(self) -> None:
-        """Forget all cached prefixes, as after their lifetime."""
+        """Expire all cached prefixes."""
         self._provider.cache.clear()
 
     def start(self) -> Self:
-        """Bind a free port on 127.0.0.1 and serve from a thread; returns when requests are taken."""
+        """Bind a free port on 127.0.0.1 and serve from a thread; returns when it accepts requests."""
         if self._thread is not None:
-            raise CtxgcError("the server is running already", hint="make another StrictServer")
+            raise CtxgcError("the server is already running", hint="create another StrictServer")
         app = _web()
         self._started.clear()
         self._socket = socket.create_server(("127.0.0.1", 0))
@@ -126,7 +126,7 @@ class StrictServer:
         return self
 
     def close(self) -> None:
-        """Stop serving; waiting requests are answered first. Closing twice is fine."""
+        """Stop serving; pending requests are answered first. Closing twice is allowed."""
         if self._thread is None or self._app is None or self._socket is None:
             return
         self._app.close()

@@ -1,8 +1,8 @@
 """Signed thinking: how a server recognises the blocks it issued, and the conversation before them.
 
-A signature is a keyed digest of the thinking text, followed by digests of what stood before it:
-the system prompt, the tools and every earlier block. So a server sees without a database whether
-a block was changed, and, when blocks are bound, which part of the conversation before it was.
+A signature is a keyed digest of the thinking text, followed by digests of what came before it: the
+system prompt, the tools and every earlier block. So a server can tell without a database whether a
+block was changed and, if blocks are bound, which part of the conversation before it was.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _DIFFERS = {
 class ThinkingSignatures:
     """Issues and verifies the signatures of one server.
 
-    `bind` ties each block to all that stood before it; `accept_foreign` lets blocks pass that
-    this server did not issue, as in a recorded transcript.
+    `bind` ties each block to everything before it; `accept_foreign` accepts blocks that this server
+    did not issue, as in a recorded transcript.
     """
 
     def __init__(self, *, bind: bool = True, accept_foreign: bool = False) -> None:
@@ -54,7 +54,7 @@ class ThinkingSignatures:
         return signature
 
     def remember(self, blocks: Sequence[Json]) -> None:
-        """Keep which thinking was issued together with which tool calls."""
+        """Remember which thinking was issued together with which tool calls."""
         thinking = tuple(block for block in blocks if block["type"] in THINKING)
         for block in blocks:
             if block["type"] == "tool_use":
@@ -73,7 +73,7 @@ class ThinkingSignatures:
         return breaches
 
     def dropped(self, body: Json) -> list[Block]:
-        """Return the blocks whose prefix changed, each with the thinking right behind it."""
+        """Return the blocks whose prefix changed, each with the thinking right after it."""
         found: list[Block] = []
         falling = False
         for block, fault in self._faults(body):
@@ -107,7 +107,7 @@ class ThinkingSignatures:
         return next((name for name, issued, now in pairs if issued != now), None)
 
     def _latest(self, body: Body) -> Iterator[Breach]:
-        """See that the last assistant turn has all the thinking it was issued with, or none."""
+        """Check that the last assistant turn has all the thinking it was issued with, or none."""
         turns = turns_of(history_of(body, "messages"))
         latest = next((turn for turn in reversed(turns) if turn.role == "assistant"), None)
         blocks = latest.blocks if latest is not None else []
@@ -126,7 +126,7 @@ class ThinkingSignatures:
 
 
 def drops_blocks(body: Json) -> bool:
-    """Tell whether a request asks for mismatched thinking to be dropped instead of refused."""
+    """Return whether a request asks for mismatched thinking to be dropped instead of refused."""
     config = body.get("thinking")
     binding = config.get("block_binding") if isinstance(config, Mapping) else None
     return isinstance(binding, Mapping) and binding.get("prefix_mismatch_behavior") == "drop_block"
@@ -165,7 +165,7 @@ def _canonical(value: Any) -> bytes:
 
 
 def _bare(block: Any) -> Any:
-    """Return a block without its cache breakpoint, which is no part of what the model reads."""
+    """Return a block without its cache breakpoint, which the model does not read."""
     if not isinstance(block, Mapping):
         return block
     return {key: value for key, value in block.items() if key != "cache_control"}

@@ -86,7 +86,7 @@ def test_a_crash_in_the_middle_is_a_row_that_says_so_and_the_next_run_is_played(
 ) -> None:
     made = PeerPolicy(fake, pool)
     failed = replay_run(made, dialogue(6), parse_regime("window:8"), SHEET)
-    assert failed.error == "PeerError: ended with code 7 (it said: a library that talks)"
+    assert failed.error == "PeerError: ended with code 7 (its last line: a library that talks)"
     assert (failed.bill, failed.steps) == (0.0, 0)
     assert replay_run(made, dialogue(2), parse_regime("cost"), SHEET).error == ""
 

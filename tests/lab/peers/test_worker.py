@@ -60,7 +60,7 @@ def test_a_worker_that_hangs_without_reading_is_ended(start: Start) -> None:
 
 @pytest.mark.parametrize("said", ["garbage", "[1, 2]", "{broken"])
 def test_garbage_is_an_error(start: Start, said: str) -> None:
-    with pytest.raises(PeerError, match="no JSON object"):
+    with pytest.raises(PeerError, match="not a JSON object"):
         start(f"print({said!r}, flush=True)\ninput()\ninput()\n").ask({})
 
 

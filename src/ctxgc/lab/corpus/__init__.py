@@ -1,6 +1,6 @@
-"""The lab's own corpus: runs of a scripted agent on generated projects, the same at every making.
+"""The lab's own corpus: reproducible runs of the scripted agent on generated projects.
 
-They are synthetic and say so in their `source`. They let everybody try the lab; what a policy is worth
+They are synthetic, and their `source` says so. With them you can try the lab; what a policy is worth
 shows only on recorded runs of real agents. `python -m ctxgc.lab.corpus` makes the file again.
 """
 
@@ -14,5 +14,5 @@ FILE = Path(__file__).parent / "runs.jsonl.gz"
 
 
 def demo_runs(least_tokens: int = 0) -> list[Run]:
-    """Return the runs of at least so many tokens that ship with ctxgc."""
+    """Return the runs that ship with ctxgc and have at least `least_tokens` tokens."""
     return list(read_runs(FILE, least_tokens))

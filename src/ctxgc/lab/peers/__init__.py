@@ -1,3 +1,3 @@
-"""Other libraries, measured on the same runs: each from its own package, in an environment of its own."""
+"""Other libraries, measured on the same runs: each installed in its own environment."""
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Which libraries the lab measures, in which versions, and with which settings.
+"""The libraries that the lab measures: versions, settings, and an environment for each.
 
-In COST a peer with a trigger of its own keeps its published defaults. In WINDOW, and where it has no
-default, it is told the limit: it may use 80% of it, and where it asks for a target, it gets 60%.
+In COST a peer with a trigger of its own keeps its published defaults. In WINDOW, and if it has no
+default, it gets the limit: it may use 80% of it, and if it takes a target, that is 60%.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class Package(msgspec.Struct, frozen=True):
 
     @property
     def requirement(self) -> str:
-        """What an installer is asked for."""
+        """The requirement for an installer."""
         return f"{self.name}=={self.version}"
 
 
 class Peer(msgspec.Struct, frozen=True, kw_only=True):
-    """One way to use one package: the worker that drives it, and how it is set."""
+    """One way to use one package: the worker that runs it, and its settings."""
 
     name: str
     package: Package
@@ -175,13 +175,13 @@ PEERS: dict[str, Peer] = {
         ),
     )
 }
-"""Name in the table -> what it is."""
+"""Name in the table -> peer."""
 
 PACKAGES: dict[str, Package] = {peer.package.name: peer.package for peer in PEERS.values()}
-"""Name of a package -> the version that is installed."""
+"""Name of a package -> package."""
 
 
-# -- An environment for each peer, made once: `out/peers/NAME` under the current folder
+# -- Environments: `out/peers/NAME` under the current folder, made once
 
 
 HOME_VARIABLE = "CTXGC_LAB_PEERS"
@@ -208,17 +208,17 @@ def interpreter(package: Package) -> Path:
 
 
 def is_ready(package: Package) -> bool:
-    """Tell whether the environment of a package stands, with the version that is asked for."""
+    """Return whether the environment of a package exists, with the right version."""
     mark = _mark(package)
     return mark.is_file() and mark.read_text(encoding="utf-8") == package.requirement
 
 
 def install(package: Package) -> None:
-    """Make the environment of a package, unless it stands already or another process makes it.
+    """Make the environment of a package, unless it exists or another process makes it.
 
     Raises:
-        PeerError: the package cannot be had here; what was begun is removed.
-        StoreBusyError: another process is not done with it in time.
+        PeerError: the package cannot be installed; the incomplete environment is removed.
+        StoreBusyError: another process took too long to make it.
     """
     with FileLock(home() / f"{package.name}.lock", PATIENCE_SECONDS):
         if not is_ready(package):
@@ -258,4 +258,6 @@ def _mark(package: Package) -> Path:
 
 
 def _last_line(text: str) -> str:
-    return next((line for line in reversed(text.splitlines()) if line.strip()), "pip says nothing")
+    return next(
+        (line for line in reversed(text.splitlines()) if line.strip()), "pip printed nothing"
+    )

@@ -1,4 +1,4 @@
-"""A peer as a policy of the lab: it sees what is new before each request and says what is sent."""
+"""Peers as policies of the lab: each library runs in worker processes of its own environment."""
 
 from __future__ import annotations
 
@@ -19,14 +19,11 @@ from ctxgc.errors import PeerError
 from ctxgc.lab.peers.catalog import PEERS, Peer, interpreter
 from ctxgc.lab.policies import Kind, Player, Policy, PolicyTask
 
-# -- A process that speaks JSON lines: one question, one answer, within a time limit
-
-
 PASSED_ON = ("PATH", "LANG", "TMPDIR", "SYSTEMROOT")
 
 
 class Worker:
-    """One process; `ask` as often as you like, until it fails or is closed."""
+    """A process that answers questions in JSON lines, each within a time limit."""
 
     def __init__(self, command: Sequence[str], env: Mapping[str, str], seconds: float) -> None:
         self._seconds = seconds
@@ -50,19 +47,19 @@ class Worker:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it can be asked."""
+        """Whether the process is running."""
         return self._process.poll() is None
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:
         """Return the answer to one question.
 
         Raises:
-            PeerError: there is none; the process is gone then.
+            PeerError: there is none; the process has ended then.
         """
         if self._end is not None:
             raise self._end
         line = msgspec.json.encode(question) + b"\n"
-        # Beside us: a process that does not read would block whoever writes.
+        # In a thread: a process that does not read would block the writer.
         threading.Thread(target=self._write, args=(line,), daemon=True).start()
         try:
             raw = self._answers.get(timeout=self._seconds)
@@ -73,7 +70,7 @@ class Worker:
         return self._read(raw)
 
     def close(self) -> None:
-        """End the process and remove what it wrote."""
+        """Kill the process and remove its files."""
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
@@ -81,7 +78,7 @@ class Worker:
         self._tidy()
 
     def _environment(self, env: Mapping[str, str]) -> dict[str, str]:
-        """Return an environment without anything of ours, with a home that is thrown away."""
+        """Return a clean environment with a temporary home."""
         passed = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
         fixed = {"HOME": self._home.name, "PYTHONHASHSEED": "0", "PYTHONUTF8": "1"}
         return {**passed, **fixed, **env}
@@ -107,7 +104,7 @@ class Worker:
         try:
             answer = msgspec.json.decode(raw, type=dict[str, Any])
         except msgspec.DecodeError:
-            raise self._failed("answered what is no JSON object") from None
+            raise self._failed("the answer is not a JSON object") from None
         if "error" in answer:
             raise self._failed(str(answer["error"]))
         return answer
@@ -115,7 +112,7 @@ class Worker:
     def _failed(self, reason: str) -> PeerError:
         last = self._last_words()
         self.close()
-        self._end = PeerError(reason, hint=f"it said: {last}" if last else "", stderr=last)
+        self._end = PeerError(reason, hint=f"its last line: {last}" if last else "", stderr=last)
         return self._end
 
     def _last_words(self) -> str:
@@ -144,13 +141,13 @@ SECONDS = 120.0
 
 
 class WorkerPool:
-    """Processes that wait for their next run; importing a library can take longer than a run."""
+    """Idle worker processes, kept for the next run: importing a library can take longer than a run."""
 
     def __init__(self) -> None:
         self._idle: dict[str, list[Worker]] = {}
 
     def take(self, peer: Peer, seconds: float) -> Worker:
-        """Return a process of this peer that nobody else uses."""
+        """Return an idle process of this peer, or a new one."""
         waiting = self._idle.get(peer.name, [])
         while waiting:
             worker = waiting.pop()
@@ -160,12 +157,12 @@ class WorkerPool:
         return Worker([str(interpreter(peer.package)), script], peer.package.env, seconds)
 
     def give_back(self, peer: Peer, worker: Worker) -> None:
-        """Keep a process for the next run, if it still lives."""
+        """Keep a process for the next run, if it is still running."""
         if worker.is_alive:
             self._idle.setdefault(peer.name, []).append(worker)
 
     def close(self) -> None:
-        """End all processes that wait."""
+        """Kill all idle processes."""
         for workers in self._idle.values():
             for worker in workers:
                 worker.close()
@@ -177,7 +174,7 @@ atexit.register(POOL.close)
 
 
 class PeerPolicy:
-    """One way to use another library."""
+    """A policy that prunes with another library."""
 
     kind: Kind = "peer"
 
@@ -190,7 +187,7 @@ class PeerPolicy:
 
     @property
     def settings(self) -> Json:
-        """What it is set to in COST with 200k tokens; WINDOW changes only what its limit changes."""
+        """Its settings in COST with 200k tokens; WINDOW changes only what depends on the limit."""
         return {**self._peer.choose("cost", 200_000), "note": self._peer.note}
 
     def open(self, task: PolicyTask) -> Player:
@@ -207,7 +204,7 @@ class PeerPolicy:
 
 
 class PeerPlayer:
-    """One run in the hands of a peer."""
+    """One run, pruned by a peer."""
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
@@ -217,14 +214,14 @@ class PeerPlayer:
         """Return what the peer would send.
 
         Raises:
-            PeerError: it crashed, hung, or answered what is no view.
+            PeerError: it crashed, hung, or did not answer with a view.
         """
         new, self._known = history[self._known :], len(history)
         answer = self._worker.ask({"history": new})
         return [_message(entry, history) for entry in _entries(answer)]
 
     def is_recallable(self, index: int) -> bool:  # noqa: ARG002 - no peer leaves one
-        """Tell that no handle can be followed here."""
+        """Return False: peers have no handles."""
         return False
 
     def counts(self) -> dict[str, float]:
@@ -240,15 +237,15 @@ def _entries(answer: Json) -> list[Any]:
 
 
 def _message(entry: object, history: list[Json]) -> Json:
-    """Return the message that an entry of a view stands for: itself, or one of the history."""
+    """Return the message of a view entry: the entry itself, or the message of the history with its number."""
     if isinstance(entry, dict):
         return entry
     if isinstance(entry, int) and 0 <= entry < len(history):
         return history[entry]
-    raise PeerError(f"answered {entry!r} where a message stands in a view")
+    raise PeerError(f"answered {entry!r} in place of a message")
 
 
-# -- the registry's factories -----------------------------------------------------------------------
+# -- Factories for the registry
 
 
 def langchain_trim() -> Policy:

@@ -91,7 +91,7 @@ class _Ledger:
 def make_session(
     seed: int = 0,
     messages: int = 200,
-    format: str = "openai",  # noqa: A002  the word that every door of ctxgc uses
+    format: str = "openai",  # noqa: A002  the word that all of ctxgc uses
     *,
     tokens: int | None = None,
     thinking: bool = False,

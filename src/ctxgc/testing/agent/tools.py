@@ -1,8 +1,8 @@
 """The scripted agent's tools, and the steps that it takes with them.
 
-A step is what happens in a session before it is put into a provider's format: the user speaks, or the
-agent speaks and calls tools. Each method of `Agent` runs tools on the project as it is now and returns
-the step.
+A step is one message of the user, or one of the agent with its tool calls and their results, before it
+is put into a provider's format. Each method of `Agent` runs tools on the project as it is now and
+returns the step.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def user(text: str, *plants: str) -> AgentStep:
 
 
 def say(text: str, *needs: str) -> AgentStep:
-    """Return the step of an agent that speaks and stops."""
+    """Return the step of an agent that answers without a call."""
     return AgentStep("assistant", text, needs=needs)
 
 

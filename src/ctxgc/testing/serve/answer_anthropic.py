@@ -1,4 +1,4 @@
-"""Turns in the words of Anthropic's messages API, whole and streamed."""
+"""Answers of Anthropic's messages API, whole and streamed."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def message(
     reply: ServerReply,
     request: Json,
     ids: ServerIds,
-    book: ThinkingSignatures,
+    signatures: ThinkingSignatures,
     dropped: Sequence[Block] = (),
 ) -> dict[str, Any]:
-    """Return the body of an answer that is not streamed; thinking is signed by the book."""
-    content = _blocks(reply, request, book)
-    book.remember(content)
+    """Return the body of an answer; its thinking is signed."""
+    content = _blocks(reply, request, signatures)
+    signatures.remember(content)
     body = {
         "id": ids.new("msg_"),
         "type": "message",
@@ -73,11 +73,13 @@ def stream(body: Json) -> Iterator[bytes]:
     yield typed({"type": "message_stop"})
 
 
-def _blocks(reply: ServerReply, request: Json, book: ThinkingSignatures) -> list[dict[str, Any]]:
+def _blocks(
+    reply: ServerReply, request: Json, signatures: ThinkingSignatures
+) -> list[dict[str, Any]]:
     blocks: list[dict[str, Any]] = []
     thinking = reply.turn.thinking
     if thinking:
-        signature = book.sign(thinking, request)
+        signature = signatures.sign(thinking, request)
         blocks.append({"type": "thinking", "thinking": thinking, "signature": signature})
     if reply.turn.text:
         blocks.append({"type": "text", "text": reply.turn.text})
@@ -88,7 +90,7 @@ def _blocks(reply: ServerReply, request: Json, book: ThinkingSignatures) -> list
 
 
 def _opening(block: Json) -> dict[str, Any]:
-    """Return how a block looks before its content was streamed."""
+    """Return a block as it is before its content is streamed."""
     openings: dict[str, dict[str, Any]] = {
         "thinking": {"thinking": "", "signature": ""},
         "text": {"text": ""},

@@ -1,4 +1,4 @@
-"""Turns in the words of OpenAI's chat completions, whole and streamed."""
+"""Answers of OpenAI's chat completions, whole and streamed."""
 
 from __future__ import annotations
 

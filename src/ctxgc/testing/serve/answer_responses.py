@@ -1,4 +1,4 @@
-"""Turns in the words of OpenAI's Responses API, whole and streamed."""
+"""Answers of OpenAI's Responses API, whole and streamed."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _item_event(step: str, index: int, item: Json) -> dict[str, Any]:
 
 
 def _opening(item: Json) -> dict[str, Any]:
-    """Return how an item looks before its content was streamed."""
+    """Return an item as it is before its content is streamed."""
     openings: dict[str, dict[str, Any]] = {
         "message": {"status": "in_progress", "content": []},
         "function_call": {"status": "in_progress", "arguments": ""},

@@ -1,4 +1,4 @@
-"""The routes of the strict server and its loop. Only this module needs starlette and uvicorn."""
+"""The HTTP service of the strict server. Only this module needs starlette and uvicorn."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ class App:
         return Starlette(routes=routes, lifespan=self._lifespan)
 
     def close(self) -> None:
-        """End the service, and wake the requests that wait on a delay; callable from any thread."""
+        """Stop the service and end all delays; callable from any thread."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._closing.set)
 
     async def closed(self) -> None:
-        """Wait until somebody calls `close`."""
+        """Wait until `close` is called."""
         await self._closing.wait()
 
     @asynccontextmanager
@@ -103,13 +103,13 @@ class AppServer(uvicorn.Server):
         self._app = app
 
     async def main_loop(self) -> None:
-        """Wait for the end; uvicorn itself looks for it ten times a second."""
+        """Wait for `close`, where uvicorn itself would poll ten times a second."""
         await self.on_tick(0)
         await self._app.closed()
 
 
 class _Parts(Response):
-    """Bytes sent part by part; a cut response ends without the end that HTTP asks for."""
+    """Bytes sent part by part; a cut response lacks the end that HTTP requires."""
 
     def __init__(
         self, parts: tuple[bytes, ...], *, media_type: str, cut: bool, **more: Any

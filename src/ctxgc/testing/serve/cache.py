@@ -1,4 +1,4 @@
-"""The provider's prompt cache: how much of a request was read before, byte for byte."""
+"""The prompt cache: the units of a request with their tokens, and which prefix was sent before."""
 
 from __future__ import annotations
 
@@ -11,9 +11,6 @@ from typing import Any, TypeAlias
 
 from ctxgc.testing.breach import Format, Json
 
-# -- A request as the model reads it: a row of units, each with its tokens and its cache mark
-
-
 Count: TypeAlias = Callable[[str], int]
 
 UNIT_OVERHEAD = 4
@@ -24,7 +21,7 @@ _MEDIA = frozenset({"image", "image_url", "input_image", "document", "input_file
 
 @dataclass(frozen=True, slots=True)
 class CacheUnit:
-    """The smallest thing that a prompt cache tells apart; `mark` is the lifetime of a breakpoint."""
+    """The smallest part that a prompt cache distinguishes; `mark` is the lifetime of a breakpoint."""
 
     content: bytes
     tokens: int
@@ -52,7 +49,7 @@ def _anthropic_blocks(messages: Iterable[Json]) -> Iterator[Json]:
 
 
 def _automatic(blocks: list[CacheUnit], control: Any) -> list[CacheUnit]:
-    """Put the breakpoint that a request asks for as a whole on its last block."""
+    """Put the breakpoint of the whole request on its last block."""
     if not isinstance(control, Mapping) or not blocks:
         return blocks
     last = blocks[-1]
@@ -80,7 +77,7 @@ def _tokens(value: str | None, count: Count) -> int:
 
 
 def _read(value: Any) -> Iterator[str | None]:
-    """Yield the texts that a model reads in a value, and None for each picture or file."""
+    """Yield the texts that a model reads in a value, and None for each image or file."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -125,7 +122,7 @@ class CacheUse:
 
     @property
     def written_total(self) -> int:
-        """All tokens written, whatever their lifetime."""
+        """All tokens written, of any lifetime."""
         return sum(self.written.values())
 
     @property
@@ -135,18 +132,18 @@ class CacheUse:
 
 
 class PrefixCache:
-    """Remembers the prefixes of earlier requests, apart for each key (model, account, session)."""
+    """Remembers the prefixes of earlier requests, separately for each key (model, account, session)."""
 
     def __init__(self, min_tokens: int = 1024) -> None:
         self.min_tokens = min_tokens
         self._known: dict[Hashable, set[bytes]] = {}
 
     def clear(self) -> None:
-        """Forget everything, as after the lifetime of all entries."""
+        """Expire all entries."""
         self._known.clear()
 
     def openai(self, key: Hashable, units: Sequence[CacheUnit]) -> CacheUse:
-        """Account for a request whose whole prefix is cached by itself, in steps of 128 tokens."""
+        """Account for a request whose prefix is cached automatically, in steps of 128 tokens."""
         known = self._known.setdefault(key, set())
         digests, sizes = _prefixes(units)
         hit = max((i for i, digest in enumerate(digests) if digest in known), default=-1)
@@ -156,7 +153,7 @@ class PrefixCache:
         return CacheUse(total, read, {"30m": max(0, self._steps(total) - read)})
 
     def anthropic(self, key: Hashable, units: Sequence[CacheUnit]) -> CacheUse:
-        """Account for a request that is cached at its breakpoints only."""
+        """Account for a request that is cached only at its breakpoints."""
         known = self._known.setdefault(key, set())
         digests, sizes = _prefixes(units)
         marks = [i for i, u in enumerate(units) if u.mark and sizes[i] >= self.min_tokens]
@@ -177,7 +174,7 @@ class PrefixCache:
 
 
 def _prefixes(units: Sequence[CacheUnit]) -> tuple[list[bytes], list[int]]:
-    """Return for each unit the digest and the tokens of all up to and with it."""
+    """Return for each unit the digest and the tokens of the prefix that ends with it."""
     return list(_digests(units)), list(accumulate(unit.tokens for unit in units))
 
 

@@ -1,4 +1,4 @@
-"""The strict provider without its network: bytes come in, an answer in the provider's shape goes out."""
+"""The strict provider without the network: from the bytes of a request to an answer or a refusal."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _CALL_STARTS: dict[Format, str] = {"openai": "call_", "responses": "call_", "ant
 
 @dataclass(frozen=True, slots=True)
 class ServerAnswer:
-    """What goes back: a body, or the events of a stream when there are any."""
+    """The answer: a body, and the events if it is streamed."""
 
     status: int
     body: Json
@@ -41,7 +41,7 @@ class ServerAnswer:
 
 
 class StrictProvider:
-    """Takes requests, refuses what the provider would refuse, and lets the model answer the rest."""
+    """Refuses requests as the provider would, and lets the model answer the others."""
 
     def __init__(self, model: ScriptedModel, settings: Settings, count: Count) -> None:
         self.model = model
@@ -59,7 +59,7 @@ class StrictProvider:
     def handle(
         self, form: Format, path: str, raw: bytes, headers: Mapping[str, str], fault: Fault | None
     ) -> ServerAnswer:
-        """Return the answer to one request, whatever it is."""
+        """Return the answer to one request, valid or not."""
         seen = RecordedRequest(form, path, {}, raw, _public(headers))
         try:
             if fault is not None and fault.status is not None:
@@ -76,7 +76,7 @@ class StrictProvider:
             return ServerAnswer(refused.breach.status, body, headers=refused.headers)
 
     def _conversation(self, form: Format, body: dict[str, Any]) -> dict[str, Any]:
-        """Return the body with everything in it that the provider adds from its memory."""
+        """Return the body with the stored items that it refers to."""
         if form != "responses":
             return body
         sent = body.get("input") or []
@@ -113,9 +113,9 @@ class StrictProvider:
         if form == "openai":
             breaches = checker_openai.check(body)
         elif form == "responses":
-            breaches = checker_responses.check(body, book=self._items)
+            breaches = checker_responses.check(body, issued=self._items)
         else:
-            breaches = checker_anthropic.check(body, book=self._signatures)
+            breaches = checker_anthropic.check(body, signatures=self._signatures)
         if breaches:
             raise RefusedError(breaches[0], tuple(breaches))
 

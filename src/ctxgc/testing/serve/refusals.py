@@ -1,4 +1,4 @@
-"""The checks before a request is read as a conversation: key, size, JSON, fields."""
+"""Refusals: the checks of key, size, JSON, fields and length, and errors in each provider's shape."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ctxgc.testing.checker_openai import missing_field, wrong_type
 from ctxgc.testing.serve.settings import Fault, Settings
 from ctxgc.testing.signatures import BINDING_BETA
 
-# -- Which top-level fields a request may have, and of what type: garbage is refused by name
+# -- Top-level fields and their types
 
 
 _TEXT, _LIST, _OBJECT = "a string", "an array of objects", "an object"
@@ -85,7 +85,7 @@ def check_fields(
 ) -> list[Breach]:
     """Return what is wrong with the top-level fields of a request.
 
-    `extra` names fields that pass unchecked, `optional` required ones that may be absent.
+    `extra` are fields that are not checked, `optional` are required ones that may be missing.
     """
     required = [name for name in _REQUIRED[form] if name not in optional]
     missing = [_missing(form, name) for name in required if body.get(name) is None]
@@ -131,7 +131,7 @@ def _mistyped(form: Format, name: str, wanted: str, value: Any) -> Breach:
     return wrong_type(name, wanted, value)
 
 
-# -- Refusals in the shape of each provider: status, headers and body
+# -- Errors in the shape of each provider
 
 
 _OPENAI_TYPES = {429: "requests", 500: "server_error", 503: "server_error", 529: "server_error"}
@@ -156,7 +156,7 @@ _TEXTS = {
 
 @dataclass
 class RefusedError(Exception):
-    """Raised inside the server to answer with an error instead of a turn."""
+    """Raised inside the server to answer with an error."""
 
     breach: Breach
     breaches: tuple[Breach, ...] = ()
@@ -180,7 +180,7 @@ def error_body(form: Format, breach: Breach) -> dict[str, Any]:
 
 
 def from_fault(fault: Fault) -> RefusedError:
-    """Return the refusal that a fault on order stands for."""
+    """Return the refusal of a planned fault."""
     status = fault.status or 500
     text = fault.message or _TEXTS.get(status, "The request was refused.")
     headers = {}
@@ -190,7 +190,7 @@ def from_fault(fault: Fault) -> RefusedError:
 
 
 def too_long(form: Format, tokens: int, output: int, limit: int) -> Breach | None:
-    """Return the refusal of a prompt that does not fit the context window, with its numbers."""
+    """Return the refusal of a prompt that does not fit the context window, or None if it fits."""
     if form == "anthropic":
         return _anthropic_too_long(tokens, output, limit)
     if form == "responses":
@@ -235,7 +235,7 @@ SECRET_HEADERS = frozenset({"authorization", "x-api-key", "cookie", "proxy-autho
 
 
 def check_key(form: Format, headers: Mapping[str, str]) -> None:
-    """Refuse a request without any key."""
+    """Refuse a request without an API key."""
     if headers.get("authorization", "").removeprefix("Bearer").strip():
         return
     if form == "anthropic":
@@ -250,7 +250,7 @@ def check_key(form: Format, headers: Mapping[str, str]) -> None:
 
 
 def read_body(form: Format, raw: bytes, settings: Settings) -> dict[str, Any]:
-    """Return the request body as an object, or refuse what is too large or no object."""
+    """Return the request body; refuse one that is too large or not an object."""
     if len(raw) > settings.max_body_bytes:
         raise RefusedError(Breach("too_large", "Request exceeds the maximum size", status=413))
     try:

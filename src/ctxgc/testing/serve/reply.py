@@ -1,4 +1,4 @@
-"""What every protocol needs to put a turn into words: ids, tokens, pieces and event lines."""
+"""What all protocols need for an answer: ids, tokens, pieces of text and event lines."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ CREATED = 1_790_000_000
 
 
 class ServerIds:
-    """Ids of one server, in order: the same script gives the same ids."""
+    """The ids of one server, numbered, so that the same script gives the same ids."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
 
     def new(self, start: str) -> str:
-        """Return an id that no other thing of this server has."""
+        """Return an unused id that begins with `start`."""
         return f"{start}{next(self._numbers):08d}"
 
 
 @dataclass(frozen=True, slots=True)
 class ServerReply:
-    """A turn on its way out: with the ids of its calls, and the tokens read and made."""
+    """A turn with the ids of its calls, and the tokens read and generated."""
 
     turn: Turn
     calls: tuple[tuple[str, ToolCall], ...]
@@ -48,7 +48,7 @@ def reply_to(turn: Turn, use: CacheUse, ids: ServerIds, start: str, count: Count
 
 
 def pieces(text: str) -> Iterator[str]:
-    """Yield a text in the pieces in which it is streamed; nothing for an empty one."""
+    """Yield the pieces in which a text is streamed; nothing for an empty text."""
     for at in range(0, len(text), PIECE):
         yield text[at : at + PIECE]
 

@@ -1,4 +1,4 @@
-"""How strict a server is, and what it knows."""
+"""The options of a strict server, and the faults planned for its next requests."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from typing import Any
 
 from ctxgc.errors import ConfigError
 
-# -- Faults on order: refusals, delays and cut streams for the requests that come next
-
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What goes wrong with one request; the fields that are not set go well.
+    """What goes wrong with one request; a field that is not set does nothing.
 
     `status` refuses it, `delay` makes it wait (seconds), `cut_after` ends its stream after that
     many events without the closing ones.
@@ -30,19 +28,19 @@ class Fault:
 
 
 class FaultQueue:
-    """Faults in the order in which requests will meet them."""
+    """Planned faults, one for each of the next requests."""
 
     def __init__(self) -> None:
         self._faults: deque[Fault] = deque()
         self._lock = threading.Lock()
 
     def add(self, fault: Fault, times: int = 1) -> None:
-        """Let the next `times` requests, after those already planned, meet this fault."""
+        """Plan this fault for `times` requests, after those already planned."""
         with self._lock:
             self._faults.extend([fault] * times)
 
     def take(self) -> Fault | None:
-        """Return the fault of the request that just came, or None when all is well."""
+        """Return the fault of the request that just arrived, or None."""
         with self._lock:
             return self._faults.popleft() if self._faults else None
 
@@ -52,7 +50,7 @@ MEGABYTE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The limits and habits of one strict server.
+    """The limits and options of one strict server.
 
     Attributes:
         context_limit: Tokens that a prompt may have; None for no limit.
@@ -61,7 +59,7 @@ class Settings:
         require_key: Whether a request without a key is refused; any key will do.
         validate: Whether histories are checked at all.
         bind_thinking: Whether a thinking block is bound to the conversation before it.
-        accept_foreign_thinking: Whether thinking that another server signed is let through.
+        accept_foreign_thinking: Whether thinking that another server signed is accepted.
         min_cache_tokens: Shortest prefix that the prompt cache keeps.
         models: The names that `GET /v1/models` lists; requests may name any model.
         extra_fields: Top-level fields to accept beyond those that the provider documents.
@@ -86,7 +84,7 @@ def make_settings(options: Mapping[str, Any]) -> Settings:
         if name not in known:
             near = get_close_matches(name, known, 1, 0.0)[0]
             raise ConfigError(
-                f"{name}: no such setting of the strict server",
+                f"{name}: unknown setting of the strict server",
                 hint=f"did you mean `{near}`?",
                 field=name,
             )

@@ -6,13 +6,13 @@ import asyncio
 from importlib import import_module
 from typing import Any
 
-from shared import serve  # type: ignore[import-not-found]  # beside us
+from shared import serve  # type: ignore[import-not-found]  # in this folder
 
 Json = dict[str, Any]
 
 
 def begin(settings: Json) -> Any:
-    """Return how a history is edited."""
+    """Return a function that edits a history."""
     library = import_module("agent_framework")
     tokenizer = library.CharacterEstimatorTokenizer()
     strategy = library.TruncationStrategy(tokenizer=tokenizer, **settings)

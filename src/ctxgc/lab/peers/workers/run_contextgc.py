@@ -6,13 +6,13 @@ from copy import deepcopy
 from importlib import import_module
 from typing import Any
 
-from shared import numbered, serve  # type: ignore[import-not-found]  # beside us
+from shared import numbered, serve  # type: ignore[import-not-found]  # in this folder
 
 Json = dict[str, Any]
 
 
 def begin(settings: Json) -> Any:
-    """Return how a history is edited."""
+    """Return a function that edits a history."""
     library = import_module("contextgc")
     schema = library.load_schema("coding")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from shared import from_blocks, serve, to_blocks  # type: ignore[import-not-found]  # beside us
+from shared import from_blocks, serve, to_blocks  # type: ignore[import-not-found]  # in this folder
 
 Json = dict[str, Any]
 Line = tuple[int, Json, int]
@@ -49,7 +49,7 @@ class CozempicSession:
 
 
 def begin(settings: Json) -> Any:
-    """Return how a history is edited."""
+    """Return a function that edits a history."""
     session = CozempicSession(settings["context_window"])
 
     def edit(history: list[Json]) -> list[Any]:

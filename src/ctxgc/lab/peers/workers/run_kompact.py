@@ -8,13 +8,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from shared import from_blocks, numbered, serve, to_blocks  # type: ignore[import-not-found]  # beside us
+from shared import from_blocks, numbered, serve, to_blocks  # type: ignore[import-not-found]  # in this folder
 
 Json = dict[str, Any]
 
 
 def begin(_: Json) -> Any:
-    """Return how a history is edited."""
+    """Return a function that edits a history."""
     config = import_module("kompact.config").KompactConfig()
     parser = import_module("kompact.parser.messages")
     run = import_module("kompact.transforms.pipeline").run

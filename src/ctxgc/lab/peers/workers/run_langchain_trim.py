@@ -5,13 +5,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from shared import serve, to_langchain, to_view  # type: ignore[import-not-found]  # beside us
+from shared import serve, to_langchain, to_view  # type: ignore[import-not-found]  # in this folder
 
 Json = dict[str, Any]
 
 
 def begin(settings: Json) -> Any:
-    """Return how a history is edited."""
+    """Return a function that edits a history."""
     library = import_module("langchain_core.messages")
     count = import_module("langchain_core.messages.utils").count_tokens_approximately
 

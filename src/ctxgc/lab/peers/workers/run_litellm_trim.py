@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any
 
-from shared import numbered, serve  # type: ignore[import-not-found]  # beside us
+from shared import numbered, serve  # type: ignore[import-not-found]  # in this folder
 
 Json = dict[str, Any]
 
@@ -19,7 +19,7 @@ TEXTS = 100_000
 
 
 def begin(settings: Json) -> Any:
-    """Return how a history is edited."""
+    """Return a function that edits a history."""
     trim = import_module("litellm.utils").trim_messages
     return lambda history: numbered(trim(deepcopy(history), **settings), history)
 

@@ -1,4 +1,4 @@
-"""The loop that every worker has: JSON lines in, JSON lines out, nothing else on standard output."""
+"""What the workers share: the loop over JSON lines, and messages in other formats."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-# -- Chat messages in Anthropic's blocks, one for one, and back into the message they came from
+# -- Anthropic's blocks
 
 
 Json = dict[str, Any]
 
 
 def to_blocks(message: Json) -> Json:
-    """Return a message whose content is a list of blocks; a result stands in a user's message."""
+    """Return a message whose content is a list of blocks; a result is in a user's message."""
     if message["role"] == "tool":
         return {"role": "user", "content": [_result(message)]}
     blocks = [{"type": "text", "text": message["content"]}] if message.get("content") else []
@@ -64,7 +64,7 @@ def _text(content: object) -> str:
     return str(content or "")
 
 
-# -- Chat messages as LangChain's, and back; a message knows its number in the history by its id
+# -- LangChain's messages; the id of each is its number in the history
 
 
 def to_langchain(history: list[Json]) -> list[Any]:
@@ -87,7 +87,7 @@ def _entry(message: Any, original: Json) -> Any:
     return {**original, "content": message.content}
 
 
-# -- The loop that every worker has: JSON lines in, JSON lines out, nothing else on standard outpu
+# -- The loop: JSON lines in, JSON lines out, nothing else on standard output
 
 
 Edit = Callable[[list[Json]], list[Any]]
@@ -96,9 +96,9 @@ Edit = Callable[[list[Json]], list[Any]]
 def serve(begin: Callable[[Json], Edit]) -> None:
     """Answer questions until standard input ends.
 
-    `{"open": settings}` begins a run: `begin` returns how a history is edited. `{"history": [...]}`
-    adds messages to it, and is answered by the view: messages, or the numbers of those that stand
-    in it as they came.
+    `{"open": settings}` begins a run: `begin` returns a function that edits a history. `{"history":
+    [...]}` adds messages to it and is answered by the view: messages, or the numbers of those that are
+    in it unchanged.
     """
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     # What a library prints must not get between the answers.
@@ -118,7 +118,7 @@ def serve(begin: Callable[[Json], Edit]) -> None:
 
 
 def numbered(view: list[Json], history: list[Json]) -> list[Any]:
-    """Return a view with numbers for the messages that stand in it as they came, in their order."""
+    """Return a view in which the messages that are unchanged are replaced by their numbers."""
     entries: list[Any] = []
     start = 0
     for message in view:
