@@ -3,7 +3,7 @@
     @requirement("S1.roots.pinned")
     def test_a_pinned_segment_is_a_root() -> None: ...
 
-The entries stand in `tests/seeds/`, one module per seed. `tests/test_requirements.py` holds both
+The entries are in `tests/seeds/`, one module per seed. `tests/test_requirements.py` holds both
 directions: each live entry has a test, and each test names an entry. `docs/development/seeds.md` is made from
 both by `python -m tools.seeds_page`; `python -m tools.seeds_page --missing` lists what is unproven.
 """

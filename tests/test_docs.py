@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import itertools
+import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,7 +13,10 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from click.testing import CliRunner
 
+import ctxgc.cli
+from ctxgc.testing import make_session
 from tests.markdown import Block, Page, read
 from tests.message_walk import walks
 from tools import map_page
@@ -73,6 +77,21 @@ def _leads(page: Page, link: str) -> bool:
     return target.exists() and anchor in read(target).anchors()
 
 
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 200
+
+
+def test_the_report_in_the_readme_is_what_analyze_prints(tmp_path: Path) -> None:
+    """Its figures are those of another session; its headings and its labels are the same."""
+    file = tmp_path / "session.json"
+    file.write_text(json.dumps(make_session(seed=1).messages), encoding="utf-8")
+    printed = CliRunner().invoke(ctxgc.cli.main, ["analyze", str(file)]).output
+    blocks = [b.text for b in read(ROOT / "README.md").blocks if "── Garbage" in b.text]
+    labels = re.findall(r"^(── [\w ]+ ─|  [a-z][a-z ]+  )", "\n".join(blocks), re.MULTILINE)
+    assert len(labels) == 9
+    assert [label for label in labels if label not in printed] == []
+
+
 def test_a_link_that_names_code_leads_to_its_definition(page: Page) -> None:
     wrong = [f"{name}: {file}" for name, file in _code_links(page.prose, page.path.parent)
              if file.exists() and name not in map_page.defined_in(file)]  # fmt: skip
@@ -127,7 +146,7 @@ def _commands(page: Page, program: str) -> Iterator[list[str]]:
 
 
 def _is_command(words: list[str]) -> bool:
-    """Tell whether the words up to the first option name a command of the command line."""
+    """Return whether the words up to the first option name a command of the command line."""
     command = importlib.import_module("ctxgc.cli").main
     for word in words:
         names = command.list_commands(None) if hasattr(command, "list_commands") else None

@@ -49,12 +49,12 @@ def say(store: Store, job: dict[str, Any]) -> dict[str, Any]:
 
 
 def think(messages: list[dict[str, Any]]) -> str:
-    """Stand in for the model."""
+    """Answer as a model would."""
     return f"I have read {messages[-1]['content'][:40]!r}."
 
 
 def look(session: Session) -> dict[str, Any]:
-    """Return what tells two views apart."""
+    """Return what distinguishes two views."""
     view = json.dumps(session.view()).encode()
     return {
         "bytes": len(view),

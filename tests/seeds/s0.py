@@ -95,7 +95,7 @@ ENTRIES: tuple[Requirement, ...] = (
         "3.3 Storage layer",
         {
             "active-in-memory": "Active segments are held in memory.",
-            "stash-json": "Stashed segments stand in a JSON file on disk.",
+            "stash-json": "Stashed segments are in a JSON file on disk.",
             "path-configurable": "The path of the stash file is configurable.",
             "path-default": "The stash file is `artifacts/context_stash.json` unless told otherwise.",
             "structure": 'The stash file is `{"segments": [...]}` with whole segments.',
