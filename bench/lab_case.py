@@ -23,8 +23,7 @@ from bench.counting import TimedCounter
 from ctxgc import Session
 from ctxgc.lab import demo_runs
 from ctxgc.lab.corpus.plans import PLANS, Plan, record
-from ctxgc.session import session as front
-from ctxgc.session.request import spare
+from ctxgc.session.price_pass import PricePass
 
 Json = dict[str, Any]
 
@@ -105,7 +104,7 @@ def _collection(tokens: int) -> float:
     session = Session(int(tokens / 0.8), store="memory:", plugin="gc_mark_sweep")
     for message in chained(4 * tokens // 100):
         session.append(message)
-        if session.usage().total_tokens >= tokens and not session._w.view.waiting:  # noqa: SLF001
+        if session.usage().total_tokens >= tokens and not session.inspect().view.waiting:
             break
     session.flush()
     with _no_collector():
@@ -125,17 +124,19 @@ def share(times: Sequence[float], of: float) -> float:
 
 @contextmanager
 def _timed_sparing() -> Iterator[list[float]]:
-    """Keep the seconds of each call of `spare` that a session makes."""
+    """Record the seconds of each price pass that a session makes."""
     times: list[float] = []
 
-    def timed(workings: Any) -> object:
+    cut_for_price = PricePass.cut_for_price
+
+    def timed(price_pass: PricePass) -> object:
         start = process_time()
         try:
-            return spare(workings)
+            return cut_for_price(price_pass)
         finally:
             times.append(process_time() - start)
 
-    with patch.object(front, "spare", timed):
+    with patch.object(PricePass, "cut_for_price", timed):
         yield times
 
 

@@ -149,8 +149,8 @@ class Judge:
 
     def hold_ended(self) -> bool:
         """Tell whether a recalled message lost its protection by the last collection."""
-        workings = self._session._w
-        return workings.collections in workings.held_until.values()
+        inside = self._session.inspect()
+        return len(inside.log.applied) in inside.state.held_until.values()
 
     def repeated(self, before: Snapshot, result: GCResult | None) -> None:
         """Judge that a collection right after another one found nothing."""

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from ctxgc.errors import ContextOverflowError, InputError, PlanError
 from ctxgc.session import Session
-from ctxgc.session.guard import RecoverableSession
 from ctxgc.testing import ThinkingSignatures, check_history
 from ctxgc.wire import Overflow
 from tests.session.build import make
@@ -32,7 +31,7 @@ class Thinker:
             "recent_files": 0, "preserve_recent_turns": 1, "session_id": "thinker", **options,
         }  # fmt: skip
         self.session: Session = make(1_500, **self.options)
-        self.options["store"] = self.session._w.archive.store
+        self.options["store"] = self.session.inspect().archive.store
         self.book = ThinkingSignatures()
         self.steps = 0
 
@@ -166,7 +165,7 @@ def test_what_stays_behind_a_loaded_checkpoint_shows_no_thinking() -> None:
     thinker.collect(0)
     thinker.ask(0)
     thinker.session.pin(thinker.session.history[-1].message_id)
-    assert RecoverableSession(thinker.session._w).load_last_checkpoint()
+    assert thinker.session.inspect().recoverable.load_last_checkpoint()
     assert (thinker.refused(), thinker.thoughts()) == ([], 12)
 
 

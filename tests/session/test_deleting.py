@@ -58,12 +58,15 @@ def test_what_stands_behind_a_deletion_no_longer_counts_as_sent() -> None:
     session, segment_id = with_secret(store=store, session_id="s")
     session.messages()
     session.delete([segment_id], confirm=True)
-    in_front = sum(map(session._w.books.tokens, session.history[:4]))
+    in_front = sum(map(session.inspect().accounting.tokens, session.history[:4]))
     resumed = make(4_000, store=store, session_id="s")
     for each in (session, resumed):
-        assert (each._w.sent_messages, each._w.sent_before) == (4, in_front)
+        assert (each.inspect().state.sent_messages, each.inspect().state.sent_before) == (
+            4,
+            in_front,
+        )
     resumed.messages()
-    assert resumed._w.sent_messages == len(resumed.history)
+    assert resumed.inspect().state.sent_messages == len(resumed.history)
 
 
 def test_a_deletion_that_failed_changes_nothing_that_was_sent(
@@ -71,19 +74,27 @@ def test_a_deletion_that_failed_changes_nothing_that_was_sent(
 ) -> None:
     session, segment_id = with_secret()
     session.messages()
-    sent = (session._w.sent_messages, session._w.sent_before, session._w.rewrites)
-    commit = session._w.archive.commit
+    sent = (
+        session.inspect().state.sent_messages,
+        session.inspect().state.sent_before,
+        session.inspect().editor.rewrites,
+    )
+    commit = session.inspect().archive.commit
 
     def fail(*writes: Write) -> None:
         if writes:
             raise StoreError("the disk is full")
         commit()
 
-    monkeypatch.setattr(session._w.archive, "commit", fail)
+    monkeypatch.setattr(session.inspect().archive, "commit", fail)
     with pytest.raises(StoreError):
         session.delete([segment_id], confirm=True)
     assert SECRET in str(session.view())
-    assert (session._w.sent_messages, session._w.sent_before, session._w.rewrites) == sent
+    assert (
+        session.inspect().state.sent_messages,
+        session.inspect().state.sent_before,
+        session.inspect().editor.rewrites,
+    ) == sent
 
 
 def test_what_left_the_view_is_deleted_with_its_way_back() -> None:
@@ -106,7 +117,7 @@ def test_a_tombstone_loses_its_handle_when_what_it_stands_for_is_deleted() -> No
     )
     session.collect(session.usage().total_tokens - 200)
     handle = handles(session)[0]
-    hit = session._w.stash.find(handle)
+    hit = session.inspect().stash.find(handle)
     session.delete([handle], confirm=True)
     assert handle not in handles(session)
     assert hit.segment_id not in {s.segment_id for s in session.segments()}
@@ -116,11 +127,11 @@ def test_a_tombstone_loses_its_handle_when_what_it_stands_for_is_deleted() -> No
 def test_a_digest_tells_no_more_of_what_is_deleted() -> None:
     session, segment_id = with_secret(plugin="gc_mark_sweep", preserve_recent_turns=1)
     session.collect(400)
-    (notice,) = [m for m in session._w.view.messages if m.origin == "gc_notice"]
+    (notice,) = [m for m in session.inspect().view.messages if m.origin == "gc_notice"]
     told = handles_in(notice.text())
     session.collect(350)
     session.delete([segment_id], confirm=True)
-    (notice,) = [m for m in session._w.view.messages if m.origin == "gc_notice"]
+    (notice,) = [m for m in session.inspect().view.messages if m.origin == "gc_notice"]
     assert SECRET not in str(session.view())
     left = set(told) - set(handles_in(notice.text()))
     assert len(left) == 1
@@ -139,7 +150,7 @@ def test_no_copy_stays_in_the_store(tmp_path: Path, kind: str) -> None:
     session.delete([segment_id], confirm=True)
     session.close()
     with make(store=f"{kind}:{path}", session_id="s") as again:
-        store = again._w.archive.store
+        store = again.inspect().archive.store
         for collection in ("segments", "messages", "collections", "state", "checkpoints"):
             assert SECRET not in str(store.load("s", collection)), collection
         assert faults(again) == []

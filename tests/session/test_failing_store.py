@@ -38,14 +38,15 @@ def started() -> tuple[Session, Flaky]:
 
 def known(session: Session) -> dict[str, Any]:
     """Return what a failure must leave alone."""
-    w = session._w
+    inside = session.inspect()
+    state = inside.state
     return {
         **state_of(session),
-        "collections": (w.collections, len(w.applied)),
-        "held": (dict(w.held_until), w.undone.to_doc()),
-        "policies": dict(w.books.policies),
-        "first": w.books._first_request,
-        "cost": (w.savings.savings, w.ghosts.to_doc()),
+        "collections": len(inside.log.applied),
+        "held": (dict(state.held_until), state.undone.to_doc()),
+        "policies": dict(state.policies),
+        "first": inside.accounting._first_request,
+        "cost": (state.savings.savings, state.ghosts.to_doc()),
     }
 
 
@@ -53,7 +54,7 @@ ACTS: dict[str, Act] = {
     "undo": lambda session: session.undo(),
     "recall": lambda session: session.recall(handles(session)[0]),
     "pin": lambda session: session.pin(session.history[-1].message_id),
-    "unpin": lambda session: session.unpin(*session._w.pinned_messages),
+    "unpin": lambda session: session.unpin(*session.inspect().state.pinned_messages),
     "set_policy": lambda session: session.set_policy(
         session.history[-1].message_id, GCPolicy.PRESERVABLE
     ),

@@ -40,7 +40,7 @@ def stashed(session: Session, command: str = "pytest") -> ContextSegment:
 
 
 def shortened(session: Session) -> list[Message]:
-    return [m for m in session.history if m.message_id in session._w.view.originals]
+    return [m for m in session.history if m.message_id in session.inspect().view.originals]
 
 
 def test_a_recall_leaves_a_ghost_and_the_like_of_it_no_longer_leaves_young() -> None:
@@ -48,7 +48,9 @@ def test_a_recall_leaves_a_ghost_and_the_like_of_it_no_longer_leaves_young() -> 
     for each in (session, other):
         drive(each, WORK, agent)
     session.recall(stashed(session).segment_id)
-    assert session._w.ghosts.to_doc() == {"command pytest": [1.0, session._w.requests]}
+    assert session.inspect().state.ghosts.to_doc() == {
+        "command pytest": [1.0, session.inspect().state.requests]
+    }
     known = {m.message_id for m in session.history}
     for each in (session, other):
         drive(each, [("test", 30), ("grep", "saddles", 30), ("grep", "lantern", 30)], Agent())
@@ -69,12 +71,12 @@ def _left_at(*, haunted: bool) -> int:
     session, agent = opened(), Agent()
     drive(session, [("read", 0, 0, 60)], agent)
     view, left = session.history[-1].message_id, [0]
-    shown = session._w.heap.get(session._w.segment_ids(view)[0])
+    shown = session.inspect().heap.get(session.inspect().segmenter.segment_ids(view)[0])
     for _ in range(4 if haunted else 0):
-        session._w.ghosts.note(shown, session._w.requests)
+        session.inspect().state.ghosts.note(shown, session.inspect().state.requests)
 
     def look(_: int) -> None:
-        left[0] += view not in session._w.view.originals
+        left[0] += view not in session.inspect().view.originals
 
     drive(session, [*LONG[3:], *LONG], agent, each=look)
     return left[0]
@@ -86,10 +88,13 @@ def test_the_recall_tool_and_a_host_that_answers_itself_leave_ghosts() -> None:
     segment = stashed(session)
     recall, _ = recall_tools(session)
     assert recall.function(handle=segment.segment_id) == segment.text
-    assert list(session._w.ghosts.to_doc()) == ["command pytest"]
+    assert list(session.inspect().state.ghosts.to_doc()) == ["command pytest"]
     (view, *_) = [s for s in session.segments() if s.tier == "stashed" and s.access == "read"]
     session.note_fault(view.segment_id)
-    assert list(session._w.ghosts.to_doc()) == ["command pytest", f"file {view.file_path}"]
+    assert list(session.inspect().state.ghosts.to_doc()) == [
+        "command pytest",
+        f"file {view.file_path}",
+    ]
     with pytest.raises(UnknownHandleError):
         session.note_fault("h-nothing")
 
@@ -100,7 +105,7 @@ def test_reading_what_is_still_in_view_leaves_no_ghost() -> None:
     (shown,) = [s for s in session.segments() if s.part == "tool_result"]
     session.note_fault(shown.segment_id)
     session.recall(shown.segment_id)
-    assert session._w.ghosts.to_doc() == {}
+    assert session.inspect().state.ghosts.to_doc() == {}
 
 
 def test_ghosts_survive_a_restart(tmp_path: Path) -> None:
@@ -108,10 +113,10 @@ def test_ghosts_survive_a_restart(tmp_path: Path) -> None:
     with opened(**store) as session:
         drive(session, WORK)
         session.recall(stashed(session).segment_id)
-        known, requests = session._w.ghosts.to_doc(), session._w.requests
+        known, requests = session.inspect().state.ghosts.to_doc(), session.inspect().state.requests
     with opened(**store) as session:
-        assert session._w.ghosts.to_doc() == known != {}
-        assert session._w.requests == requests > 0
+        assert session.inspect().state.ghosts.to_doc() == known != {}
+        assert session.inspect().state.requests == requests > 0
 
 
 class Insistent:
@@ -123,16 +128,18 @@ class Insistent:
         self.seen = 0
 
     def __call__(self, _: int) -> None:
-        new = self.session._w.applied[self.seen :]
+        new = self.session.inspect().log.applied[self.seen :]
         back = [m.message_id for record in new for m in record.before][: self.most]
         for message_id in back:
-            left = self.session._w.view.originals.get(message_id)
+            left = self.session.inspect().view.originals.get(message_id)
             if left is not None:
                 gone = [
-                    i for i in left.segment_ids if self.session._w.heap.get(i).tier == "stashed"
+                    i
+                    for i in left.segment_ids
+                    if self.session.inspect().heap.get(i).tier == "stashed"
                 ]
                 self.session.recall(gone[0])
-        self.seen = len(self.session._w.applied)
+        self.seen = len(self.session.inspect().log.applied)
 
 
 def most_collections(requests: int) -> int:
@@ -160,7 +167,7 @@ def test_an_agent_that_asks_for_all_that_left_soon_has_its_peace(
     long = [*work, *LONG, *LONG, *LONG]
     drive(session, long, Agent(format_), each=Insistent(session))
     drive(whole, long, Agent(format_))
-    assert 0 < len(session._w.applied) <= most_collections(len(long))
+    assert 0 < len(session.inspect().log.applied) <= most_collections(len(long))
     assert faults(session) == []
     lost = {part.text for m in whole.history for part in m.parts}
     assert lost <= {s.text for s in session.segments()}
@@ -178,7 +185,7 @@ def test_without_the_breaker_it_would_go_on_and_on(monkeypatch: pytest.MonkeyPat
             monkeypatch.setattr(ThrashBreaker, "is_paused", lambda *_: False)
         session = reckless()
         drive(session, LONG * 4, each=Insistent(session))
-        counts.append(len(session._w.applied))
+        counts.append(len(session.inspect().log.applied))
     assert counts[0] <= most_collections(4 * len(LONG)) < counts[1]
 
 
@@ -192,7 +199,7 @@ def test_where_room_must_be_made_collections_go_deeper_and_become_fewer(
         session = narrow()
         told = events_of(session)
         drive(session, LONG * 3, each=Insistent(session, most=5))
-        counts.append(len(session._w.applied))
+        counts.append(len(session.inspect().log.applied))
         assert faults(session) == []
         assert any(event.kind == "thrashing" for event in told)
     assert counts[0] < counts[1]

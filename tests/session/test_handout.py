@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc.core import Message
-from ctxgc.session.view import Handout, View
+from ctxgc.session.view import RenderCache, View
 from ctxgc.wire import parse
 
 MESSAGES = [
@@ -38,7 +38,7 @@ class Incomparable:
 def test_each_view_is_right_whatever_was_done_to_the_last(
     views: list[tuple[list[Any], int]],
 ) -> None:
-    handout, view = Handout(), View()
+    handout, view = RenderCache(), View()
     for messages, place in views:
         view.show(messages)
         given_out = handout.render(view)
@@ -49,7 +49,7 @@ def test_each_view_is_right_whatever_was_done_to_the_last(
 
 
 def test_what_was_left_alone_is_given_out_again() -> None:
-    handout, view = Handout(), view_of(MESSAGES[:3])
+    handout, view = RenderCache(), view_of(MESSAGES[:3])
     first = handout.render(view)
     view.take(MESSAGES[3])
     second = handout.render(view)
@@ -60,7 +60,7 @@ def test_what_was_left_alone_is_given_out_again() -> None:
 
 
 def test_a_changed_message_alone_is_copied_anew() -> None:
-    handout, view = Handout(), view_of(MESSAGES[:3])
+    handout, view = RenderCache(), view_of(MESSAGES[:3])
     first = handout.render(view)
     first[1]["cache_control"] = {"type": "ephemeral"}
     second = handout.render(view)
@@ -69,13 +69,13 @@ def test_a_changed_message_alone_is_copied_anew() -> None:
 
 
 def test_what_cannot_be_compared_is_copied_anew() -> None:
-    handout, view = Handout(), view_of(MESSAGES[:2])
+    handout, view = RenderCache(), view_of(MESSAGES[:2])
     handout.render(view)[0]["meta"] = Incomparable()
     assert handout.render(view)[0] == MESSAGES[0].data
 
 
 def test_nothing_is_remembered_of_messages_that_left() -> None:
-    handout, view = Handout(), view_of(MESSAGES)
+    handout, view = RenderCache(), view_of(MESSAGES)
     handout.render(view)
     whole = len(handout._reached)
     view.show(MESSAGES[:2])

@@ -68,7 +68,7 @@ def test_the_lines_around_a_name_come_at_the_end_and_the_rest_stays_byte_for_byt
     assert lines == [f"frobnicator_{n:03} = quuxly_{n:03}" for n in range(98, 103)]
     (event,) = [event for event in told if event.kind == "recalled"]
     assert event.data == {"names": ["frobnicator_100"], "automatic": True}
-    assert list(made._w.ghosts.to_doc()) == ["command run"]
+    assert list(made.inspect().state.ghosts.to_doc()) == ["command run"]
     recalled = made.recalled()
     assert recalled is not None
     assert recalled.text() == back["content"]
@@ -80,7 +80,7 @@ def test_what_an_output_names_by_the_way_comes_back_without_a_ghost() -> None:
     made.extend([call(98), result(98, "see frobnicator_100")])
     assert made.messages()[-1]["content"].startswith("[ctxgc: frobnicator_100 stands in ")
     assert [event.kind for event in told if event.kind == "recalled"] == ["recalled"]
-    assert made._w.ghosts.to_doc() == {}
+    assert made.inspect().state.ghosts.to_doc() == {}
 
 
 def test_a_name_is_brought_back_once() -> None:
@@ -187,7 +187,7 @@ def test_a_name_brings_its_lines_back_after_a_restart() -> None:
     made.append(QUESTION)
     made.flush()
     again = Session(
-        LIMIT, config=made.config, store=made._w.archive.store, session_id=made.session_id
+        LIMIT, config=made.config, store=made.inspect().archive.store, session_id=made.session_id
     )
     assert came_back(again)
 
@@ -205,6 +205,6 @@ def test_a_recall_that_could_not_be_stored_is_made_again() -> None:
     store.fail_next()
     with pytest.raises(StoreError):
         made.messages()
-    assert (made._w.ghosts.to_doc(), told) == ({}, [])
+    assert (made.inspect().state.ghosts.to_doc(), told) == ({}, [])
     assert came_back(made)
-    assert made._w.ghosts.to_doc() != {}
+    assert made.inspect().state.ghosts.to_doc() != {}

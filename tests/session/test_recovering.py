@@ -264,4 +264,4 @@ def test_what_a_checkpoint_knows_and_was_pinned_after_it_stays_pinned(plugin: st
     session.append({"role": "assistant", "content": "ok"})
     session.messages()
     assert pinned in {message.message_id for message in session.history}
-    assert pinned in session._w.pinned_messages
+    assert pinned in session.inspect().state.pinned_messages

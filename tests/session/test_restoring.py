@@ -91,7 +91,7 @@ def test_what_was_sent_is_there_after_a_crash(store: str) -> None:
         assert again.view() == before
         assert faults(again) == []
     # The first process lost its session to the second, and is told so before it overwrites anything.
-    session._w.archive.store.close()
+    session.inspect().archive.store.close()
 
 
 def test_sync_goes_on_where_the_host_is_after_a_restart(store: str) -> None:

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from ctxgc import Session
 from ctxgc.errors import StoreBusyError, StoreError
-from ctxgc.session.request import is_cold
 from ctxgc.stores import MemoryStore
 from tests.fakes import Clock
 from tests.session.build import filled
@@ -24,7 +23,7 @@ from tests.strategies.mark_sweep.agent import HOW, LONG, Agent, drive, opened
 
 def known(session: Session) -> dict[str, Any]:
     """Return what the next decisions rest on, beside the view."""
-    w = session._w
+    w = session.inspect().state
     return {
         "requests": w.requests,
         "sent": (w.sent_messages, w.sent_before, w.sent_at),
@@ -62,13 +61,13 @@ def test_after_a_crash_it_knows_what_the_last_request_knew(length: int) -> None:
 def test_it_keeps_the_peace_that_an_insistent_agent_was_given() -> None:
     store, agent = MemoryStore(), Agent()
     session = reckless(store=store, session_id="s")
-    while not session._w.thrashing.is_paused(session._w.requests):
+    while not session.inspect().state.thrashing.is_paused(session.inspect().state.requests):
         drive(session, LONG, agent, each=Insistent(session))
-    collections = len(session._w.applied)
+    collections = len(session.inspect().log.applied)
     session.flush()
     again = reckless(store=store, session_id="s")
     drive(again, LONG[:3], agent)
-    assert len(again._w.applied) == collections
+    assert len(again.inspect().log.applied) == collections
 
 
 def test_it_knows_when_the_provider_has_forgotten_the_last_request() -> None:
@@ -76,9 +75,9 @@ def test_it_knows_when_the_provider_has_forgotten_the_last_request() -> None:
     session = opened(store=store, session_id="s", clock=clock)
     drive(session, LONG[:3])
     again = opened(store=store, session_id="s", clock=clock)
-    assert not is_cold(again._w)
+    assert not again.inspect().requests.is_cold()
     clock.now += timedelta(minutes=6)
-    assert is_cold(again._w)
+    assert again.inspect().requests.is_cold()
 
 
 def test_a_request_that_could_not_be_saved_was_not_sent() -> None:
@@ -91,7 +90,7 @@ def test_a_request_that_could_not_be_saved_was_not_sent() -> None:
         session.messages()
     assert known(session) == before
     session.messages()
-    assert session._w.requests == before["requests"] + 1
+    assert session.inspect().state.requests == before["requests"] + 1
 
 
 def test_a_restart_changes_nothing_that_was_sent() -> None:
@@ -110,8 +109,8 @@ def test_a_restart_changes_nothing_that_was_sent() -> None:
 
 def ages(session: Session) -> dict[str, Any]:
     """Return what the default strategy knows of the age of results and of the files they show."""
-    assert session._w.thrift is not None
-    reader = session._w.thrift._reader
+    assert session.inspect().price_pass.collector is not None
+    reader = session.inspect().price_pass.collector._reader
     clues = reader.clues
     return {
         "born": {item.source: item.born for item in reader.open},

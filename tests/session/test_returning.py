@@ -11,7 +11,7 @@ import pytest
 from ctxgc.core import Format
 from ctxgc.errors import PlanError, UnknownHandleError
 from ctxgc.session import Session
-from ctxgc.session.state import LEFT_ALONE
+from ctxgc.session.state import UNDO_COOLDOWN
 from ctxgc.testing import check_history
 from tests.session.build import events_of, filled, make, requests_in
 from tests.session.walk import faults, handles
@@ -164,18 +164,18 @@ def test_searching_finds_what_left_and_the_hit_recalls_it() -> None:
 
 def edited(session: Session, message_ids: Iterable[str]) -> set[str]:
     """Return which of these messages are not shown as they came in."""
-    return session._w.view.originals.keys() & set(message_ids)
+    return session.inspect().view.originals.keys() & set(message_ids)
 
 
 def alone(session: Session) -> set[str]:
-    return session._w.undone.left_alone(session._w.requests)
+    return session.inspect().state.undone.left_alone(session.inspect().state.requests)
 
 
 def undone_cut() -> tuple[Session, Agent, set[str]]:
     """Return a session whose last collection for the price was undone, and what that had moved."""
     session, agent = opened(plugin_config=FIXED), Agent()
     drive(session, LONG[:10], agent)
-    moved = {m.message_id for m in session._w.applied[-1].before}
+    moved = {m.message_id for m in session.inspect().log.applied[-1].before}
     session.undo()
     assert moved
     assert edited(session, moved) == set()
@@ -183,27 +183,27 @@ def undone_cut() -> tuple[Session, Agent, set[str]]:
 
 
 def test_what_was_undone_is_left_alone_for_a_while() -> None:
-    rest: list[Step] = [("test", 30), ("grep", "harvest", 30)] * LEFT_ALONE
+    rest: list[Step] = [("test", 30), ("grep", "harvest", 30)] * UNDO_COOLDOWN
     session, agent, moved = undone_cut()
     looks: list[bool] = []
     drive(session, rest, agent, each=lambda _: looks.append(bool(edited(session, moved))))
-    assert not any(looks[:LEFT_ALONE])
+    assert not any(looks[:UNDO_COOLDOWN])
     assert any(looks)
     assert faults(session) == []
 
 
 def test_otherwise_it_would_be_collected_again_at_once() -> None:
     session, agent, moved = undone_cut()
-    session._w.undone.clear()
+    session.inspect().state.undone.clear()
     drive(session, [("test", 30)] * 2, agent)
     assert edited(session, moved)
 
 
 def test_other_messages_may_leave_meanwhile() -> None:
     session, agent, moved = undone_cut()
-    before = session._w.collections
+    before = len(session.inspect().log.applied)
     drive(session, LONG, agent)
-    assert session._w.collections > before
+    assert len(session.inspect().log.applied) > before
     assert edited(session, moved) == set()
 
 
@@ -236,7 +236,7 @@ def test_in_a_window_that_fills_the_same_is_not_collected_again_at_once() -> Non
         if session.usage().percent_used >= session.config.threshold_percent:
             break
     session.messages()
-    moved = {m.message_id for m in session._w.applied[-1].before}
+    moved = {m.message_id for m in session.inspect().log.applied[-1].before}
     session.undo()
     shown = session.view()
     assert session.config.threshold_percent <= session.usage().percent_used

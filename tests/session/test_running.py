@@ -107,7 +107,7 @@ REFUSED: list[tuple[str, Callable[[History, Any], Any], str]] = [
     ("loses a result", lambda h, r: ([*h[:6], *h[7:]], done(r)), "has no result"),
     ("loses a call", lambda h, r: ([*h[:5], *h[6:]], done(r)), "call_1_0"),
     ("reorders", lambda h, r: (swapped(h), done(r)), "the order of messages changed"),
-    ("doubles", lambda h, r: ([*h, h[4]], done(r)), "stands twice"),
+    ("doubles", lambda h, r: ([*h, h[4]], done(r)), "in the new history twice"),
     ("grows the history", lambda h, r: (louder(h), done(r)), "the history grew"),
     ("edits the last request", lambda h, r: (edited(h, -4, "?"), done(r)), "must stay as it is"),
     ("reports no success", lambda h, r: (h, failed(r)), "the disk is full"),

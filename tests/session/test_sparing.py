@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from ctxgc import Session
 from ctxgc.core import FORMATS, Format, Message, is_tombstone
 from ctxgc.errors import StoreError
-from ctxgc.session.request import beside_tokens, spare
 from ctxgc.stores import MemoryStore
 from ctxgc.strategies import GCTriggerReason, preset
 from tests.session.build import events_of, state_of
@@ -45,7 +44,10 @@ def test_between_collections_each_view_extends_the_last(work: list[Step], format
     session = opened()
     counts: list[int] = []
     views = drive(
-        session, work, Agent(format_), each=lambda _: counts.append(session._w.collections)
+        session,
+        work,
+        Agent(format_),
+        each=lambda _: counts.append(len(session.inspect().log.applied)),
     )
     for number in range(1, len(views)):
         is_same = views[number][: len(views[number - 1])] == views[number - 1]
@@ -82,7 +84,7 @@ def test_a_session_is_never_dearer_than_the_guard_allows(
 ) -> None:
     session, guard = opened(plugin_config={"trim_calls": trims_calls}), preset("default").guard
     drive(session, [*work, *LONG])
-    savings = session._w.savings.savings
+    savings = session.inspect().state.savings.savings
     largest = 1.25 * max(session.usage().total_tokens, 1)
     assert savings.bill <= (1 + guard) * savings.counterfactual_bill + 0.01 * largest
 
@@ -133,7 +135,7 @@ def test_a_result_with_an_image_is_left_alone() -> None:
     session.extend([*agent.begin(), *said, *back], format="anthropic")
     picture = session.history[-1]
     drive(session, LONG, agent)
-    assert session._w.collections > 1
+    assert len(session.inspect().log.applied) > 1
     assert shown(session)[picture.message_id] is picture
 
 
@@ -165,7 +167,7 @@ def test_a_result_that_the_provider_made_is_left_alone_and_nothing_is_collected_
     ran = [m.data["content"][1]["content"]["stdout"] for m in served]
     assert ran == [view_of(2, 0, 60)] * len(served)
     assert all(result.items_collected for result in session.gc_history)
-    thrift = session._w.thrift
+    thrift = session.inspect().price_pass.collector
     assert thrift is not None
     assert all(not thrift._reader.items_of(m.message_id) for m in served)
 
@@ -222,28 +224,28 @@ def test_a_store_that_fails_leaves_all_as_it_was_and_the_next_request_works(numb
     before = state_of(session)
     store.fails = True
     try:
-        spare(session._w)
+        session.inspect().price_pass.cut_for_price()
     except StoreError:
         assert state_of(session) == before
     else:
-        assert session._w.collections == other._w.collections
+        assert len(session.inspect().log.applied) == len(other.inspect().log.applied)
     store.fails = False
     assert faults(session) == []
     drive(session, LONG, agent)
     assert faults(session) == []
-    assert session._w.collections > other._w.collections
+    assert len(session.inspect().log.applied) > len(other.inspect().log.applied)
 
 
 def test_a_continued_session_goes_on(tmp_path: Path) -> None:
     store, agent = f"json:{tmp_path / 'stash.json'}", Agent()
     with opened(store=store, session_id="long") as session:
         drive(session, LONG, agent)
-        before, collections = session.view(), session._w.collections
+        before, collections = session.view(), len(session.inspect().log.applied)
     with opened(store=store, session_id="long") as session:
         assert session.view() == before
         drive(session, LONG, agent)
         assert len(stubs(session)) > 0
-        assert session._w.collections > collections
+        assert len(session.inspect().log.applied) > collections
         assert faults(session) == []
 
 
@@ -259,7 +261,7 @@ def test_thrift_stays_in_step_with_whatever_else_changes_the_view(
         _disturb(session, other, checkpoint.checkpoint_id)
         drive(session, LONG[:8], agent)
         assert faults(session) == []
-        thrift = session._w.thrift
+        thrift = session.inspect().price_pass.collector
         assert thrift is not None
         reader = thrift._reader
         assert [reader.known[m.message_id].message for m in session.history] == session.history
@@ -267,7 +269,7 @@ def test_thrift_stays_in_step_with_whatever_else_changes_the_view(
 
 
 def _disturb(session: Session, what: str, checkpoint_id: str) -> None:
-    if what == "undo" and session._w.applied:
+    if what == "undo" and session.inspect().log.applied:
         session.undo()
     elif what == "recall" and (found := stubs(session)):
         handle = _HANDLE.findall(str([part.text for part in found[0].parts]))
@@ -283,11 +285,14 @@ def test_what_is_sent_beside_the_messages_stays_cached_when_the_view_changes() -
     heavy.set_system("word " * 40_000)
     drive(plain, LONG)
     drive(heavy, LONG)
-    assert heavy._w.collections > 0
-    savings, beside = heavy._w.savings.savings, beside_tokens(heavy._w)
+    assert len(heavy.inspect().log.applied) > 0
+    savings, beside = (
+        heavy.inspect().state.savings.savings,
+        heavy.inspect().accounting.beside_tokens(),
+    )
     paid_beside = beside * (1.25 + 0.1 * (savings.requests - 1))
     messages = savings.bill - paid_beside
-    assert messages < plain._w.savings.savings.counterfactual_bill
+    assert messages < plain.inspect().state.savings.savings.counterfactual_bill
 
 
 def test_a_collection_for_the_price_says_what_it_wins_and_when_it_has_paid() -> None:
@@ -309,7 +314,7 @@ def test_a_collection_for_the_price_says_what_it_wins_and_when_it_has_paid() -> 
 def test_it_can_be_switched_off(options: Json) -> None:
     session = opened(**options)
     views = drive(session, LONG)
-    assert session._w.collections == 0
+    assert len(session.inspect().log.applied) == 0
     assert results(views[-1])[0] == view_of(0, 0, 60)
 
 
@@ -317,7 +322,7 @@ _DIGEST = """
 from hashlib import sha256
 from tests.strategies.mark_sweep.agent import LONG, drive, opened
 session = opened(recall_call=None)
-print(sha256(str(drive(session, LONG * 3)).encode()).hexdigest(), session._w.collections)
+print(sha256(str(drive(session, LONG * 3)).encode()).hexdigest(), len(session.inspect().log.applied))
 """
 
 

@@ -112,14 +112,16 @@ class _Watched:
         self._lock.release()
 
 
-def test_a_thread_waits_until_the_call_of_another_is_done() -> None:
+def test_a_thread_waits_until_the_call_of_another_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    lock = _Watched(threading.RLock())
+    monkeypatch.setattr("ctxgc.session.locking.RLock", lambda: lock)
+
     def act() -> None:
         lock.asked.clear()
         other.start()
         assert lock.asked.wait(10)
 
     session = filled(12, plugin=Interfering(act))
-    lock = session._turns._lock = _Watched(session._turns._lock)  # type: ignore[assignment]
     other = threading.Thread(target=session.append, args=[QUESTION])
     result = session.collect(800)
     other.join(10)

@@ -34,7 +34,7 @@ def faults(session: Session) -> list[str]:
     judged = view[:-1] if under_way else view
     breaches = check_history(judged, format_, complete=False, ignore=("duplicate_id",))
     found = [str(breach) for breach in breaches] if judged else []
-    counter = session._w.counter
+    counter = session.inspect().accounting.counter
     held = sum(message_tokens(m, counter) for m in session.history)
     spoken = sum(child.tokens for child in children(session) if child.message_ids)
     if held != spoken:

@@ -30,9 +30,13 @@ def step(number: int, output: str, *, said: str = "", path: str = "") -> list[Js
 
 def played(limit: int, *steps: list[Json], **keys: Any) -> Session:
     """Return a session that asked for its view after each step."""
-    session = Session(limit, config=GCConfig(auto_recall=False, **keys), store="memory:")
-    # Handles differ from session to session, and so do their tokens.
-    session._w.stash.secret = b"the same for all"
+    session = Session(
+        limit,
+        config=GCConfig(auto_recall=False, **keys),
+        store="memory:",
+        # Handles differ from session to session, and so do their tokens.
+        handle_key=b"the same for all",
+    )
     session.append({"role": "user", "content": "Fix the pool."})
     for messages in steps:
         session.extend(messages)
@@ -45,7 +49,7 @@ def tool_texts(session: Session) -> list[str]:
 
 
 def notice_of(session: Session) -> str:
-    return next((m.text() for m in session._w.view.messages if m.origin == "gc_notice"), "")
+    return next((m.text() for m in session.inspect().view.messages if m.origin == "gc_notice"), "")
 
 
 def test_the_line_with_a_name_that_stands_nowhere_else_stays() -> None:
@@ -93,7 +97,7 @@ def test_every_message_is_shown_or_has_a_handle_in_the_view() -> None:
     steps = [step(n, rows(f"x{n}", 20), said=rows("thought", 12)) for n in range(40)]
     session = played(6_000, *steps)
     told = set(handles_in(notice_of(session)))
-    originals = session._w.view.originals
+    originals = session.inspect().view.originals
     left = [gone for gone in originals.values() if gone.together]
     assert left
     for gone in left:
@@ -126,15 +130,14 @@ def test_the_same_history_makes_the_same_view() -> None:
 def _shown_of_views(haunted: int | None) -> tuple[list[int], Session]:
     """Return how many lines of each view stay, where the file of one was recalled before."""
     config = GCConfig(auto_recall=False, recent_messages=1, recent_files=0)
-    session = Session(50_000, config=config, store="memory:")
-    session._w.stash.secret = b"the same for all"
+    session = Session(50_000, config=config, store="memory:", handle_key=b"the same for all")
     session.append({"role": "user", "content": "Fix the pool."})
     for number in range(8):
         named = "\n".join(f"def take_{number}_{n}(lease): return lease_{n}" for n in range(40))
         session.extend(step(number, named, path=f"src/pool_{number}.py"))
         if number == haunted:
-            shown = session._w.segment_ids(session.history[-1].message_id)[0]
-            session._w.ghosts.note(session._w.heap.get(shown), 0)
+            shown = session.inspect().segmenter.segment_ids(session.history[-1].message_id)[0]
+            session.inspect().state.ghosts.note(session.inspect().heap.get(shown), 0)
     session.collect(2_000)
     return [text.count("def take_") for text in tool_texts(session)], session
 
@@ -175,7 +178,13 @@ def test_a_newest_result_that_fills_the_window_shrinks_and_can_be_recalled() -> 
     assert needle in text
     assert session.usage().percent_used <= 100
     assert check_history(session.view(), "openai") == []
-    assert huge in str(session.read(session._w.handle(session._w.segment_ids(_last(session))[0])))
+    assert huge in str(
+        session.read(
+            session.inspect().stash.recall_handle(
+                session.inspect().segmenter.segment_ids(_last(session))[0]
+            )
+        )
+    )
 
 
 def _last(session: Session) -> str:

@@ -121,30 +121,31 @@ class ReplayedSession(Session):
     """A session with the same handles in every replay, and access to its counters."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self._w.stash.secret = _SECRET
+        super().__init__(**options, handle_key=_SECRET)
+        self._stash = self.inspect().stash
 
     @property
     def collections(self) -> int:
         """How many collections were applied."""
-        return self._w.collections
+        return len(self.inspect().log.applied)
 
     @property
     def rewrites(self) -> int:
         """How often something that had been sent was changed."""
-        return self._w.rewrites
+        return self.inspect().editor.rewrites
 
     def handle(self, segment_id: str) -> str:
         """Return the handle that recalls a segment."""
-        return self._w.handle(segment_id)
+        return self._stash.recall_handle(segment_id)
 
     def together(self, segment_ids: list[str]) -> list[str]:
         """Return the segments that come back when one of these is recalled, these among them."""
-        view = self._w.view
-        messages = {str(self._w.heap.get(i).message_id) for i in segment_ids if i in self._w.heap}
-        left = [view.originals[m] for m in messages if m in view.originals]
-        ids = {i for gone in left for i in gone.together if i in view.originals}
-        return [*segment_ids, *(s for i in sorted(ids) for s in view.originals[i].segment_ids)]
+        inside = self.inspect()
+        heap, originals = inside.heap, inside.view.originals
+        messages = {str(heap.get(i).message_id) for i in segment_ids if i in heap}
+        left = [originals[m] for m in messages if m in originals]
+        ids = {i for gone in left for i in gone.together if i in originals}
+        return [*segment_ids, *(s for i in sorted(ids) for s in originals[i].segment_ids)]
 
     def answers(self, handle: str) -> bool:
         """Return whether a handle recalls something."""
@@ -156,7 +157,7 @@ class ReplayedSession(Session):
 
     def bills(self) -> dict[str, float]:
         """Return what the session reports as its bill, with and without collecting."""
-        savings = self._w.savings.savings
+        savings = self.inspect().state.savings.savings
         return {
             "reported_bill": savings.bill,
             "reported_unpruned_bill": savings.counterfactual_bill,

@@ -1,4 +1,13 @@
-"""Session: append -> watch -> collect -> render. The first page to read is `session.py`."""
+"""Session: append -> watch -> collect -> render. The first page to read is `session.py`.
+
+A session holds one conversation. `Session` delegates to parts: `intake` (messages come in), `view` (what the
+model sees), `accounting` (budget, usage, requests), `collection` and `price_pass` (what leaves),
+`protected_messages` (what must stay), `plugin_check` (what a strategy may do), `apply` (changes of the view),
+`recall` (what comes back), `delete` and `notices`, `guard` (checkpoints, overflow), `archive` (the store),
+`handles` (the stash), `events` and `locking`. `state` is what is stored; `setup` puts the parts together.
+
+Others use `Session`, `collect` and the data they return; `session.inspect()` shows the inside.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +26,9 @@ if TYPE_CHECKING:
     from ctxgc.session.events import Event
     from ctxgc.session.guard import EMERGENCY, messages_of
     from ctxgc.session.handles import Hit, Stash, excerpt
-    from ctxgc.session.oneshot import collect
-    from ctxgc.session.session import Session
-    from ctxgc.session.setup import DEFAULT_PRICES, DEFAULT_STORE
-    from ctxgc.session.state import preset_of
+    from ctxgc.session.price_pass import price_preset
+    from ctxgc.session.session import Session, collect
+    from ctxgc.session.setup import DEFAULT_PRICES, DEFAULT_STORE, SessionParts
     from ctxgc.session.stored import copy_in_memory, lost_handles, open_stored
     from ctxgc.stores import (
         DEFAULT_URL, ExportEntry, SearchFilters, SessionInfo, Store, StoreHit, UNMASKABLE,
@@ -43,10 +51,9 @@ else:
             "events": "Event",
             "guard": "EMERGENCY messages_of",
             "handles": "Hit Stash excerpt",
-            "oneshot": "collect",
-            "session": "Session",
-            "setup": "DEFAULT_PRICES DEFAULT_STORE",
-            "state": "preset_of",
+            "price_pass": "price_preset",
+            "session": "Session collect",
+            "setup": "DEFAULT_PRICES DEFAULT_STORE SessionParts",
             "stored": "copy_in_memory lost_handles open_stored",
             "ctxgc.stores":
                 "DEFAULT_URL ExportEntry SearchFilters SessionInfo Store StoreHit UNMASKABLE "

@@ -1,33 +1,47 @@
 """The archive: a session in its store, so that a restarted process goes on where this one was.
 
-A message is written once, as it came in. What became of it since stands beside it in a small document:
-that it left the view, or what is shown in its place.
+A message is written once, as it came in. What became of it since is in a small document next to it: that it
+left the view, or what the view shows in its place.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from copy import copy
+from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from ctxgc.core import (
     SEGMENT_FIELDS,
     ContextSegment,
     Format,
+    Heap,
     Message,
     segment_from_dict,
     segment_to_dict,
 )
 from ctxgc.errors import StoreDamagedError
-from ctxgc.session.view import Gone
+from ctxgc.session.accounting import Accounting
+from ctxgc.session.handles import Stash
+from ctxgc.session.state import SessionState
+from ctxgc.session.view import Arrival, BoundThinking, Original, View
 from ctxgc.stores import CollectionName, Drop, Put, Store, Write
+from ctxgc.strategies import GCResult, Segmenter
 from ctxgc.wire import parse
 
-# -- Messages as documents, byte for byte
+SHOWN = "shown:"
+GONE = "gone:"
+
+Docs = dict[str, dict[str, Any]]
+
+
+# -- messages ---------------------------------------------------------------------------------------
 
 
 def message_to_doc(message: Message) -> dict[str, Any]:
@@ -62,20 +76,131 @@ def message_from_doc(doc: Mapping[str, Any]) -> Message:
         ) from None
 
 
-SHOWN = "shown:"
-GONE = "gone:"
+def form_writes(
+    message_id: str, shown: Message | None, original: Original | None
+) -> tuple[Write, Write]:
+    """Return the writes that say what the view shows in the place of a message.
+
+    Args:
+        message_id: of the message.
+        shown: what is in the view, or None when nothing is.
+        original: the message as it came in; None when that is what is shown.
+    """
+    gone, edited = f"{GONE}{message_id}", f"{SHOWN}{message_id}"
+    if original is None:
+        return Drop("messages", gone), Drop("messages", edited)
+    marks = {"segment_ids": list(original.segment_ids), "together": list(original.together)}
+    if shown is None:
+        return Put("messages", gone, marks, flat=True), Drop("messages", edited)
+    doc = {**message_to_doc(shown), **marks}
+    return Drop("messages", gone), Put("messages", edited, doc, flat=True)
+
+
+# -- collections ------------------------------------------------------------------------------------
+
+
+class Applied(msgspec.Struct, frozen=True, kw_only=True):
+    """What one collection did to the view: messages as they were, and the ids that it added.
+
+    `places` has those of the notices that left, which are stored nowhere else.
+    """
+
+    number: int
+    before: tuple[Message, ...]
+    added: tuple[str, ...]
+    places: dict[str, float]
+
+    @property
+    def key(self) -> str:
+        """The key of the collection's document."""
+        return f"{self.number:06d}"
+
+    def without(self, message_ids: Collection[str]) -> Applied:
+        """Return the record as if these messages had had no part in the collection."""
+        rest = tuple(m for m in self.before if m.message_id not in message_ids)
+        return replace(self, before=rest)
+
+    def to_doc(self, edited: Container[str]) -> dict[str, Any]:
+        """Return the record as a document; messages that are stored as they were are only named.
+
+        Args:
+            edited: ids of the messages that were not in the view as they came in.
+        """
+        before = [
+            message_to_doc(m)
+            if m.message_id in edited or m.origin == "gc_notice"
+            else {"message_id": m.message_id}
+            for m in self.before
+        ]
+        return {"before": before, "added": list(self.added), "places": dict(self.places)}
+
+    @classmethod
+    def from_doc(
+        cls, number: int, doc: Mapping[str, Any], arrived: Mapping[str, Message]
+    ) -> Applied:
+        """Return the record that a document holds; messages deleted since are left out."""
+        before = (
+            message_from_doc(each) if "format" in each else arrived.get(each["message_id"])
+            for each in doc["before"]
+        )
+        return cls(
+            number=number,
+            before=tuple(message for message in before if message is not None),
+            added=tuple(doc["added"]),
+            places=doc["places"],
+        )
+
+
+@dataclass
+class CollectionLog:
+    """All collections of a session: their results, and the records of those that can be undone."""
+
+    results: list[GCResult] = field(default_factory=list)
+    applied: list[Applied] = field(default_factory=list)
+
+    @property
+    def next_key(self) -> str:
+        """The key of the next result's document."""
+        return f"{len(self.results) + 1:06d}"
+
+    def forget(self, message_ids: Collection[str]) -> None:
+        """Let an undo bring none of these messages back."""
+        self.applied = [record.without(message_ids) for record in self.applied]
+
+
+# -- the archive ------------------------------------------------------------------------------------
 
 
 class Archive:
-    """The documents of one session."""
+    """Writes a session to its store, and reads it back."""
 
-    def __init__(self, store: Store, session_id: str) -> None:
+    def __init__(
+        self,
+        store: Store,
+        session_id: str,
+        *,
+        state: SessionState,
+        view: View,
+        heap: Heap,
+        segmenter: Segmenter,
+        stash: Stash,
+        accounting: Accounting,
+        thinking: BoundThinking,
+    ) -> None:
         self.store = store
         self.session_id = session_id
         self.revision = store.revision(session_id)
+        self._state = state
+        self._view = view
+        self._heap = heap
+        self._segmenter = segmenter
+        self._stash = stash
+        self._accounting = accounting
+        self._thinking = thinking
         self._pending: dict[tuple[CollectionName, str], Write] = {}
+        self._unsaved: dict[str, None] = {}
         self._headers: dict[str, ContextSegment] = {}
-        self._state: dict[str, Any] = {}
+        self._written: Docs = {}
 
     @property
     def is_known(self) -> bool:
@@ -83,14 +208,20 @@ class Archive:
         return self.revision > 0
 
     @property
-    def is_pending(self) -> bool:
-        """Whether something waits for the next commit."""
-        return bool(self._pending)
+    def is_unsaved(self) -> bool:
+        """Whether something came in, or was changed by hand, that the store does not hold yet."""
+        return bool(self._pending or self._unsaved)
+
+    # -- writing ------------------------------------------------------------------------------------
 
     def later(self, *writes: Write) -> None:
         """Write these with the next commit; a later write of the same document wins."""
         for write in writes:
             self._pending[write.collection, write.key] = write
+
+    def note_unsaved(self, segment_ids: Iterable[str]) -> None:
+        """Write these segments with the next save."""
+        self._unsaved.update(dict.fromkeys(segment_ids))
 
     def commit(self, *more: Write) -> None:
         """Write all that is pending and these, durably and in one piece.
@@ -105,69 +236,197 @@ class Archive:
             self.revision = self.store.commit(self.session_id, batch, expect=self.revision)
             self._pending.clear()
 
-    def note_state(self, key: str, state: dict[str, Any]) -> None:
-        """Write a document of state, unless it is what was last written."""
-        if self._state.get(key) != state:
-            self._state[key] = state
-            self.later(Put("state", key, state))
+    def save(self) -> None:
+        """Make everything durable that came in or was changed by hand since the last time."""
+        self.note_changes()
+        self.commit()
 
-    def remember(self, segment: ContextSegment) -> None:
-        """Know that a segment is written as it is here."""
+    def save_all(self) -> None:
+        """Make everything durable, every header included."""
+        self._note_segments(self._heap)
+        self._note_doc("common", {"names": self._heap.mentions.common()})
+        self.save()
+
+    def note_changes(self) -> None:
+        """Write with the next commit what came in or was changed by hand since the last one."""
+        self.note_state()
+        self._note_segments([s for s in map(self._heap.peek, self._unsaved) if s is not None])
+        self._unsaved.clear()
+
+    def note_state(self) -> None:
+        """Write the state with the next commit, if it changed."""
+        self._note_doc("session", self.state_doc())
+
+    def state_doc(self) -> dict[str, Any]:
+        """Return the state as a document, with what the other parts count themselves."""
+        state, recent = self._state, self._heap.root_index
+        state.context_limit = self._accounting.budget.context_limit
+        state.numbered = self._segmenter.numbered
+        state.step = self._heap.step
+        state.opened = list(recent.opened)
+        state.first_request = recent.first_request
+        state.beside = self._accounting.beside()
+        return state.to_doc()
+
+    def arrival(self, message: Message, place: float | None = None) -> Put:
+        """Return the write of a message as it came in, with its place, its age and how it came in."""
+        facts = self.arrival_facts(message.message_id, place)
+        return Put("messages", message.message_id, {**message_to_doc(message), **facts})
+
+    def arrival_facts(self, message_id: str, place: float | None = None) -> dict[str, Any]:
+        """Return what is stored with a message: its place, its age, and how it came in."""
+        where = self._view.place_of(message_id) if place is None else place
+        found: dict[str, Any] = {"place": where, "born": self._accounting.birth(message_id)}
+        behind = self._thinking.behind.get(message_id)
+        if behind is not None:
+            found["behind"] = behind
+        if message_id in self._accounting.makers:
+            found["created_by"] = self._accounting.makers[message_id]
+        known = self._view.arrival_of(message_id)
+        if known is not None:
+            number = self._view.number_of(message_id)
+            found |= {"number": number, "digest": known.digest.hex(), "request": known.request}
+        return found
+
+    def segment(self, segment: ContextSegment) -> Put:
+        """Return the write of a segment with its handle."""
+        doc = segment_to_dict(segment)
+        doc["handle"] = self._stash.recall_handle(segment.segment_id)
+        return Put("segments", segment.segment_id, doc, flat=True)
+
+    def changed_segment(self, segment: ContextSegment) -> Put:
+        """Return the write of a segment, which then counts as written."""
         self._headers[segment.segment_id] = segment
-
-    def note_segments(
-        self, segments: Iterable[ContextSegment], handle_of: Callable[[str], str]
-    ) -> None:
-        """Write the segments whose header changed since they were last written."""
-        for segment in segments:
-            if self._headers.get(segment.segment_id) != segment:
-                self.remember(copy(segment))
-                self.later(segment_write(segment, handle_of(segment.segment_id)))
+        return self.segment(segment)
 
     def drop_segment(self, segment_id: str) -> None:
         """Forget a deleted segment."""
         self._headers.pop(segment_id, None)
         self.later(Drop("segments", segment_id))
 
-    def load_segments(self) -> list[ContextSegment]:
+    def _note_segments(self, segments: Iterable[ContextSegment]) -> None:
+        """Write the segments whose header changed since they were last written."""
+        for segment in segments:
+            if self._headers.get(segment.segment_id) != segment:
+                self.later(self.changed_segment(copy(segment)))
+
+    def _note_doc(self, key: str, doc: dict[str, Any]) -> None:
+        """Write a document of state, unless it is what was last written."""
+        if self._written.get(key) != doc:
+            self._written[key] = doc
+            self.later(Put("state", key, doc))
+
+    # -- reading ------------------------------------------------------------------------------------
+
+    def load(self, log: CollectionLog) -> None:
+        """Fill the parts of a new session with what the store holds; its state was read before."""
+        self._load_heap()
+        docs: Docs = dict(self.store.load(self.session_id, "messages"))
+        came_in = {key: message_from_doc(doc) for key, doc in docs.items() if _is_arrival(key, doc)}
+        self._load_view(docs, came_in)
+        self._load_log(log, came_in)
+        self._load_accounting(docs)
+
+    def _load_heap(self) -> None:
+        heap, state = self._heap, self._state
+        segments = self._load_segments()
+        common = self.store.get(self.session_id, "state", "common") or {}
+        heap.mentions.restate_common(common.get("names", ()))
+        known = {segment.segment_id for segment in segments}
+        heap.rebuild([_without_strays(segment, known) for segment in segments])
+        heap.step = max(state.step, heap.step)
+        heap.root_index.opened.update(dict.fromkeys(state.opened))
+        if state.first_request is not None:
+            heap.root_index.first_request = state.first_request
+        numbers = [_number(segment) for segment in segments]
+        self._segmenter.numbered = max(*numbers, state.numbered, 0)
+        self._stash.learn([segment.segment_id for segment in segments])
+
+    def _load_segments(self) -> list[ContextSegment]:
         """Return all segments as they were last written."""
         found = []
         for _, doc in self.store.load(self.session_id, "segments"):
             segment = segment_from_dict({k: v for k, v in doc.items() if k in SEGMENT_FIELDS})
-            self.remember(copy(segment))
+            self._headers[segment.segment_id] = copy(segment)
             found.append(segment)
         return found
 
-    def load_state(self, key: str = "session") -> dict[str, Any]:
-        """Return a document of state; empty when there is none."""
-        return self.store.get(self.session_id, "state", key) or {}
+    def _load_view(self, docs: Docs, came_in: dict[str, Message]) -> None:
+        view = self._view
+        view.originals = dict(_originals(docs, came_in))
+        edited = {
+            i: message_from_doc(docs[f"{SHOWN}{i}"]) for i in came_in if f"{SHOWN}{i}" in docs
+        }
+        shown = [edited.get(i, m) for i, m in came_in.items() if f"{GONE}{i}" not in docs]
+        places = {key: doc["place"] for key, doc in docs.items() if "place" in doc}
+        view.restate(_arrivals(docs, self._state.requests))
+        view.next_place = max(places.values(), default=-1.0) // 1 + 1.0
+        view.show(sorted(shown, key=lambda m: places[m.message_id]), places)
+
+    def _load_log(self, log: CollectionLog, came_in: dict[str, Message]) -> None:
+        for key, doc in sorted(self.store.load(self.session_id, "collections")):
+            described = {k: v for k, v in doc["result"].items() if k != "tokens_freed"}
+            log.results.append(GCResult.from_dict(described))
+            if "before" in doc:
+                log.applied.append(Applied.from_doc(int(key), doc, came_in))
+                self._view.remember_places(doc["places"])
+
+    def _load_accounting(self, docs: Docs) -> None:
+        accounting, segmenter = self._accounting, self._segmenter
+        accounting.restore_beside(self._state.beside)
+        self._thinking.behind = {key: doc["behind"] for key, doc in docs.items() if "behind" in doc}
+        accounting.born = {key: doc["born"] for key, doc in docs.items() if "born" in doc}
+        accounting.makers = {k: doc["created_by"] for k, doc in docs.items() if "created_by" in doc}
+        by_message: dict[str, list[ContextSegment]] = {}
+        for segment in self._heap.working():
+            by_message.setdefault(segment.message_id or "", []).append(segment)
+        for message in self._view.messages:
+            segments = by_message.get(message.message_id, [])
+            if len(segments) == len(message.parts):
+                ids = tuple(s.segment_id for s in sorted(segments, key=lambda s: s.position))
+                segmenter.adopt(message.message_id, ids)
+            else:
+                segmenter.take(message)
+            accounting.enter(message)
 
 
-def segment_write(segment: ContextSegment, handle: str) -> Put:
-    """Return the write of a segment with its handle."""
-    doc = segment_to_dict(segment)
-    doc["handle"] = handle
-    return Put("segments", segment.segment_id, doc, flat=True)
+def _without_strays(segment: ContextSegment, known: set[str]) -> ContextSegment:
+    """Return a segment without links to segments that were deleted before a crash."""
+    refs = tuple(ref for ref in segment.references if ref in known)
+    derived = segment.derived_from if segment.derived_from in known else None
+    if refs == segment.references and derived == segment.derived_from:
+        return segment
+    return replace(segment, references=refs, derived_from=derived)
 
 
-def arrival_write(message: Message, place: float, **more: Any) -> Put:
-    """Return the write of a message as it came in, with its place; `more` goes in too."""
-    return Put("messages", message.message_id, {**message_to_doc(message), "place": place, **more})
+def _number(segment: ContextSegment) -> int:
+    prefix, _, number = segment.segment_id.rpartition("-")
+    return int(number) if prefix == "s" and number.isdigit() else 0
 
 
-def form_writes(message_id: str, shown: Message | None, left: Gone | None) -> tuple[Write, Write]:
-    """Return the writes that say what is in a message's place now.
+def _is_arrival(key: str, doc: dict[str, Any]) -> bool:
+    """Return whether a document holds a message as it came in, not deleted since."""
+    return not key.startswith((GONE, SHOWN)) and "format" in doc
 
-    Args:
-        message_id: of the message.
-        shown: what is in the view, or None when nothing is.
-        left: the message as it came in; None when that is what is shown.
-    """
-    gone, edited = f"{GONE}{message_id}", f"{SHOWN}{message_id}"
-    if left is None:
-        return Drop("messages", gone), Drop("messages", edited)
-    marks = {"segment_ids": list(left.segment_ids), "together": list(left.together)}
-    if shown is None:
-        return Put("messages", gone, marks, flat=True), Drop("messages", edited)
-    doc = {**message_to_doc(shown), **marks}
-    return Drop("messages", gone), Put("messages", edited, doc, flat=True)
+
+def _arrivals(docs: Docs, requests: int) -> list[Arrival]:
+    numbered = [
+        (
+            doc["number"],
+            Arrival(key, bytes.fromhex(doc["digest"]), doc.get("request", requests)),
+        )
+        for key, doc in docs.items()
+        if "digest" in doc
+    ]
+    return [arrival for _, arrival in sorted(numbered, key=itemgetter(0))]
+
+
+def _originals(docs: Docs, came_in: dict[str, Message]) -> list[tuple[str, Original]]:
+    found = []
+    for message_id, message in came_in.items():
+        doc = docs.get(f"{GONE}{message_id}") or docs.get(f"{SHOWN}{message_id}")
+        if doc is not None:
+            ids, together = tuple(doc["segment_ids"]), tuple(doc["together"])
+            original = Original(message=message, segment_ids=ids, together=together)
+            found.append((message_id, original))
+    return found

@@ -1,10 +1,11 @@
-"""A collection as a plan: what would leave, and why, as data."""
+"""Collections: when they are due, what the strategy proposes, and what becomes of it."""
 
 from __future__ import annotations
 
 import gc
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 import msgspec
@@ -14,6 +15,8 @@ from ctxgc.config import mask_text
 from ctxgc.core import (
     Action,
     ContextSegment,
+    GCState,
+    Heap,
     KeepScore,
     Message,
     PruningCandidate,
@@ -27,30 +30,36 @@ from ctxgc.core import (
     checked_target,
     in_scope,
 )
+from ctxgc.economics import PriceSheet
+from ctxgc.errors import PlanError
 from ctxgc.guard import Thrash
-from ctxgc.session.accounting import ContextUsage
-from ctxgc.session.apply import moves_of, swap
-from ctxgc.session.events import EventKind
+from ctxgc.session.accounting import Accounting, ContextUsage, UsageMeter
+from ctxgc.session.apply import ViewEditor
+from ctxgc.session.archive import Applied, Archive, CollectionLog
+from ctxgc.session.events import EventKind, Events
+from ctxgc.session.handles import Stash
 from ctxgc.session.plugin_check import (
     Bounds,
     CheckedProposal,
-    HistoryChange,
     apply_beside,
-    compare,
     run_plugin,
     true_items,
 )
-from ctxgc.session.record import Applied
-from ctxgc.session.state import Workings
+from ctxgc.session.protected_messages import ProtectedMessages
+from ctxgc.session.state import SessionOptions, SessionState
+from ctxgc.session.view import BoundThinking, HistoryChange, View, compare
 from ctxgc.stores import Put
-from ctxgc.strategies import GCResult, GCTriggerReason, opens_turn
+from ctxgc.strategies import GCResult, GCTriggerReason, Segmenter, root_knobs
+from ctxgc.tokens import CountingCache
+from ctxgc.wire import Texts
 
-# -- A pause for Python's own garbage collector
+STUCK_SHARE = 0.01
+LEAST_SHARE = 0.10
 
 
 @contextmanager
 def cycles_paused() -> Iterator[None]:
-    """Let nobody look for cycles meanwhile; afterwards it is as it was."""
+    """Disable Python's cyclic garbage collector inside the block and restore it afterwards."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -60,183 +69,424 @@ def cycles_paused() -> Iterator[None]:
             gc.enable()
 
 
-# -- Faults: what had left the view was needed again. Its like stays longer, and too many stop col
+class RecallFeedback:
+    """Learns from what had left the view and was needed again: similar segments are kept longer."""
+
+    def __init__(self, state: SessionState, events: Events) -> None:
+        self._state = state
+        self._events = events
+
+    def note(self, segments: Iterable[ContextSegment], message_ids: Iterable[str] = ()) -> None:
+        """Record that segments were needed after they had left, and which messages that brings back."""
+        state = self._state
+        for segment in segments:
+            state.ghosts.note(segment, state.requests)
+        self.report(state.thrashing.note_back(message_ids, state.requests))
+
+    def report(self, found: Thrash | None) -> None:
+        """Emit that collecting does more harm than good, if so; the next collection reports it too."""
+        if found is not None:
+            numbers = msgspec.to_builtins(found).items()
+            self._state.thrash = {name: number for name, number in numbers if number}
+            self._events.emit("thrashing", **self._state.thrash)
 
 
-def note_faults(
-    w: Workings, segments: Iterable[ContextSegment], message_ids: Iterable[str] = ()
-) -> None:
-    """Take note that segments were asked for which had left, and which messages that brings back."""
-    for segment in segments:
-        w.ghosts.note(segment, w.requests)
-    tell(w, w.thrashing.note_back(message_ids, w.requests))
+class SessionHost:
+    """The services of a session that a strategy works with; see `ctxgc.strategies.Host`."""
+
+    def __init__(
+        self,
+        *,
+        options: SessionOptions,
+        state: SessionState,
+        view: View,
+        heap: Heap,
+        segmenter: Segmenter,
+        accounting: Accounting,
+        stash: Stash,
+        texts: Texts,
+    ) -> None:
+        self.texts = texts
+        self._options = options
+        self._state = state
+        self._view = view
+        self._heap = heap
+        self._segmenter = segmenter
+        self._accounting = accounting
+        self._stash = stash
+
+    @property
+    def counter(self) -> CountingCache:
+        """Counts tokens."""
+        return self._accounting.counter
+
+    @property
+    def prices(self) -> PriceSheet:
+        """The price sheet that decisions are weighed with."""
+        return self._options.prices
+
+    @property
+    def model(self) -> str | None:
+        """The model that the view is sent to, if known."""
+        return self._options.model
+
+    @property
+    def recall_call(self) -> str | None:
+        """How the model recalls a handle, with `{handle}` in it; None when it cannot."""
+        return self._options.recall_call
+
+    def message_tokens(self, message: Message) -> int:
+        """Return the tokens of a message."""
+        return self._accounting.tokens(message)
+
+    def next_summary_id(self) -> str:
+        """Return `gc_summary_N` with a number that was never used before."""
+        self._state.summaries += 1
+        return f"gc_summary_{self._state.summaries}"
+
+    def gc_state(self, history: list[Message]) -> GCState:  # noqa: ARG002 - the heap has it already
+        """Return the heap with task, active file and time."""
+        state = self._state
+        return GCState(
+            heap=self._heap,
+            now=self._options.clock(),
+            current_task_id=state.task_id,
+            task_dependencies=state.task_dependencies,
+            active_file=state.active_file,
+            active_range=state.active_range,
+            knobs=root_knobs(self._options.config),
+            recalls=state.ghosts,
+            request=state.requests,
+        )
+
+    def groups(self, history: list[Message]) -> list[tuple[int, ...]]:
+        """Return the places of the messages that live and die together, oldest first."""
+        return self._view.groups_of(history)
+
+    def segment_ids(self, message_id: str) -> tuple[str, ...]:
+        """Return the segments of a message, one for each of its parts."""
+        return self._segmenter.segment_ids(message_id)
+
+    def handle(self, segment_id: str) -> str:
+        """Return the handle that recalls a segment once it is stashed."""
+        return self._stash.recall_handle(segment_id)
 
 
-def tell(w: Workings, found: Thrash | None) -> None:
-    """Tell that collecting does more harm than good, if that was found; the next collection says it too."""
-    if found is not None:
-        w.thrash = {name: number for name, number in msgspec.to_builtins(found).items() if number}
-        w.events.emit("thrashing", **w.thrash)
+class Collector:
+    """Runs the strategy, applies what it proposes, and undoes that."""
 
+    def __init__(
+        self,
+        *,
+        options: SessionOptions,
+        state: SessionState,
+        view: View,
+        heap: Heap,
+        segmenter: Segmenter,
+        accounting: Accounting,
+        meter: UsageMeter,
+        protected: ProtectedMessages,
+        thinking: BoundThinking,
+        editor: ViewEditor,
+        archive: Archive,
+        log: CollectionLog,
+        feedback: RecallFeedback,
+        events: Events,
+    ) -> None:
+        self._options = options
+        self._state = state
+        self._view = view
+        self._heap = heap
+        self._segmenter = segmenter
+        self._accounting = accounting
+        self._meter = meter
+        self._protected = protected
+        self._thinking = thinking
+        self._editor = editor
+        self._archive = archive
+        self._log = log
+        self._feedback = feedback
+        self._events = events
 
-# -- The messages that no plugin may take out or edit, and why
+    # -- when it is due -----------------------------------------------------------------------------
 
+    def collect_if_due(self) -> GCResult | None:
+        """Collect when the strategy says so, or when the hard limit is reached before a request."""
+        config, plugin = self._options.config, self._options.plugin
+        if not config.auto_trigger or self._is_stuck():
+            return None
+        usage = self._meter.usage()
+        is_full = usage.percent_used >= config.hard_limit_percent
+        # If the user undid a collection, do not evict something else instead.
+        if self._state.undone.left_alone(self._state.requests) and not is_full:
+            return None
+        try:
+            due, reason = plugin.should_collect(usage, config)
+        except Exception as error:  # noqa: BLE001 - a plugin may raise anything
+            said = mask_text(f"should_collect raised {type(error).__name__}: {error}")
+            self._events.emit("refused", plugin=plugin.name, error=said)
+            due, reason = False, None
+        if not due and is_full:
+            due, reason = True, GCTriggerReason.PRE_MESSAGE
+        return self._make_room(usage, reason or GCTriggerReason.THRESHOLD) if due else None
 
-def must_stay(w: Workings) -> dict[str, str]:
-    """Return the ids of the messages that have to stay as they are, each with the reason."""
-    messages = w.view.messages
-    requests = [m.message_id for m in messages if m.role == "user" and opens_turn(m)]
-    system = [m.message_id for m in messages if m.role == "system"]
-    return {
-        **{name: _why_kept(w, name) for name in w.kept_messages()},
-        **dict.fromkeys(requests[-1:], "it is the last request"),
-        **dict.fromkeys(requests[:1], "it is the first request"),
-        **dict.fromkeys(system, "it is system text"),
-    }
+    def _is_stuck(self) -> bool:
+        """Return whether the strategy could not help and the context has hardly grown since."""
+        budget, stuck_at = self._accounting.budget, self._state.stuck_at
+        # What does not fit cannot wait: the step that filled the window may not be the last one any more.
+        if stuck_at is None or budget.total_tokens() > budget.context_limit:
+            return False
+        return budget.total_tokens() < stuck_at + STUCK_SHARE * budget.context_limit
 
+    def _make_room(self, usage: ContextUsage, reason: GCTriggerReason) -> GCResult:
+        """Collect to the usual target, or deeper if collections would otherwise follow each other."""
+        depth = self._state.thrashing.take_depth()
+        usual = usage.target_tokens
+        deeper = None if depth == 1 else int(depth * usual)
+        result = self.collect(reason, deeper, promised=usual)
+        if result.tokens_freed:
+            won = result.tokens_freed / usage.context_limit
+            self._feedback.report(self._state.thrashing.note_room(self._state.requests, won))
+        return result
 
-def _why_kept(w: Workings, message_id: str) -> str:
-    recalled = w.held_until.get(message_id, 0) > w.collections
-    return "it was recalled not long ago" if recalled else "it is pinned"
+    # -- collecting ---------------------------------------------------------------------------------
 
+    def collect(
+        self,
+        reason: GCTriggerReason,
+        target_tokens: int | None = None,
+        *,
+        promised: int | None = None,
+    ) -> GCResult:
+        """Run the strategy and apply what it proposes.
 
-# -- Collections: when they are due, what they propose, and what becomes of it
+        A shortfall is measured by the target, or by what was `promised` where the target is deeper.
 
+        Raises:
+            StoreError: what would leave could not be made durable; nothing has changed.
+        """
+        with cycles_paused():
+            return self._collect(reason, target_tokens, promised)
 
-STUCK_SHARE = 0.01
-LEAST_SHARE = 0.10
+    def _collect(
+        self, reason: GCTriggerReason, target_tokens: int | None, promised: int | None
+    ) -> GCResult:
+        proposal = self._propose(reason, target_tokens)
+        result = proposal.result
+        if promised is not None:
+            result.shortfall = max(0, result.tokens_after - promised)
+        if reason is GCTriggerReason.MANUAL:
+            self._state.undone.clear()
+        pays = result.tokens_freed >= self._least_gain(reason)
+        # Re-writing the cached prefix for next to nothing would cost more than it saves.
+        wanted = pays or reason is GCTriggerReason.MANUAL or not result.shortfall
+        result = result if wanted else _without_progress(result)
+        described = result.to_dict()
+        if wanted and proposal.change:
+            self._apply(proposal, described)
+        else:
+            self._archive.later(Put("collections", self._log.next_key, {"result": described}))
+        if wanted:
+            apply_beside(result.removal_list, self._accounting.budget)
+        self._log.results.append(result)
+        self._state.stuck_at = None if pays else self._accounting.budget.total_tokens()
+        self._report(result.success, described)
+        return result
 
+    def impose(
+        self,
+        new: list[Message],
+        who: str,
+        *,
+        reason: GCTriggerReason = GCTriggerReason.CONTEXT_LIMIT,
+        scope: Scope = "major",
+        details: dict[str, Any] | None = None,
+    ) -> GCResult:
+        """Show a smaller view that no plugin proposed, recorded like a collection: it can be undone.
 
-def collect_if_due(w: Workings) -> GCResult | None:
-    """Collect when the strategy says so, or when the hard limit is reached before a request."""
-    if not w.config.auto_trigger or _is_stuck(w):
-        return None
-    usage = w.usage()
-    is_full = usage.percent_used >= w.config.hard_limit_percent
-    # Who undid a collection does not want other things to leave in its place.
-    if w.undone.left_alone(w.requests) and not is_full:
-        return None
-    try:
-        due, reason = w.plugin.should_collect(usage, w.config)
-    except Exception as error:  # noqa: BLE001 - a plugin may raise anything
-        said = mask_text(f"should_collect raised {type(error).__name__}: {error}")
-        w.events.emit("refused", plugin=w.plugin.name, error=said)
-        due, reason = False, None
-    if not due and is_full:
-        due, reason = True, GCTriggerReason.PRE_MESSAGE
-    return _make_room(w, usage, reason or GCTriggerReason.THRESHOLD) if due else None
+        What was in its scope and stays counts as having survived a collection.
 
+        Raises:
+            StoreError: what would leave could not be made durable; nothing has changed.
+        """
+        change = compare(self._view.messages, new)
+        budget = self._accounting.budget
+        before = budget.total_tokens()
+        items = true_items((), change, budget, self._accounting.tokens, otherwise=who)
+        result = GCResult(
+            success=True,
+            items_collected=len(items),
+            tokens_before=before,
+            tokens_after=before - sum(item.tokens_freed for item in items),
+            plugin_name=who,
+            trigger_reason=reason,
+            details=details or {},
+            removal_list=items,
+        )
+        described = result.to_dict()
+        self._apply(CheckedProposal(history=new, change=change, result=result), described, scope)
+        self._log.results.append(result)
+        self._report(success=True, described=described)
+        return result
 
-def _make_room(w: Workings, usage: ContextUsage, reason: GCTriggerReason) -> GCResult:
-    """Collect to the usual target; deeper, when collections would follow each other otherwise."""
-    depth = w.thrashing.take_depth()
-    usual = usage.target_tokens
-    deeper = None if depth == 1 else int(depth * usual)
-    result = collect(w, reason, deeper, promised=usual)
-    if result.tokens_freed:
-        won = result.tokens_freed / usage.context_limit
-        tell(w, w.thrashing.note_room(w.requests, won))
-    return result
+    def _least_gain(self, reason: GCTriggerReason) -> float:
+        """What a collection that misses its target must at least free: little once the limit is near."""
+        budget = self._accounting.budget
+        hard = budget.utilization() >= self._options.config.hard_limit_percent
+        forced = hard or reason in (GCTriggerReason.CONTEXT_LIMIT, GCTriggerReason.PRE_MESSAGE)
+        return (STUCK_SHARE if forced else LEAST_SHARE) * budget.context_limit
 
+    def _propose(self, reason: GCTriggerReason, target_tokens: int | None) -> CheckedProposal:
+        """Return what the strategy would do now."""
+        if target_tokens is not None:
+            checked_target(target_tokens)
+        config = self._options.config
+        # Turns were pinned by their ids as they came in; their numbers may have moved since.
+        if config.pinned_turn_indices:
+            config = config.replace(pinned_turn_indices=())
+        return run_plugin(
+            self._options.plugin,
+            self._view.paired(),
+            self._meter.usage(target_tokens),
+            config,
+            reason,
+            budget=self._accounting.budget,
+            bounds=Bounds(
+                tokens=self._accounting.tokens,
+                must_stay=self._protected.reasons(),
+                binds=self._thinking.is_bound,
+            ),
+        )
 
-def _is_stuck(w: Workings) -> bool:
-    """A strategy that could not help is not asked again before the context has grown."""
-    budget = w.books.budget
-    # What does not fit cannot wait: the step that filled the window may be the last one no more.
-    if w.stuck_at is None or budget.total_tokens() > budget.context_limit:
-        return False
-    return budget.total_tokens() < w.stuck_at + STUCK_SHARE * budget.context_limit
+    def _apply(
+        self, proposal: CheckedProposal, described: dict[str, Any], scope: Scope = "major"
+    ) -> None:
+        """Make a proposal durable, then real."""
+        change, state = proposal.change, self._state
+        record = self._record_of(change)
+        if state.thrash:
+            proposal.result.details["thrashing"] = state.thrash
+            described["details"]["thrashing"] = state.thrash
+        doc = {"result": described, **record.to_doc(self._view.originals)}
+        self._editor.apply(
+            proposal.history,
+            change,
+            created_by=proposal.result.plugin_name,
+            more=[Put("collections", self._log.next_key, doc)],
+        )
+        state.thrash = {}
+        state.thrashing.note_left((m.message_id for m in record.before), state.requests)
+        self._log.applied.append(record)
+        age(self._heap, in_scope(self._heap, scope), self._options.config.promote_after)
 
+    def _record_of(self, change: HistoryChange) -> Applied:
+        return Applied(
+            number=len(self._log.results) + 1,
+            before=(*change.gone, *(before for before, _ in change.edited)),
+            added=tuple(m.message_id for m in change.added),
+            places={
+                m.message_id: self._view.place_of(m.message_id)
+                for m in change.gone
+                if m.origin == "gc_notice"
+            },
+        )
 
-def collect(
-    w: Workings,
-    reason: GCTriggerReason,
-    target_tokens: int | None = None,
-    *,
-    promised: int | None = None,
-) -> GCResult:
-    """Run the strategy and apply what it proposes.
+    def _report(self, success: bool, described: dict[str, Any]) -> None:
+        kind: EventKind = "collected" if success else "refused"
+        self._events.emit(kind, number=len(self._log.results), result=described)
+        if success:
+            total = self._accounting.budget.total_tokens()
+            self._events.emit("budget_updated", total_tokens=total)
 
-    A shortfall is told by the target, or by what was `promised` where the target lies deeper.
+    # -- undoing ------------------------------------------------------------------------------------
 
-    Raises:
-        StoreError: what would leave could not be made durable; nothing has changed.
-    """
-    with cycles_paused():
-        return _collect(w, reason, target_tokens, promised)
+    def undo(self) -> None:
+        """Make the view what it was before the last collection, with what came in since.
 
+        For a while nothing of it is collected again for the price, nor is room made before the hard limit.
 
-def _collect(
-    w: Workings, reason: GCTriggerReason, target_tokens: int | None, promised: int | None
-) -> GCResult:
-    outcome = propose(w, reason, target_tokens)
-    result = outcome.result
-    if promised is not None:
-        result.shortfall = max(0, result.tokens_after - promised)
-    if reason is GCTriggerReason.MANUAL:
-        w.undone.clear()
-    worth = result.tokens_freed >= _least_gain(w, reason)
-    # Re-writing the cached prefix for next to nothing would cost more than it wins.
-    wanted = worth or reason is GCTriggerReason.MANUAL or not result.shortfall
-    result = result if wanted else _without_progress(result)
-    described = result.to_dict()
-    if wanted and outcome.change:
-        _apply(w, outcome, described)
-    else:
-        w.archive.later(Put("collections", _key(w), {"result": described}))
-    if wanted:
-        apply_beside(result.removal_list, w.books.budget)
-    w.results.append(result)
-    w.stuck_at = None if worth else w.books.budget.total_tokens()
-    _tell(w, result.success, described)
-    return result
+        Raises:
+            PlanError: there is no collection to undo, or the view would be invalid without it.
+            StoreError: it could not be made durable; nothing has changed.
+        """
+        if not self._log.applied:
+            raise PlanError("there is no collection to undo", hint="look at gc_history")
+        record, state = self._log.applied[-1], self._state
+        doc = self._archive.store.get(self._archive.session_id, "collections", record.key) or {}
+        kept = {name: value for name, value in doc.items() if name == "result"}
+        back = self._view.with_messages(self._to_bring_back(record))
+        new = [m for m in back if m.message_id not in record.added]
+        with state.rollback_on_error():
+            state.undone = copy(state.undone)
+            state.undone.note((m.message_id for m in record.before), state.requests)
+            self._editor.show_again(new, more=[Put("collections", record.key, kept)])
+        self._log.applied.pop()
+        self._events.emit("undone", number=record.number)
 
+    def _to_bring_back(self, record: Applied) -> list[Message]:
+        """The messages that the collection moved and that nothing brought back since."""
+        here = {m.message_id for m in self._view.messages}
+        originals = self._view.originals
+        as_it_came = here - originals.keys()
+        return [
+            m
+            for m in record.before
+            if m.message_id not in as_it_came
+            and (m.message_id in originals or m.origin == "gc_notice")
+        ]
 
-def impose(
-    w: Workings,
-    new: list[Message],
-    who: str,
-    *,
-    reason: GCTriggerReason = GCTriggerReason.CONTEXT_LIMIT,
-    scope: Scope = "major",
-    details: dict[str, Any] | None = None,
-) -> GCResult:
-    """Show a smaller view that no plugin proposed, recorded like a collection: it can be undone.
+    # -- planning -----------------------------------------------------------------------------------
 
-    What was in its scope and stays grows older by it.
+    def plan(self, target_tokens: int | None) -> PruningPlan:
+        """Return what a collection would do, as a plan; nothing changes."""
+        summaries, numbered = self._state.summaries, self._segmenter.numbered
+        proposal = self._propose(GCTriggerReason.MANUAL, target_tokens)
+        result = proposal.result
+        reasons = {item.child_key: item.reason for item in result.removal_list}
+        candidates = [
+            self._candidate(segment, reasons.get(segment.message_id, ""), action)
+            for segment, action in self._leaving(proposal.change)
+        ]
+        self._state.summaries, self._segmenter.numbered = summaries, numbered
+        made = assemble(
+            candidates,
+            target_tokens=None,
+            why=result.error or f"{self._options.plugin.name}: {len(candidates)} segments leave",
+            tokens_before=result.tokens_before,
+        )
+        return replace(
+            made,
+            total_tokens_freed=result.tokens_freed,
+            shortfall=result.shortfall,
+            heap_version=self._heap.version,
+        )
 
-    Raises:
-        StoreError: what would leave could not be made durable; nothing has changed.
-    """
-    change = compare(w.view.messages, new)
-    before = w.books.budget.total_tokens()
-    items = true_items((), change, w.books.budget, w.books.tokens, otherwise=who)
-    result = GCResult(
-        success=True,
-        items_collected=len(items),
-        tokens_before=before,
-        tokens_after=before - sum(item.tokens_freed for item in items),
-        plugin_name=who,
-        trigger_reason=reason,
-        details=details or {},
-        removal_list=items,
-    )
-    described = result.to_dict()
-    _apply(w, CheckedProposal(history=new, change=change, result=result), described, scope)
-    w.results.append(result)
-    _tell(w, success=True, described=described)
-    return result
+    def _leaving(self, change: HistoryChange) -> list[tuple[ContextSegment, Action]]:
+        """The segments that would leave the working tier, and how."""
+        found: list[tuple[ContextSegment, Action]] = []
+        for move in self._editor.moves(change):
+            found += [(self._heap.get(i), "stash") for i in move.stashed]
+            if move.exchange is not None:
+                replaced = [str(stand_in.derived_from) for stand_in in move.exchange.made]
+                left = (*replaced, *move.exchange.dropped)
+                found += [(self._heap.get(i), "evacuate") for i in left]
+        return found
 
-
-def _least_gain(w: Workings, reason: GCTriggerReason) -> float:
-    """What a collection that misses its target must at least free: little once the limit is near."""
-    hard = w.books.budget.utilization() >= w.config.hard_limit_percent
-    forced = hard or reason in (GCTriggerReason.CONTEXT_LIMIT, GCTriggerReason.PRE_MESSAGE)
-    return (STUCK_SHARE if forced else LEAST_SHARE) * w.books.budget.context_limit
+    def _candidate(self, segment: ContextSegment, reason: str, action: Action) -> PruningCandidate:
+        now, config = self._options.clock(), self._options.config
+        score = KeepScore(config.score_profile, dict(config.score_weights))
+        return candidate_for(
+            segment,
+            now,
+            score(segment, ScoreContext(now=now, step=self._heap.step)),
+            reason=f"{reason}; {segment.type}, {age_text(segment.age(now))} old",
+            action=action,
+            bond=self._heap.bonds.group(segment),
+        )
 
 
 def _without_progress(result: GCResult) -> GCResult:
-    """Return the result of a collection that was left undone because it won too little."""
+    """Return the result of a collection that was not applied because it freed too little."""
     if not result.success or not result.tokens_freed:
         return result
     return replace(
@@ -247,123 +497,4 @@ def _without_progress(result: GCResult) -> GCResult:
         notification=None,
         details={"no_progress": f"only {result.tokens_freed} tokens could be freed"},
         shortfall=result.shortfall + result.tokens_freed,
-    )
-
-
-def propose(w: Workings, reason: GCTriggerReason, target_tokens: int | None) -> CheckedProposal:
-    """Return what the strategy would do now."""
-    if target_tokens is not None:
-        checked_target(target_tokens)
-    # Turns were pinned by their ids as they came in; their numbers may have moved since.
-    config = w.config.replace(pinned_turn_indices=()) if w.config.pinned_turn_indices else w.config
-    return run_plugin(
-        w.plugin,
-        w.view.paired(),
-        w.usage(target_tokens),
-        config,
-        reason,
-        budget=w.books.budget,
-        bounds=Bounds(
-            tokens=w.books.tokens,
-            must_stay=must_stay(w),
-            binds=w.binds_thinking,
-        ),
-    )
-
-
-def _apply(
-    w: Workings, outcome: CheckedProposal, described: dict[str, Any], scope: Scope = "major"
-) -> None:
-    """Make a proposal durable, then real."""
-    change = outcome.change
-    record = Applied(
-        number=len(w.results) + 1,
-        before=(*change.gone, *(before for before, _ in change.edited)),
-        added=tuple(m.message_id for m in change.added),
-        places={
-            m.message_id: w.view.place_of(m.message_id)
-            for m in change.gone
-            if m.origin == "gc_notice"
-        },
-    )
-    if w.thrash:
-        outcome.result.details["thrashing"] = described["details"]["thrashing"] = w.thrash
-    doc = {"result": described, **record.to_doc(w.view.originals)}
-    swap(
-        w,
-        outcome.history,
-        change,
-        created_by=outcome.result.plugin_name,
-        more=[Put("collections", _key(w), doc)],
-    )
-    w.thrash = {}
-    w.thrashing.note_left((m.message_id for m in record.before), w.requests)
-    w.applied.append(record)
-    w.collections += 1
-    age(w.heap, in_scope(w.heap, scope), w.config.promote_after)
-
-
-def _key(w: Workings) -> str:
-    """The key of the next result's document."""
-    return f"{len(w.results) + 1:06d}"
-
-
-def _tell(w: Workings, success: bool, described: dict[str, Any]) -> None:
-    kind: EventKind = "collected" if success else "refused"
-    w.events.emit(kind, number=len(w.results), result=described)
-    if success:
-        w.events.emit("budget_updated", total_tokens=w.books.budget.total_tokens())
-
-
-# -- A collection as a plan: what would leave, and why, as data
-
-
-def plan(w: Workings, target_tokens: int | None) -> PruningPlan:
-    """Return what a collection would do, as a plan; nothing changes."""
-    summaries, numbered = w.summaries, w.segmenter.numbered
-    outcome = propose(w, GCTriggerReason.MANUAL, target_tokens)
-    result = outcome.result
-    reasons = {item.child_key: item.reason for item in result.removal_list}
-    candidates = [
-        _candidate(w, segment, reasons.get(segment.message_id, ""), action)
-        for segment, action in _leaving(w, outcome.change)
-    ]
-    w.summaries, w.segmenter.numbered = summaries, numbered
-    made = assemble(
-        candidates,
-        target_tokens=None,
-        why=result.error or f"{w.plugin.name}: {len(candidates)} segments leave",
-        tokens_before=result.tokens_before,
-    )
-    return replace(
-        made,
-        total_tokens_freed=result.tokens_freed,
-        shortfall=result.shortfall,
-        heap_version=w.heap.version,
-    )
-
-
-def _leaving(w: Workings, change: HistoryChange) -> list[tuple[ContextSegment, Action]]:
-    """The segments that would leave the working tier, and how."""
-    found: list[tuple[ContextSegment, Action]] = []
-    for move in moves_of(w, change, frozenset()):
-        found += [(w.heap.get(i), "stash") for i in move.stashed]
-        if move.exchange is not None:
-            replaced = [str(stand_in.derived_from) for stand_in in move.exchange.made]
-            found += [(w.heap.get(i), "evacuate") for i in (*replaced, *move.exchange.dropped)]
-    return found
-
-
-def _candidate(
-    w: Workings, segment: ContextSegment, reason: str, action: Action
-) -> PruningCandidate:
-    now = w.clock()
-    score = KeepScore(w.config.score_profile, dict(w.config.score_weights))
-    return candidate_for(
-        segment,
-        now,
-        score(segment, ScoreContext(now=now, step=w.heap.step)),
-        reason=f"{reason}; {segment.type}, {age_text(segment.age(now))} old",
-        action=action,
-        bond=w.heap.bonds.group(segment),
     )

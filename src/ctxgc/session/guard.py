@@ -1,40 +1,135 @@
-"""A session as the guard sees it: measured, checkpointed, pruned, and brought back."""
+"""The guard of a session: checkpoints when they are due, and a request that always fits."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from ctxgc.budget import GCPolicy, InstructionSource
-from ctxgc.core import Message
+from ctxgc.budget import InstructionSource
+from ctxgc.core import Heap, Message
 from ctxgc.errors import CheckpointError
 from ctxgc.guard import (
+    Alert,
     Checkpoint,
     CheckpointStore,
+    CheckpointTriggers,
+    ContextMetrics,
+    ContextMonitor,
     FileDifference,
     FixedPart,
     Outlook,
+    Recovery,
+    RecoveryReport,
     checksum_files,
     compare_files,
 )
-from ctxgc.invariants import check, first_difference
-from ctxgc.session.apply import swap
-from ctxgc.session.archive import message_from_doc, message_to_doc
-from ctxgc.session.collection import collect, impose
-from ctxgc.session.delete import leaving, notice_of, show_notice
-from ctxgc.session.plugin_check import compare
-from ctxgc.session.recall import pinning
-from ctxgc.session.rollback import trying
-from ctxgc.session.state import Workings, note_changes, save, state_of
-from ctxgc.session.view import bare_view, minimal_view, whole_groups
-from ctxgc.strategies import GCTriggerReason, opens_turn
-from ctxgc.wire import strip_bound_thinking
+from ctxgc.invariants import check
+from ctxgc.session.accounting import Accounting, UsageMeter
+from ctxgc.session.apply import ViewEditor
+from ctxgc.session.archive import Archive, message_from_doc, message_to_doc
+from ctxgc.session.collection import Collector
+from ctxgc.session.delete import StashCollector
+from ctxgc.session.events import Events
+from ctxgc.session.notices import Notices
+from ctxgc.session.protected_messages import Pins, ProtectedMessages, whole_groups
+from ctxgc.session.recall import AutoRecall
+from ctxgc.session.state import SessionOptions, SessionState
+from ctxgc.session.view import BoundThinking, View, compare
+from ctxgc.strategies import GCTriggerReason, frame_of
+from ctxgc.wire import Overflow
 
-# -- Checkpoints of a session: all that it takes to have the same view again
+EMERGENCY = "emergency"
+_MOST_FILES = 20
+
+
+class SessionGuard:
+    """Watches every request of one session."""
+
+    def __init__(
+        self,
+        *,
+        options: SessionOptions,
+        state: SessionState,
+        accounting: Accounting,
+        checkpoints: Checkpoints,
+        subject: RecoverableSession,
+        stash_collector: StashCollector,
+        new_auto_recall: Callable[[], AutoRecall],
+        events: Events,
+    ) -> None:
+        self._options = options
+        self._state = state
+        self._accounting = accounting
+        self._checkpoints = checkpoints
+        self._subject = subject
+        self._stash_collector = stash_collector
+        self._new_auto_recall = new_auto_recall
+        self._events = events
+        self.restart()
+
+    def restart(self) -> None:
+        """Watch by the configuration of the options, from a fresh start."""
+        config, clock = self._options.config, self._options.clock
+        self._monitor = ContextMonitor(
+            config, on_alert=self._alert, zone=self._state.zone, clock=clock
+        )
+        self._triggers = CheckpointTriggers(config, clock=clock)
+        self._subject.restart()
+        self._recovery = Recovery(self._subject, config, self._monitor)
+        self._stash_collector.restart()
+        self.auto_recall = self._new_auto_recall()
+
+    def before_request(self) -> RecoveryReport | None:
+        """Bring back what was named, make a checkpoint that is due, and make the view fit.
+
+        Without `auto_trigger`, or with `gc_none`, nothing happens.
+
+        Raises:
+            ContextOverflowError: what must stay does not fit; `details` names the parts.
+        """
+        if not self._options.config.auto_trigger or self._options.plugin.name == "gc_none":
+            return None
+        self.auto_recall.bring_back()
+        self.checkpoint_if_due()
+        self._stash_collector.collect_if_due()
+        return self._with_notice(self._recovery.before_call())
+
+    def after_refusal(self, overflow: Overflow) -> RecoveryReport:
+        """Make the view strictly smaller, because the provider refused it.
+
+        Raises:
+            ContextOverflowError: it cannot get smaller, or three retries were refused.
+        """
+        return self._with_notice(self._recovery.after_refusal(overflow))
+
+    def checkpoint_if_due(self, **progress: Any) -> Checkpoint | None:
+        """Make a checkpoint if one of S4's triggers says so."""
+        budget = self._accounting.budget
+        metrics = ContextMetrics(
+            context_size=budget.total_tokens(), context_limit=budget.context_limit
+        )
+        due, why = self._triggers.check(metrics, **progress)
+        return self.checkpoint(triggers=why) if due else None
+
+    def checkpoint(self, label: str = "", **contents: Any) -> Checkpoint:
+        """Make a checkpoint; see `Checkpoints.make`."""
+        checkpoint = self._checkpoints.make(label, **contents)
+        self._triggers.made(checkpoint.timestamp)
+        return checkpoint
+
+    def _with_notice(self, report: RecoveryReport) -> RecoveryReport:
+        self._subject.show_notice(report.limit)
+        return report
+
+    def _alert(self, alert: Alert) -> None:
+        self._events.emit("alert", **alert.to_dict())
+
+
+# -- checkpoints ------------------------------------------------------------------------------------
 
 
 class Restored(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,80 +139,150 @@ class Restored(msgspec.Struct, frozen=True, kw_only=True):
     differences: tuple[FileDifference, ...]
 
 
-def shelf_of(w: Workings) -> CheckpointStore:
-    """Return where the checkpoints of this session are kept."""
-    return CheckpointStore(w.archive.store, w.archive.session_id)
-
-
-def make_checkpoint(
-    w: Workings,
-    label: str = "",
-    *,
-    triggers: Sequence[str] = (),
-    task_queue: Sequence[Any] = (),
-    system_state: Mapping[str, Any] | None = None,
-    files: Iterable[str] | None = None,
-) -> Checkpoint:
-    """Keep the view, the pins and the state of the session, durably.
-
-    `files` names those whose checksums are kept; by default the files worked on last that exist.
-    """
-    known = _known_files(w) if files is None else list(files)
-    checkpoint = Checkpoint(
-        label=label,
-        timestamp=w.clock(),
-        triggers=list(triggers),
-        context_snapshot={
-            "state": state_of(w),
-            "places": {m.message_id: w.view.place_of(m.message_id) for m in w.view.messages},
-            "pinned_segments": list(w.heap.root_index.pinned),
-        },
-        system_state=dict(system_state or {}),
-        task_queue=list(task_queue),
-        metrics=w.usage().to_dict(),
-        conversation_history=[message_to_doc(message) for message in w.view.messages],
-        file_checksums=checksum_files(known),
-    )
-    note_changes(w)
-    w.archive.commit(*shelf_of(w).writes(checkpoint))
-    w.events.emit("checkpoint", checkpoint_id=checkpoint.checkpoint_id, label=label)
-    return checkpoint
-
-
 def messages_of(checkpoint: Checkpoint) -> list[Message]:
     """Return the view that a checkpoint holds."""
     return [message_from_doc(doc) for doc in checkpoint.conversation_history]
 
 
-def restore_checkpoint(
-    w: Workings,
-    checkpoint: Checkpoint,
-    *,
-    also: Sequence[Message] = (),
-    pinned: Collection[str] = (),
-) -> Restored:
-    """Make the view what it was, byte for byte; what came in since is stashed.
+class Checkpoints:
+    """Makes checkpoints, with all that it takes to have the same view again, and restores them."""
 
-    Messages in `also` stay in their places, with their pins; so do the pins of those in `pinned`.
+    def __init__(
+        self,
+        *,
+        options: SessionOptions,
+        state: SessionState,
+        view: View,
+        heap: Heap,
+        accounting: Accounting,
+        meter: UsageMeter,
+        pins: Pins,
+        thinking: BoundThinking,
+        editor: ViewEditor,
+        archive: Archive,
+        events: Events,
+    ) -> None:
+        self._options = options
+        self._state = state
+        self._view = view
+        self._heap = heap
+        self._accounting = accounting
+        self._meter = meter
+        self._pins = pins
+        self._thinking = thinking
+        self._editor = editor
+        self._archive = archive
+        self._events = events
 
-    Raises:
-        CheckpointError: the checkpoint does not verify.
-        StoreError: the change could not be made durable; nothing has changed.
-    """
-    checkpoint.verify()
-    here = {message.message_id: message for message in w.view.messages}
-    w.view.remember_places(checkpoint.context_snapshot["places"])
-    wanted = sorted([*messages_of(checkpoint), *also], key=lambda m: w.view.place_of(m.message_id))
-    new = [_same_or(here.get(message.message_id), message) for message in wanted]
-    if also and w.binds_thinking:
-        new = w.bound.strip(w.view.messages, new)
-    change = compare(w.view.messages, new)
-    gone = {message.message_id for message in change.gone}
-    spared = {*pinned, *(message.message_id for message in also)}
-    with _pinned_as(w, checkpoint, new, spared), w.books.forgetting(gone):
-        swap(w, new, change)
-    w.events.emit("restored", checkpoint_id=checkpoint.checkpoint_id)
-    return Restored(checkpoint=checkpoint, differences=tuple(compare_files(checkpoint)))
+    @property
+    def shelf(self) -> CheckpointStore:
+        """Where the checkpoints of this session are kept."""
+        return CheckpointStore(self._archive.store, self._archive.session_id)
+
+    def make(
+        self,
+        label: str = "",
+        *,
+        triggers: Sequence[str] = (),
+        task_queue: Sequence[Any] = (),
+        system_state: Mapping[str, Any] | None = None,
+        files: Iterable[str] | None = None,
+    ) -> Checkpoint:
+        """Store the view, the pins and the state of the session, durably.
+
+        `files` names those whose checksums are stored; by default the files worked on last that exist.
+        """
+        known = self._known_files() if files is None else list(files)
+        messages = self._view.messages
+        checkpoint = Checkpoint(
+            label=label,
+            timestamp=self._options.clock(),
+            triggers=list(triggers),
+            context_snapshot={
+                "state": self._archive.state_doc(),
+                "places": {m.message_id: self._view.place_of(m.message_id) for m in messages},
+                "pinned_segments": list(self._heap.root_index.pinned),
+            },
+            system_state=dict(system_state or {}),
+            task_queue=list(task_queue),
+            metrics=self._meter.usage().to_dict(),
+            conversation_history=[message_to_doc(message) for message in messages],
+            file_checksums=checksum_files(known),
+        )
+        self._archive.note_changes()
+        self._archive.commit(*self.shelf.writes(checkpoint))
+        self._events.emit("checkpoint", checkpoint_id=checkpoint.checkpoint_id, label=label)
+        return checkpoint
+
+    def restore(
+        self,
+        checkpoint: Checkpoint,
+        *,
+        also: Sequence[Message] = (),
+        pinned: Collection[str] = (),
+    ) -> Restored:
+        """Make the view what it was, byte for byte; what came in since is stashed.
+
+        Messages in `also` stay in their places, with their pins; so do the pins of those in `pinned`.
+
+        Raises:
+            CheckpointError: the checkpoint does not verify.
+            StoreError: the change could not be made durable; nothing has changed.
+        """
+        checkpoint.verify()
+        view = self._view
+        here = {message.message_id: message for message in view.messages}
+        view.remember_places(checkpoint.context_snapshot["places"])
+        wanted = [*messages_of(checkpoint), *also]
+        wanted.sort(key=lambda m: view.place_of(m.message_id))
+        new = [_same_or(here.get(message.message_id), message) for message in wanted]
+        if also:
+            new = self._thinking.strip(new)
+        change = compare(view.messages, new)
+        gone = {message.message_id for message in change.gone}
+        spared = {*pinned, *(message.message_id for message in also)}
+        with self._pinned_as(checkpoint, new, spared), self._accounting.forgetting(gone):
+            self._editor.apply(new, change)
+        self._events.emit("restored", checkpoint_id=checkpoint.checkpoint_id)
+        return Restored(checkpoint=checkpoint, differences=tuple(compare_files(checkpoint)))
+
+    def newest_valid(self) -> Checkpoint | None:
+        """Return the newest checkpoint that verifies and could be sent; an emergency one only if no other."""
+        oldest = sorted(self.shelf.list(), key=lambda info: EMERGENCY not in info.triggers)
+        for info in reversed(oldest):
+            with suppress(CheckpointError):
+                checkpoint = self.shelf.get(info.checkpoint_id)
+                if not check(messages_of(checkpoint)):
+                    return checkpoint
+        return None
+
+    @contextmanager
+    def _pinned_as(
+        self, checkpoint: Checkpoint, new: Sequence[Message], spared: set[str]
+    ) -> Iterator[None]:
+        """Pin what was pinned, and nothing else that is not spared, while another view is shown."""
+        state, snapshot = self._state, checkpoint.context_snapshot
+        shown = {message.message_id for message in new}
+        pinned = (state.pinned_messages & spared) | set(snapshot["state"]["pinned_messages"])
+        segments = self._segment_pins(set(snapshot["pinned_segments"]), spared)
+        with state.rollback_on_error():
+            state.held_until = {name: n for name, n in state.held_until.items() if name in shown}
+            with self._pins.pinned_as(pinned, segments):
+                yield
+
+    def _segment_pins(self, wanted: set[str], spared: set[str]) -> dict[str, bool]:
+        """Return which segments are to be pinned, and which no longer."""
+        loose = {
+            segment_id: False
+            for segment_id in self._heap.root_index.pinned
+            if self._heap.get(segment_id).message_id not in spared
+        }
+        return loose | {segment_id: True for segment_id in wanted if segment_id in self._heap}
+
+    def _known_files(self) -> list[str]:
+        recent = self._heap.root_index
+        newest = dict.fromkeys([*reversed(recent.opened), *reversed(recent.files)])
+        return [path for path in list(newest)[:_MOST_FILES] if Path(path).is_file()]
 
 
 def _same_or(here: Message | None, wanted: Message) -> Message:
@@ -126,60 +291,50 @@ def _same_or(here: Message | None, wanted: Message) -> Message:
     return here if here is not None and same else wanted
 
 
-@contextmanager
-def _pinned_as(
-    w: Workings, checkpoint: Checkpoint, new: Sequence[Message], spared: set[str]
-) -> Iterator[None]:
-    """Pin what was pinned, and nothing else that is not spared, while another view is shown."""
-    snapshot, shown = checkpoint.context_snapshot, {message.message_id for message in new}
-    pinned = (w.pinned_messages & spared) | set(snapshot["state"]["pinned_messages"])
-    held = {name: until for name, until in w.held_until.items() if name in shown}
-    segments = _pins(w, set(snapshot["pinned_segments"]), spared)
-    with trying(w, held_until=held), pinning(w, pinned, segments):
-        yield
-
-
-def _pins(w: Workings, wanted: set[str], spared: set[str]) -> dict[str, bool]:
-    """Return which segments are to be pinned, and which no longer."""
-    loose = {
-        segment_id: False
-        for segment_id in w.heap.root_index.pinned
-        if w.heap.get(segment_id).message_id not in spared
-    }
-    return loose | {segment_id: True for segment_id in wanted if segment_id in w.heap}
-
-
-def _known_files(w: Workings) -> list[str]:
-    recent = w.heap.root_index
-    newest = dict.fromkeys([*reversed(recent.opened), *reversed(recent.files)])
-    return [path for path in list(newest)[:20] if Path(path).is_file()]
-
-
-# -- A session as the guard sees it: measured, checkpointed, pruned, and brought back
-
-
-EMERGENCY = "emergency"
+# -- recovery ---------------------------------------------------------------------------------------
 
 
 class RecoverableSession:
-    """What `ctxgc.guard.Recovery` asks of a session."""
+    """A session as `ctxgc.guard.Recovery` sees it: measured, checkpointed, pruned, and brought back."""
 
-    def __init__(self, workings: Workings) -> None:
-        self._w = workings
+    def __init__(
+        self,
+        *,
+        view: View,
+        accounting: Accounting,
+        protected: ProtectedMessages,
+        thinking: BoundThinking,
+        collector: Collector,
+        checkpoints: Checkpoints,
+        notices: Notices,
+        archive: Archive,
+    ) -> None:
+        self._view = view
+        self._accounting = accounting
+        self._protected = protected
+        self._thinking = thinking
+        self._collector = collector
+        self._checkpoints = checkpoints
+        self._notices = notices
+        self._archive = archive
         self._left: list[str] = []
+
+    def restart(self) -> None:
+        """Forget what left so far."""
+        self._left = []
 
     @property
     def limit(self) -> int:
         """The size of the window."""
-        return self._w.books.budget.context_limit
+        return self._accounting.budget.context_limit
 
     def size(self) -> int:
         """Return the size of what would be sent now."""
-        return self._w.books.budget.total_tokens()
+        return self._accounting.budget.total_tokens()
 
     def checkpoint(self, *, emergency: bool) -> bool:
         """Make a checkpoint of the present state, durably."""
-        make_checkpoint(self._w, triggers=[EMERGENCY if emergency else "danger_zone"])
+        self._checkpoints.make(triggers=[EMERGENCY if emergency else "danger_zone"])
         return True
 
     def plan(self, target: int) -> Outlook:  # noqa: ARG002 - what must stay does not depend on it
@@ -189,57 +344,59 @@ class RecoverableSession:
 
     def prune(self, target: int) -> bool:
         """Collect down to a target, or as near as the strategy can."""
-        return collect(self._w, GCTriggerReason.CONTEXT_LIMIT, target).tokens_freed > 0
+        return self._collector.collect(GCTriggerReason.CONTEXT_LIMIT, target).tokens_freed > 0
 
     def validate(self) -> bool:
-        """Tell whether the view is valid and everything essential still in it."""
-        messages = self._w.view.messages
+        """Return whether the view is valid and everything essential still in it."""
+        messages = self._view.messages
         here = {message.message_id for message in messages}
-        return not check(messages) and self._kept() <= here
+        return not check(messages) and self._protected.held_or_locked() <= here
 
     def minimal(self) -> bool:
-        """Reduce the view to what cannot go and the work done last."""
+        """Reduce the view to what must stay and the work done last."""
         return self._show(self._minimal())
 
     def aggressive(self) -> bool:
         """Keep only the absolute essentials of the view."""
-        return self._show(bare_view(self._w.view.messages, self._kept()))
+        return self._show(self._protected.bare_view(self._view.messages))
 
     def checkpoint_minimum(self) -> int | None:
         """Return how small the last checkpoint that verifies can be made; None without one."""
-        last = self._last()
+        last = self._checkpoints.newest_valid()
         if last is None:
             return None
         messages = [*messages_of(last), *self._since(last)]
-        return self._beside() + self._tokens(bare_view(messages, self._kept()))
+        return self._beside() + self._tokens(self._protected.bare_view(messages))
 
     def load_last_checkpoint(self) -> bool:
         """Go back to the last checkpoint that verifies, an emergency one only if there is no other.
 
         Pins and the newest request stay in the view: that is what the call is about.
         """
-        last = self._last()
+        last = self._checkpoints.newest_valid()
         if last is None:
             return False
         also = self._since(last)
-        self._left += leaving(self._w, [*messages_of(last), *also])
-        restore_checkpoint(self._w, last, also=also, pinned=self._kept())
+        self._left += self._notices.leaving([*messages_of(last), *also])
+        self._checkpoints.restore(last, also=also, pinned=self._protected.held_or_locked())
         return True
 
     def resume(self) -> None:
         """Note that work goes on from the loaded checkpoint."""
-        save(self._w)
+        self._archive.save()
 
-    def tell_left(self, limit: int) -> None:
-        """Let the view tell of what left in need, if there is room for that below a limit."""
-        notice = notice_of(self._w, self._left)
+    def show_notice(self, limit: int) -> None:
+        """Show what left in the emergency, if there is room for that below a limit."""
+        if not self._left:
+            return
+        notice = self._notices.notice_of(self._left)
         self._left = []
         if notice is not None and self.size() + self._tokens([notice]) < limit:
-            show_notice(self._w, notice)
+            self._notices.show(notice)
 
     def parts(self) -> Sequence[FixedPart]:
         """Return what must stay, largest first."""
-        budget = self._w.books.budget
+        budget = self._accounting.budget
         beside = [
             FixedPart(f"{source.value}: {key}", child.tokens)
             for source in (InstructionSource.SYSTEM, InstructionSource.PLUGIN)
@@ -248,60 +405,32 @@ class RecoverableSession:
             if not child.message_ids
         ]
         said = [
-            FixedPart(f"{m.role} message {m.message_id}", self._w.books.tokens(m))
+            FixedPart(f"{m.role} message {m.message_id}", self._accounting.tokens(m))
             for m in self._minimal()
         ]
         return sorted([*beside, *said], key=lambda part: -part.tokens)
 
-    def _kept(self) -> set[str]:
-        """The messages that stay whatever happens: pinned, held after a recall, or locked."""
-        budget = self._w.books.budget
-        locked = {
-            message_id
-            for source in InstructionSource
-            if (entry := budget.get_entry(source)) is not None
-            for child in entry.children.values()
-            if child.gc_policy is GCPolicy.LOCKED
-            for message_id in child.message_ids
-        }
-        return self._w.kept_messages() | locked
-
     def _minimal(self) -> list[Message]:
-        return minimal_view(self._w.view.messages, self._kept())
+        return self._protected.minimal_view(self._view.messages)
 
     def _show(self, new: list[Message]) -> bool:
-        now = self._w.view.messages
-        if self._w.binds_thinking:
-            new = strip_bound_thinking(new, first_difference(now, new))
-        if not compare(now, new):
+        new = self._thinking.strip_edited(new)
+        if not compare(self._view.messages, new):
             return False
-        self._left += leaving(self._w, new)
-        impose(self._w, new, "guard")
-        save(self._w)
+        self._left += self._notices.leaving(new)
+        self._collector.impose(new, "guard")
+        self._archive.save()
         return True
 
     def _tokens(self, messages: Sequence[Message]) -> int:
-        return sum(map(self._w.books.tokens, messages))
+        return sum(map(self._accounting.tokens, messages))
 
     def _beside(self) -> int:
-        """What is sent beside the messages: system prompt, tools, enrichment."""
-        return self.size() - self._tokens(self._w.view.messages)
+        return self._accounting.beside_tokens()
 
     def _since(self, checkpoint: Checkpoint) -> list[Message]:
-        """What must not leave and came in after a checkpoint: pins, and the newest request."""
-        messages = self._w.view.messages
+        """What must stay and came in after a checkpoint: pins, and the newest request."""
+        messages = self._view.messages
         known = {message.message_id for message in messages_of(checkpoint)}
-        requests = [m.message_id for m in messages if opens_turn(m)]
-        kept = whole_groups(messages, {*self._kept(), *requests[-1:]})
-        return [m for m in kept if m.message_id not in known]
-
-    def _last(self) -> Checkpoint | None:
-        """The newest checkpoint that verifies and could be sent; one of need only without another."""
-        shelf = shelf_of(self._w)
-        oldest = sorted(shelf.list(), key=lambda info: EMERGENCY not in info.triggers)
-        for info in reversed(oldest):
-            with suppress(CheckpointError):
-                checkpoint = shelf.get(info.checkpoint_id)
-                if not check(messages_of(checkpoint)):
-                    return checkpoint
-        return None
+        wanted = {*self._protected.held_or_locked(), *frame_of(messages).last_request}
+        return [m for m in whole_groups(messages, wanted) if m.message_id not in known]

@@ -1,4 +1,4 @@
-"""The stash of a session: handles, and the way back."""
+"""The stash of a session: the handles of its segments, and how to read what they name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stash:
-    """Gives every segment its handle: short, stable, and not to be guessed from outside."""
+    """Gives every segment its handle: short, stable, and impossible to guess from outside."""
 
     def __init__(self, heap: Heap, secret: bytes | None = None) -> None:
         self.secret = secret if secret is not None else secrets.token_bytes(16)
@@ -35,7 +35,7 @@ class Stash:
         self._handles: dict[str, str] = {}
 
     def handle(self, segment_id: str) -> str:
-        """Return the handle of a segment, the same at all times."""
+        """Return the handle of a segment, which never changes."""
         known = self._handles.get(segment_id)
         if known is not None:
             return known
@@ -47,11 +47,17 @@ class Stash:
         self._by_handle[handle] = segment_id
         return handle
 
+    def recall_handle(self, segment_id: str) -> str:
+        """Return the handle that recalls a segment; a stand-in has the handle of its original."""
+        segment = self._heap.peek(segment_id)
+        original = segment.derived_from if segment is not None else None
+        return self.handle(segment_id if original is None else original)
+
     def find(self, handle: str, hint: str = SEARCH_HINT) -> ContextSegment:
-        """Return the segment that answers to a handle, or to a segment's own id or name.
+        """Return the segment with a handle, an id or a name.
 
         Raises:
-            UnknownHandleError: none does; `hint` says where the right one is to be had.
+            UnknownHandleError: there is none; `hint` says where to find the right one.
         """
         segment = self._heap.peek(self._by_handle.get(handle, handle))
         if segment is None:
@@ -61,7 +67,7 @@ class Stash:
         return segment
 
     def learn(self, segment_ids: list[str]) -> None:
-        """Know the handles of these segments, after a restart."""
+        """Derive the handles of these segments, after a restart."""
         for segment_id in segment_ids:
             self.handle(segment_id)
 

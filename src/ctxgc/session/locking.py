@@ -1,8 +1,9 @@
-"""Turns: one caller of a session at a time, and each call whole.
+"""Locking: one caller of a session at a time, and each call whole.
 
-Threads wait for each other. Events are told when a call has done its work, so that who hears of them may
-call the session again. Who is called in the middle of the work, a strategy or a summarizer, may ask but not
-change anything: what it changed would be overwritten. Ctrl-C waits for the end, except while they work.
+Threads wait for each other. Events are delivered when a call has done its work, so that listeners may call
+the session again. What a call itself calls, a strategy or a summarizer, may read the session but not change
+it: its change would be overwritten. Ctrl-C waits for the end of a call, except while a strategy works. What
+came in last is stored even if the program ends without closing its sessions.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from weakref import WeakKeyDictionary
 from ctxgc.errors import CtxgcError, SessionBusyError
 from ctxgc.session.events import Events
 
-# -- Interrupts: Ctrl-C in the middle of a change would leave half of it, so it waits for the end
+# -- Ctrl-C: in the middle of a change it would leave half of it, so it waits for the end -------------
 
 
 Handler = Callable[[int, FrameType | None], object]
 
 
 class Delay:
-    """Notes the first Ctrl-C and hands it on at the end; a second one does not wait."""
+    """Holds the first Ctrl-C back until the end; a second one is not held back."""
 
     def __init__(self, handler: Handler) -> None:
         self._handler = handler
@@ -42,11 +43,11 @@ class Delay:
         """Whether a second Ctrl-C came, and was raised in the middle."""
 
     def begin(self) -> None:
-        """Let Ctrl-C wait."""
+        """Hold Ctrl-C back from now on."""
         signal.signal(signal.SIGINT, self._note)
 
     def end(self) -> None:
-        """Let it wait no more, and hand on what has waited."""
+        """Stop holding Ctrl-C back, and deliver what was held."""
         signal.signal(signal.SIGINT, self._handler)
         noted, self._noted = self._noted, 0
         frame, self._frame = self._frame, None
@@ -74,7 +75,7 @@ _delays: list[Delay] = []
 
 @contextmanager
 def uninterrupted() -> Iterator[Delay | None]:
-    """Let Ctrl-C wait until this is done; only the main thread ever gets it."""
+    """Hold Ctrl-C back inside the block; only the main thread ever gets it."""
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(handler):
         yield None
@@ -93,7 +94,7 @@ def uninterrupted() -> Iterator[Delay | None]:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let Ctrl-C through for a while, inside `uninterrupted`: nothing has changed yet."""
+    """Let Ctrl-C through inside the block, within `uninterrupted`: nothing has changed yet."""
     if threading.current_thread() is not threading.main_thread() or not _delays:
         yield
         return
@@ -105,14 +106,14 @@ def interruptible() -> Iterator[None]:
         delay.begin()
 
 
-# -- Leaving: what came in last is stored also where a program ends without closing its sessions
+# -- flushing at exit -------------------------------------------------------------------------------
 
 
 _log = logging.getLogger(__name__)
 
 
 class Flushable(Protocol):
-    """A session, as far as its end is concerned."""
+    """What can be flushed when the process ends: a session."""
 
     @property
     def is_unsaved(self) -> bool:
@@ -124,7 +125,7 @@ class Flushable(Protocol):
         ...
 
 
-# A child of a fork leaves the sessions of its parent alone: they are the parent's to write.
+# A forked child does not flush the sessions of its parent.
 _open: WeakKeyDictionary[Flushable, int] = WeakKeyDictionary()
 
 
@@ -134,7 +135,7 @@ def flush_at_exit(session: Flushable) -> None:
 
 
 def stop_flushing(session: Flushable) -> None:
-    """Leave a session alone from now on: it was closed."""
+    """Do not flush a session any more: it was closed."""
     _open.pop(session, None)
 
 
@@ -149,48 +150,59 @@ def _flush_all() -> None:
             _log.warning("a session could not be stored at the end of the program: %s", error)
 
 
-# -- Turns: one caller of a session at a time, and each call whole
+# -- the lock ---------------------------------------------------------------------------------------
 
 
-ASKS = frozenset(
-    {"arrivals", "checkpoints", "events", "read", "recalled", "search", "segments", "usage", "view"}
+READ_ONLY = frozenset(
+    {
+        "arrivals",
+        "checkpoints",
+        "events",
+        "inspect",
+        "read",
+        "recalled",
+        "search",
+        "segments",
+        "usage",
+        "view",
+    }
 )
-"""What changes nothing, and may be called in the middle of the work."""
+"""The methods that change nothing, and so may be called in the middle of another call."""
 
 T = TypeVar("T")
 
 
 class SessionLock:
-    """The turns of one session."""
+    """The lock of one session."""
 
     def __init__(self, events: Events) -> None:
         self._events = events
         self._lock = RLock()
         self.is_broken = False
-        """Whether a second Ctrl-C left a change half done here; the store has all or nothing of it."""
+        """Whether a second Ctrl-C left a change half done; the store has all or nothing of it."""
 
     @contextmanager
     def taken(self, name: str) -> Iterator[None]:
-        """Take a turn for a call.
+        """Hold the lock for a call.
 
         Raises:
             SessionBusyError: the session itself is waiting for the caller, or it was broken by a second
                 Ctrl-C; nothing was changed.
         """
-        if any(work.turns is self and not work.is_done for work in _works.get()):
-            _check_asks(name)
+        if any(work.lock is self and not work.is_done for work in _works.get()):
+            _check_read_only(name)
             yield
             return
         try:
             with self._lock, self._whole(name), self._work():
                 yield
         finally:
-            self._events.tell()
+            self._events.deliver()
 
     @contextmanager
     def _whole(self, name: str) -> Iterator[None]:
-        """Let Ctrl-C wait for the end of a call; a change that a second one cut breaks the session."""
-        changes = name not in ASKS
+        """Hold Ctrl-C back until the end of a call; if a second one cuts a change, the session is broken."""
+        changes = name not in READ_ONLY
         if self.is_broken and changes and name != "close":
             raise SessionBusyError(
                 "a second Ctrl-C came in the middle of a change of this session",
@@ -217,41 +229,41 @@ class SessionLock:
 
 
 class _Work:
-    """What a call is doing until it is done."""
+    """A call that holds the lock, until it is done."""
 
-    def __init__(self, turns: SessionLock) -> None:
-        self.turns = turns
+    def __init__(self, lock: SessionLock) -> None:
+        self.lock = lock
         self.is_done = False
 
 
-# The thread of a summarizer inherits it, and so is known as a part of the work that waits for it.
+# A summarizer's thread inherits it, and so counts as part of the call that waits for it.
 _works: ContextVar[tuple[_Work, ...]] = ContextVar("ctxgc_works", default=())
 
 
-def _check_asks(name: str) -> None:
-    if name not in ASKS:
+def _check_read_only(name: str) -> None:
+    if name not in READ_ONLY:
         raise SessionBusyError(
             f"`{name}` was called in the middle of another call of the same session",
-            hint="strategies, summarizers and counters may ask a session, not change it",
+            hint="strategies, summarizers and counters may read a session, not change it",
             method=name,
         )
 
 
 def one_at_a_time(kind: type[T]) -> type[T]:
-    """Let every public method of a class take a turn; its objects have `_turns`."""
+    """Let every public method of a class hold the lock of its object, which is its `_lock`."""
     for name in dir(kind):
         function = inspect.getattr_static(kind, name)
         if not name.startswith("_") and inspect.isfunction(function):
-            setattr(kind, name, _in_turn(function))
+            setattr(kind, name, _locked(function))
     return kind
 
 
-def _in_turn(function: Callable[..., Any]) -> Callable[..., Any]:
+def _locked(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def called(self: Any, *given: Any, **more: Any) -> Any:
-        # What makes the messages may wait for somebody who waits for the session.
+        # A generator of messages may wait for a thread that waits for the session.
         given = tuple(list(each) if isinstance(each, Iterator) else each for each in given)
-        with self._turns.taken(function.__name__):
+        with self._lock.taken(function.__name__):
             return function(self, *given, **more)
 
     return called

@@ -1,4 +1,4 @@
-"""Running a plugin on the view, safely: what it proposes is checked, and its numbers are put right."""
+"""Running a plugin on the view, safely: its proposal is checked, and its numbers are put right."""
 
 from __future__ import annotations
 
@@ -13,229 +13,14 @@ from msgspec.structs import replace
 
 from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource
 from ctxgc.config import GCConfig, mask_text
-from ctxgc.core import Format, Message, common_prefix
+from ctxgc.core import Format, Message
 from ctxgc.errors import CtxgcError
 from ctxgc.invariants import Paired, changed_thinking, check, first_difference
 from ctxgc.session.accounting import ContextUsage
 from ctxgc.session.locking import interruptible
-from ctxgc.session.view import tools_of
+from ctxgc.session.view import HistoryChange, compare, tools_of, without_same
 from ctxgc.strategies import GCPlugin, GCRemovalItem, GCResult, GCTriggerReason, run_collect
 from ctxgc.wire import parse, render, strip_bound_thinking
-
-# -- The verdict on what a plugin returned: what changed, and whether that may be applied
-
-
-class HistoryChange(msgspec.Struct, frozen=True, kw_only=True):
-    """How a new history differs from the old one."""
-
-    gone: list[Message]
-    edited: list[tuple[Message, Message]]
-    added: list[Message]
-
-    def __bool__(self) -> bool:
-        return bool(self.gone or self.edited or self.added)
-
-
-def compare(old: Sequence[Message], new: Sequence[Message]) -> HistoryChange:
-    """Return what left, what was edited (same id, other content) and what came in."""
-    old, new = _without_same(old, new)
-    before = {message.message_id: message for message in old}
-    after = {message.message_id: message for message in new}
-    return HistoryChange(
-        gone=[m for m in old if m.message_id not in after],
-        edited=[
-            (before[m.message_id], m)
-            for m in new
-            if m.message_id in before and before[m.message_id] is not m
-            and before[m.message_id].data != m.data
-        ],
-        added=[m for m in new if m.message_id not in before],
-    )  # fmt: skip
-
-
-def _without_same(
-    old: Sequence[Message], new: Sequence[Message]
-) -> tuple[Sequence[Message], Sequence[Message]]:
-    """Return both histories without messages that stand in the same place of both as they were."""
-    start = common_prefix(old, new)
-    old, new = old[start:], new[start:]
-    if len(old) != len(new):
-        return old, new
-    pairs = [(a, b) for a, b in zip(old, new, strict=True) if a is not b]
-    return [a for a, _ in pairs], [b for _, b in pairs]
-
-
-def objections(
-    old: Paired,
-    new: Sequence[Message],
-    declared: GCResult | None,
-    *,
-    change: HistoryChange,
-    must_stay: Mapping[str, str],
-    tokens: Callable[[Message], int],
-) -> list[str]:
-    """Return why a new history may not be applied; empty when it may.
-
-    Args:
-        old: the history before.
-        new: the history that the plugin returned.
-        declared: what the plugin says it did; None when it could not say (S3's form).
-        change: how the new history differs from the old one.
-        must_stay: ids of messages that no plugin may take out or edit, with the reason.
-        tokens: counts a message.
-    """
-    found = _lost_order(old, new)
-    touched = [m.message_id for m in change.gone] + [m.message_id for m, _ in change.edited]
-    kept = _named(old, [i for i in touched if i in must_stay])
-    found += [f"{name} must stay as it is: {must_stay[i]}" for i, name in kept.items()]
-    found += [f"the id {m.message_id} has a colon" for m in change.added if ":" in m.message_id]
-    if declared is not None:
-        found += _undeclared(old, touched, declared)
-    if not found:
-        history = _paired_like(old, new, change)
-        broken = [*check(history, complete=False, known=old), *changed_thinking(old, new)]
-        found = [f"{v.promise}: {v.text}" for v in broken[:3]]
-    if _has_grown(*_without_same(old, new), tokens):
-        found.append("the history grew")
-    return found
-
-
-def _paired_like(old: Paired, new: Sequence[Message], change: HistoryChange) -> Paired:
-    """Return the new history; where only texts changed, its results answer the same calls as before."""
-    history = Paired(new)
-    same = all(tools_of(before) == tools_of(after) for before, after in change.edited)
-    if same and not change.gone and not change.added:
-        history.pairing = old.pairing
-    return history
-
-
-def _has_grown(
-    old: Sequence[Message], new: Sequence[Message], tokens: Callable[[Message], int]
-) -> bool:
-    """Tell whether the messages that stand in one history only have more tokens in the new one."""
-    before, after = set(map(id, old)), set(map(id, new))
-    gone = sum([tokens(message) for message in old if id(message) not in after])
-    return sum([tokens(message) for message in new if id(message) not in before]) > gone
-
-
-def _lost_order(old: Sequence[Message], new: Sequence[Message]) -> list[str]:
-    ids, old_ids = [m.message_id for m in new], [m.message_id for m in old]
-    kept = set(ids)
-    if len(kept) != len(ids):
-        return ["a message stands twice in the new history"]
-    if ids == old_ids:
-        return []
-    before = set(old_ids)
-    expected = [message_id for message_id in old_ids if message_id in kept]
-    return [] if expected == [i for i in ids if i in before] else ["the order of messages changed"]
-
-
-def _named(history: Sequence[Message], ids: Collection[str]) -> dict[str, str]:
-    """Return these messages by their ids: each with its place, its role and its id in words."""
-    wanted = set(ids)
-    return {
-        m.message_id: f"message {place} ({m.role}, id {m.message_id})"
-        for place, m in enumerate(history if wanted else ())
-        if m.message_id in wanted
-    }
-
-
-def _undeclared(old: Sequence[Message], touched: Sequence[str], result: GCResult) -> list[str]:
-    named: set[str] = set()
-    for item in result.removal_list:
-        named.update(item.message_ids)
-        if item.child_key is not None:
-            named.add(item.child_key)
-    silent = _named(old, [i for i in touched if i not in named])
-    return [f"{name} is gone but not in the removal list" for name in silent.values()]
-
-
-# -- Removals: the items of a result, brought in line with what really leaves. There is one ledger
-
-
-def true_items(
-    declared: Sequence[GCRemovalItem],
-    change: HistoryChange,
-    budget: InstructionBudget,
-    tokens: Callable[[Message], int],
-    *,
-    otherwise: str = "removed by plugin",
-) -> list[GCRemovalItem]:
-    """Return one item for each thing that leaves or shrinks, with the tokens that it really frees.
-
-    `otherwise` is the reason for what the plugin did not declare.
-    """
-    beside = [replace(item, tokens_freed=_booked(item, budget)) for item in declared
-              if is_beside_messages(item, budget)]  # fmt: skip
-    in_bulk = {i for item in beside for i in item.message_ids}
-    reasons = {i: item for item in declared for i in (*item.message_ids, item.child_key)}
-    freed = {m.message_id: tokens(m) for m in change.gone}
-    freed |= {old.message_id: tokens(old) - tokens(new) for old, new in change.edited}
-    return [
-        *beside,
-        *(
-            _of_message(i, n, reasons.get(i), otherwise)
-            for i, n in freed.items()
-            if i not in in_bulk
-        ),
-    ]
-
-
-def unlawful_items(
-    declared: Sequence[GCRemovalItem], kept: set[str], budget: InstructionBudget
-) -> Iterator[str]:
-    """Yield what is wrong with items beside messages: they touch what is locked, or what stays."""
-    for item in declared:
-        if not is_beside_messages(item, budget):
-            continue
-        entry = budget.get_child(item.source, item.child_key) or budget.get_entry(item.source)
-        parts = list(entry.walk()) if entry is not None else []
-        name = item.child_key or item.source.value
-        if any(part.gc_policy is GCPolicy.LOCKED and part.tokens for part in parts):
-            yield f"'{name}' is locked and cannot be removed"
-        elif any(message_id in kept for part in parts for message_id in part.message_ids):
-            yield f"'{name}' is removed but its messages stay"
-
-
-def apply_beside(declared: Sequence[GCRemovalItem], budget: InstructionBudget) -> None:
-    """Take off the budget what no message makes up."""
-    for item in declared:
-        if item.child_key is None:
-            budget.clear(item.source)
-        elif is_beside_messages(item, budget):
-            budget.remove_child(item.source, item.child_key)
-
-
-def is_beside_messages(item: GCRemovalItem, budget: InstructionBudget) -> bool:
-    """Tell whether an item is about a whole source, or a child that no message makes up."""
-    if item.child_key is None:
-        return True
-    child = budget.get_child(item.source, item.child_key)
-    return child is not None and not child.message_ids
-
-
-def _booked(item: GCRemovalItem, budget: InstructionBudget) -> int:
-    entry = (
-        budget.get_entry(item.source)
-        if item.child_key is None
-        else budget.get_child(item.source, item.child_key)
-    )
-    return 0 if entry is None else entry.total_tokens()
-
-
-def _of_message(
-    message_id: str, tokens: int, known: GCRemovalItem | None, otherwise: str
-) -> GCRemovalItem:
-    return GCRemovalItem(
-        source=InstructionSource.CONVERSATION if known is None else known.source,
-        child_key=message_id,
-        tokens_freed=tokens,
-        reason=otherwise if known is None else known.reason,
-        message_ids=(message_id,),
-    )
-
-
-# -- Running a plugin on the view, safely: what it proposes is checked, and its numbers are put ri
 
 
 class CheckedProposal(msgspec.Struct, frozen=True, kw_only=True):
@@ -250,7 +35,7 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     """What the session holds a plugin to: its own counting, and what may not be touched.
 
     `must_stay` has ids of messages, each with the reason; `binds` says that the model refuses
-    thinking behind an edit.
+    thinking that comes after an edit.
     """
 
     tokens: Callable[[Message], int]
@@ -272,7 +57,7 @@ def run_plugin(
     old = history if isinstance(history, Paired) else Paired(history)
     snapshot = budget.snapshot()
     try:
-        # Watching costs a tenth of a collection, which our own strategies need not pay.
+        # Watching costs a tenth of a collection; our own strategies are trusted.
         watched = not type(plugin).__module__.startswith("ctxgc.")
         with interruptible(), _unchanged(old) if watched else nullcontext():
             returned = run_collect(plugin, list(history), usage, config, reason, budget=budget)
@@ -323,7 +108,7 @@ def _objections(
 
 
 def _declares(plugin: GCPlugin) -> bool:
-    """Tell whether `collect` has S2's form, which names what it takes out."""
+    """Return whether `collect` has S2's form, which names what it removes."""
     try:
         return "budget" in inspect.signature(plugin.collect).parameters
     except (TypeError, ValueError):
@@ -343,7 +128,7 @@ def _checked_shape(returned: Any, old: Sequence[Message]) -> tuple[list[Message]
 
 
 def _checked_items(items: Any) -> list[GCRemovalItem]:
-    """Return the items of a removal list; an error for what is none, or has fields of a wrong kind."""
+    """Return the items of a removal list; raise TypeError for anything else in it."""
     if not isinstance(items, list) or not all(isinstance(i, GCRemovalItem) for i in items):
         raise TypeError("removal_list must be a list of GCRemovalItem")
     return msgspec.convert(msgspec.to_builtins(items), list[GCRemovalItem])
@@ -351,7 +136,7 @@ def _checked_items(items: Any) -> list[GCRemovalItem]:
 
 @contextmanager
 def _unchanged(history: Sequence[Message]) -> Iterator[None]:
-    """Give messages to other people's code, which may not change them: they are as they were afterwards."""
+    """Give messages to third-party code, and undo its changes to them: it may only return new ones."""
     before = render(history)
     try:
         yield
@@ -378,7 +163,7 @@ def _as_message(item: object, format_: Format, number: int) -> Message:
 def _settle(
     outcome: CheckedProposal, usage: ContextUsage, budget: InstructionBudget, bounds: Bounds
 ) -> None:
-    """Put the true numbers into a result: there is one ledger, and it is the session's."""
+    """Put the session's own numbers into a result."""
     result, change = outcome.result, outcome.change
     otherwise = "bound_thinking" if bounds.binds else "removed by plugin"
     result.removal_list = true_items(
@@ -416,3 +201,176 @@ def _refusal(
 def _said(error: Exception) -> str:
     text = error.message if isinstance(error, CtxgcError) else f"{type(error).__name__}: {error}"
     return mask_text(text)
+
+
+# -- objections -------------------------------------------------------------------------------------
+
+
+def objections(
+    old: Paired,
+    new: Sequence[Message],
+    declared: GCResult | None,
+    *,
+    change: HistoryChange,
+    must_stay: Mapping[str, str],
+    tokens: Callable[[Message], int],
+) -> list[str]:
+    """Return why a new history may not be applied; empty when it may.
+
+    Args:
+        old: the history before.
+        new: the history that the plugin returned.
+        declared: what the plugin says it did; None when it could not say (S3's form).
+        change: how the new history differs from the old one.
+        must_stay: ids of messages that no plugin may remove or edit, with the reason.
+        tokens: counts a message.
+    """
+    found = _lost_order(old, new)
+    touched = [m.message_id for m in change.gone] + [m.message_id for m, _ in change.edited]
+    kept = _named(old, [i for i in touched if i in must_stay])
+    found += [f"{name} must stay as it is: {must_stay[i]}" for i, name in kept.items()]
+    found += [f"the id {m.message_id} has a colon" for m in change.added if ":" in m.message_id]
+    if declared is not None:
+        found += _undeclared(old, touched, declared)
+    if not found:
+        history = _paired_like(old, new, change)
+        broken = [*check(history, complete=False, known=old), *changed_thinking(old, new)]
+        found = [f"{v.promise}: {v.text}" for v in broken[:3]]
+    if _has_grown(*without_same(old, new), tokens):
+        found.append("the history grew")
+    return found
+
+
+def _paired_like(old: Paired, new: Sequence[Message], change: HistoryChange) -> Paired:
+    """Return the new history; where only texts changed, its results answer the same calls as before."""
+    history = Paired(new)
+    same = all(tools_of(before) == tools_of(after) for before, after in change.edited)
+    if same and not change.gone and not change.added:
+        history.pairing = old.pairing
+    return history
+
+
+def _has_grown(
+    old: Sequence[Message], new: Sequence[Message], tokens: Callable[[Message], int]
+) -> bool:
+    """Return whether the messages that are in one history only have more tokens in the new one."""
+    before, after = set(map(id, old)), set(map(id, new))
+    gone = sum([tokens(message) for message in old if id(message) not in after])
+    return sum([tokens(message) for message in new if id(message) not in before]) > gone
+
+
+def _lost_order(old: Sequence[Message], new: Sequence[Message]) -> list[str]:
+    ids, old_ids = [m.message_id for m in new], [m.message_id for m in old]
+    kept = set(ids)
+    if len(kept) != len(ids):
+        return ["a message is in the new history twice"]
+    if ids == old_ids:
+        return []
+    before = set(old_ids)
+    expected = [message_id for message_id in old_ids if message_id in kept]
+    return [] if expected == [i for i in ids if i in before] else ["the order of messages changed"]
+
+
+def _named(history: Sequence[Message], ids: Collection[str]) -> dict[str, str]:
+    """Return a description of each of these messages: its place, its role and its id."""
+    wanted = set(ids)
+    return {
+        m.message_id: f"message {place} ({m.role}, id {m.message_id})"
+        for place, m in enumerate(history if wanted else ())
+        if m.message_id in wanted
+    }
+
+
+def _undeclared(old: Sequence[Message], touched: Sequence[str], result: GCResult) -> list[str]:
+    named: set[str] = set()
+    for item in result.removal_list:
+        named.update(item.message_ids)
+        if item.child_key is not None:
+            named.add(item.child_key)
+    silent = _named(old, [i for i in touched if i not in named])
+    return [f"{name} is gone but not in the removal list" for name in silent.values()]
+
+
+# -- removals ---------------------------------------------------------------------------------------
+
+
+def true_items(
+    declared: Sequence[GCRemovalItem],
+    change: HistoryChange,
+    budget: InstructionBudget,
+    tokens: Callable[[Message], int],
+    *,
+    otherwise: str = "removed by plugin",
+) -> list[GCRemovalItem]:
+    """Return one item for each thing that leaves or shrinks, with the tokens that it really frees.
+
+    `otherwise` is the reason for what the plugin did not declare.
+    """
+    beside = [replace(item, tokens_freed=_booked(item, budget)) for item in declared
+              if is_beside_messages(item, budget)]  # fmt: skip
+    in_bulk = {i for item in beside for i in item.message_ids}
+    reasons = {i: item for item in declared for i in (*item.message_ids, item.child_key)}
+    freed = {m.message_id: tokens(m) for m in change.gone}
+    freed |= {old.message_id: tokens(old) - tokens(new) for old, new in change.edited}
+    return [
+        *beside,
+        *(
+            _of_message(i, n, reasons.get(i), otherwise)
+            for i, n in freed.items()
+            if i not in in_bulk
+        ),
+    ]
+
+
+def unlawful_items(
+    declared: Sequence[GCRemovalItem], kept: set[str], budget: InstructionBudget
+) -> Iterator[str]:
+    """Yield what is wrong with items that are not messages: they remove what is locked, or what stays."""
+    for item in declared:
+        if not is_beside_messages(item, budget):
+            continue
+        entry = budget.get_child(item.source, item.child_key) or budget.get_entry(item.source)
+        parts = list(entry.walk()) if entry is not None else []
+        name = item.child_key or item.source.value
+        if any(part.gc_policy is GCPolicy.LOCKED and part.tokens for part in parts):
+            yield f"'{name}' is locked and cannot be removed"
+        elif any(message_id in kept for part in parts for message_id in part.message_ids):
+            yield f"'{name}' is removed but its messages stay"
+
+
+def apply_beside(declared: Sequence[GCRemovalItem], budget: InstructionBudget) -> None:
+    """Remove from the budget what is sent alongside the messages."""
+    for item in declared:
+        if item.child_key is None:
+            budget.clear(item.source)
+        elif is_beside_messages(item, budget):
+            budget.remove_child(item.source, item.child_key)
+
+
+def is_beside_messages(item: GCRemovalItem, budget: InstructionBudget) -> bool:
+    """Return whether an item is a whole source, or a child that is sent alongside the messages."""
+    if item.child_key is None:
+        return True
+    child = budget.get_child(item.source, item.child_key)
+    return child is not None and not child.message_ids
+
+
+def _booked(item: GCRemovalItem, budget: InstructionBudget) -> int:
+    entry = (
+        budget.get_entry(item.source)
+        if item.child_key is None
+        else budget.get_child(item.source, item.child_key)
+    )
+    return 0 if entry is None else entry.total_tokens()
+
+
+def _of_message(
+    message_id: str, tokens: int, known: GCRemovalItem | None, otherwise: str
+) -> GCRemovalItem:
+    return GCRemovalItem(
+        source=InstructionSource.CONVERSATION if known is None else known.source,
+        child_key=message_id,
+        tokens_freed=tokens,
+        reason=otherwise if known is None else known.reason,
+        message_ids=(message_id,),
+    )

@@ -1,4 +1,4 @@
-"""Setting a session up: from what was asked for, the environment, the file and the defaults."""
+"""Setting a session up: the arguments checked, the options chosen, and the parts put together."""
 
 from __future__ import annotations
 
@@ -17,17 +17,33 @@ from ctxgc.config import (
     read_gc_file,
     unknown_key,
 )
-from ctxgc.core import FORMATS, ContextSegment, Format, SegmentType, Tier
-from ctxgc.economics import PriceSheet, price_sheet
-from ctxgc.errors import InputError, MessageError
-from ctxgc.session.archive import Archive
-from ctxgc.session.state import Workings, reopen
-from ctxgc.session.view import wrong_format
+from ctxgc.core import ContextSegment, Heap, SegmentType, Tier
+from ctxgc.economics import PriceSheet, SavingsLedger, price_sheet
+from ctxgc.errors import InputError
+from ctxgc.session.accounting import Accounting, RequestLog, UsageMeter
+from ctxgc.session.apply import ViewEditor
+from ctxgc.session.archive import Archive, CollectionLog
+from ctxgc.session.collection import Collector, RecallFeedback, SessionHost
+from ctxgc.session.delete import Deletion, StashCollector
+from ctxgc.session.events import Events
+from ctxgc.session.guard import Checkpoints, RecoverableSession, SessionGuard
+from ctxgc.session.handles import Stash
+from ctxgc.session.intake import Intake
+from ctxgc.session.notices import Notices
+from ctxgc.session.price_pass import PricePass
+from ctxgc.session.protected_messages import Pins, ProtectedMessages
+from ctxgc.session.recall import AutoRecall, Recall
+from ctxgc.session.state import SessionOptions, SessionState
+from ctxgc.session.view import BoundThinking, View
 from ctxgc.stores import SearchFilters, Store, consistent_read, open_store
-from ctxgc.strategies import GCPlugin, load_gc_plugin
+from ctxgc.strategies import GCPlugin, Segmenter, load_gc_plugin, serving
 from ctxgc.tokens import CountingCache, TokenCounter, counter_for
+from ctxgc.wire import Texts
 
-# -- Arguments: what a caller may hand to a session, checked before anything changes
+DEFAULT_STORE = "json:artifacts/context_stash.json"
+DEFAULT_PRICES = "anthropic-5m"
+
+# -- arguments --------------------------------------------------------------------------------------
 
 
 _KINDS: dict[str, tuple[str, ...]] = {"type": get_args(SegmentType), "tier": get_args(Tier)}
@@ -43,28 +59,12 @@ def checked_text(value: str | None, field: str) -> str | None:
     return value
 
 
-def check_format(asked: Format | None, known: Format | None) -> None:
-    """Make sure that a format is one that there is, and the session's own.
-
-    Raises:
-        MessageError: it is not.
-    """
-    if asked is not None and asked not in FORMATS:
-        raise MessageError(
-            f"`format` {asked!r} is unknown",
-            hint=f"known formats: {', '.join(FORMATS)}",
-            field="format",
-        )
-    if asked is not None and known is not None and asked != known:
-        raise wrong_format(known, asked)
-
-
 def checked_config(config: GCConfig) -> GCConfig:
-    """Return what is a configuration, and not a dict that might be one."""
+    """Return `config`; raise InputError unless it is a GCConfig."""
     given: object = config
     if not isinstance(given, GCConfig):
         raise InputError(
-            f"config is of the type {type(config).__name__}",
+            f"config must be a GCConfig, got {type(config).__name__}",
             hint="pass GCConfig(threshold_percent=75.0, ...)",
             field="config",
         )
@@ -72,11 +72,11 @@ def checked_config(config: GCConfig) -> GCConfig:
 
 
 def checked_plugin(plugin: GCPlugin) -> GCPlugin:
-    """Return what has everything that a plugin needs."""
+    """Return `plugin`; raise InputError unless it has everything that a GCPlugin needs."""
     given: object = plugin
     if not isinstance(given, GCPlugin):
         raise InputError(
-            f"plugin is of the type {type(plugin).__name__}, which is no GCPlugin",
+            f"plugin must be a GCPlugin, got {type(plugin).__name__}",
             hint="pass a name, or an object with name, initialize, shutdown, should_collect, collect",
             field="plugin",
         )
@@ -84,7 +84,7 @@ def checked_plugin(plugin: GCPlugin) -> GCPlugin:
 
 
 def checked_ids(ids: Iterable[str], field: str) -> list[str]:
-    """Return ids that came as a list; a single text is no list of its letters."""
+    """Return ids as a list; raise InputError for a single text, which would be a list of letters."""
     if isinstance(ids, str):
         raise InputError(f"{field} is a single text", hint="give a list of ids", field=field)
     return list(ids)
@@ -99,12 +99,14 @@ def checked_lines(line_range: Sequence[int] | None) -> tuple[int, int] | None:
 
 
 def checked_filters(filters: SearchFilters | Mapping[str, Any] | None) -> SearchFilters | None:
-    """Return filters whose every key and value somebody knows."""
+    """Return filters; raise InputError for an unknown key or value."""
     if filters is None or isinstance(filters, SearchFilters):
         return filters
     if not isinstance(filters, Mapping):
         raise InputError(
-            f"filters is of the type {type(filters).__name__}", hint="give a dict", field="filters"
+            f"filters must be a dict, got {type(filters).__name__}",
+            hint="see SearchFilters",
+            field="filters",
         )
     for key, value in filters.items():
         if key not in SearchFilters.__struct_fields__:
@@ -122,8 +124,7 @@ def _unknown(name: str, known: Iterable[str], what: str) -> InputError:
     return InputError(f"filters: {found.message}", hint=found.hint, field="filters")
 
 
-DEFAULT_STORE = "json:artifacts/context_stash.json"
-DEFAULT_PRICES = "anthropic-5m"
+# -- options ----------------------------------------------------------------------------------------
 
 
 class SessionSetup(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,14 +140,15 @@ class SessionSetup(msgspec.Struct, frozen=True, kw_only=True):
     counter: TokenCounter | None
     recall_call: str | None
     clock: Callable[[], datetime]
+    handle_key: bytes | None
 
 
-def set_up(asked: SessionSetup) -> Workings:
-    """Return the workings of a new session, or of the one that the store holds under this id.
+def set_up(asked: SessionSetup) -> SessionParts:
+    """Return the parts of a new session, or of the one that the store holds under this id.
 
     Raises:
         ConfigError: something in one of the places is wrong.
-        InputError: nobody says how large the window is.
+        InputError: the size of the window is not given anywhere.
     """
     said = SessionSettings.from_env()
     path = find_gc_file()
@@ -165,32 +167,38 @@ def set_up(asked: SessionSetup) -> Workings:
     name = checked_text(asked.session_id, "session_id") or uuid.uuid4().hex
     # CountingCache has a length, so an empty one must not be taken for a missing one.
     counter = asked.counter if asked.counter is not None else counter_for(asked.model)
-    prices = price_sheet(asked.prices or said.prices or DEFAULT_PRICES)
+    options = SessionOptions(
+        config=config,
+        plugin=plugin,
+        prices=price_sheet(asked.prices or said.prices or DEFAULT_PRICES),
+        model=asked.model,
+        recall_call=asked.recall_call,
+        clock=asked.clock,
+    )
 
-    def read() -> Workings:
-        archive = Archive(store, name)
-        workings = Workings(
-            context_limit=_limit(asked, said, archive),
-            config=config,
-            plugin=plugin,
-            archive=archive,
-            prices=prices,
+    def read() -> SessionParts:
+        stored = store.get(name, "state", "session") or {}
+        limit = _limit(asked, said, stored)
+        ledger = SavingsLedger(options.prices, limit)
+        state = SessionState.from_doc(stored, ledger)
+        if asked.handle_key is not None and "secret" not in stored:
+            state.secret = asked.handle_key.hex()
+        return SessionParts(
+            options=options,
+            state=state,
+            context_limit=limit,
             counter=CountingCache(counter),
-            model=asked.model,
-            recall_call=asked.recall_call,
-            clock=asked.clock,
+            store=store,
+            session_id=name,
         )
-        if archive.is_known:
-            reopen(workings)
-        return workings
 
     return consistent_read(store, name, read)
 
 
-def _limit(asked: SessionSetup, said: SessionSettings, archive: Archive) -> int:
+def _limit(asked: SessionSetup, said: SessionSettings, stored: Mapping[str, Any]) -> int:
     limit = asked.context_limit
     if limit is None:
-        limit = said.context_limit or archive.load_state().get("context_limit")
+        limit = said.context_limit or stored.get("context_limit")
     if limit is None:
         raise InputError(
             "context_limit is missing",
@@ -198,3 +206,130 @@ def _limit(asked: SessionSetup, said: SessionSettings, archive: Archive) -> int:
             field="context_limit",
         )
     return limit
+
+
+# -- parts ------------------------------------------------------------------------------------------
+
+
+class SessionParts:
+    """The parts of a session, each made from the parts that it needs.
+
+    `session.inspect()` returns it. Worth reading: `state` (all stored facts), `view` (messages, originals,
+    arrivals), `heap`, `stash` (handles), `accounting` (budget, tokens), `log` (collections), `requests`,
+    `archive` (the store).
+    """
+
+    def __init__(
+        self,
+        *,
+        options: SessionOptions,
+        state: SessionState,
+        context_limit: int,
+        counter: CountingCache,
+        store: Store,
+        session_id: str,
+    ) -> None:
+        clock = options.clock
+        self.options = options
+        self.state = state
+        self.log = log = CollectionLog()
+        self.events = events = Events(clock)
+        self.view = view = View()
+        self.thinking = thinking = BoundThinking(view, options.model)
+        self.heap = heap = Heap(counter.count)
+        self.segmenter = segmenter = Segmenter(
+            counter, heap, clock, marks_secrets=options.config.secrets != "off"
+        )
+        self.stash = stash = Stash(heap, bytes.fromhex(state.secret))
+        self.accounting = accounting = Accounting(
+            context_limit, counter, state, lambda: clock().timestamp()
+        )
+        self.archive = archive = Archive(
+            store, session_id, state=state, view=view, heap=heap, segmenter=segmenter, stash=stash,
+            accounting=accounting, thinking=thinking,
+        )  # fmt: skip
+        if archive.is_known:
+            archive.load(log)
+        self.protected = protected = ProtectedMessages(state, view, heap, accounting, log)
+        self.pins = pins = Pins(
+            state=state, view=view, heap=heap, segmenter=segmenter, stash=stash,
+            accounting=accounting, archive=archive, events=events,
+        )  # fmt: skip
+        self.meter = meter = UsageMeter(
+            options=options, state=state, accounting=accounting, view=view, heap=heap,
+            held=protected.held, events=events,
+        )  # fmt: skip
+        self.requests = requests = RequestLog(options, state, accounting, view, archive.save)
+        self.editor = editor = ViewEditor(
+            state=state, view=view, heap=heap, segmenter=segmenter, accounting=accounting,
+            archive=archive, thinking=thinking, meter=meter,
+        )  # fmt: skip
+        self.feedback = feedback = RecallFeedback(state, events)
+        self.texts = texts = Texts()
+        self.intake = Intake(
+            options=options, state=state, view=view, heap=heap, segmenter=segmenter,
+            accounting=accounting, meter=meter, thinking=thinking, editor=editor, archive=archive,
+            log=log, events=events, texts=texts,
+        )  # fmt: skip
+        self.host = SessionHost(
+            options=options, state=state, view=view, heap=heap, segmenter=segmenter,
+            accounting=accounting, stash=stash, texts=texts,
+        )  # fmt: skip
+        options.plugin = serving(options.plugin, self.host)
+        self.collector = collector = Collector(
+            options=options, state=state, view=view, heap=heap, segmenter=segmenter,
+            accounting=accounting, meter=meter, protected=protected, thinking=thinking,
+            editor=editor, archive=archive, log=log, feedback=feedback, events=events,
+        )  # fmt: skip
+        self.price_pass = price_pass = PricePass(
+            options=options, state=state, view=view, heap=heap, segmenter=segmenter,
+            accounting=accounting, requests=requests, protected=protected, thinking=thinking,
+            editor=editor, collector=collector, events=events, texts=texts,
+        )  # fmt: skip
+        self.recall = Recall(
+            options=options, state=state, view=view, heap=heap, stash=stash,
+            accounting=accounting, protected=protected, editor=editor, archive=archive, log=log,
+            feedback=feedback, events=events,
+        )  # fmt: skip
+        self.notices = notices = Notices(
+            options=options, view=view, heap=heap, segmenter=segmenter, editor=editor, log=log
+        )
+        self.deletion = deletion = Deletion(
+            state=state, view=view, heap=heap, segmenter=segmenter, stash=stash,
+            accounting=accounting, thinking=thinking, editor=editor, archive=archive, log=log,
+            notices=notices, events=events,
+        )  # fmt: skip
+        self.stash_collector = stash_collector = StashCollector(
+            options=options, view=view, heap=heap, stash=stash, protected=protected,
+            archive=archive, log=log, deletion=deletion,
+        )  # fmt: skip
+        self.checkpoints = checkpoints = Checkpoints(
+            options=options, state=state, view=view, heap=heap, accounting=accounting, meter=meter,
+            pins=pins, thinking=thinking, editor=editor, archive=archive, events=events,
+        )  # fmt: skip
+        self.recoverable = recoverable = RecoverableSession(
+            view=view, accounting=accounting, protected=protected, thinking=thinking,
+            collector=collector, checkpoints=checkpoints, notices=notices, archive=archive,
+        )  # fmt: skip
+
+        def new_auto_recall() -> AutoRecall:
+            return AutoRecall(
+                options=options, state=state, view=view, heap=heap, segmenter=segmenter,
+                accounting=accounting, editor=editor, feedback=feedback, events=events,
+                reads_results=lambda: not price_pass.is_on,
+            )  # fmt: skip
+
+        self.guard = SessionGuard(
+            options=options, state=state, accounting=accounting, checkpoints=checkpoints,
+            subject=recoverable, stash_collector=stash_collector, new_auto_recall=new_auto_recall,
+            events=events,
+        )  # fmt: skip
+
+    def adopt(self, plugin: GCPlugin, config: GCConfig | None) -> None:
+        """Use another strategy, and another configuration if one is given."""
+        self.options.plugin = serving(plugin, self.host)
+        self.price_pass.adopt_plugin()
+        if config is not None:
+            self.options.config = config
+            self.segmenter.marks_secrets = config.secrets != "off"
+            self.guard.restart()

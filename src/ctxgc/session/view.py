@@ -1,109 +1,34 @@
-"""The view: the ordered messages that the model sees next, and what stood there before.
+"""The view: the ordered messages that the model sees next, and what each of them was when it came in.
 
-Messages have a place that never changes. What leaves is kept as it was, so that a recall or an undo
-puts the same bytes back into the same place.
+A message has a place that never changes. What leaves is kept as it was, so that a recall or an undo puts the
+same bytes back into the same place. `compare` says how two histories differ, `BoundThinking` which signed
+thinking is still valid, and `RenderCache` gives out the messages in the provider's form.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
 import msgspec
 
-from ctxgc.core import Format, Message, common_prefix, is_tombstone
+from ctxgc.core import Format, Message, common_prefix
 from ctxgc.errors import MessageError
-from ctxgc.invariants import Growing, Paired, check, follow, groups
+from ctxgc.invariants import Growing, Paired, check, first_difference, follow
 from ctxgc.strategies import opens_turn
-from ctxgc.wire import message_bytes, render
+from ctxgc.wire import binds_thinking, message_bytes, render, strip_bound_thinking
 
-# -- Histories that are alike: the same calls and results in the same places
-
-
-def calls_alike(before: Sequence[Message], now: Sequence[Message], start: int) -> bool:
-    """Tell whether a history begins with the calls and results of another one, in the same places.
-
-    Before `start` they are the same.
-    """
-    if len(now) < len(before):
-        return False
-    return all(
-        old.message_id == new.message_id and tools_of(old) == tools_of(new)
-        for old, new in zip(before[start:], now[start:], strict=False)
-        if old is not new
-    )
+PRICE_READER = "price"
+RENDER_READER = "render"
+"""Readers of the view, which need not read again what stayed as it was."""
 
 
-def tools_of(message: Message) -> list[tuple[str, str | None, bool]]:
-    """Return the calls and results of a message, in order."""
-    return [
-        (part.kind, part.call_id, part.server_side)
-        for part in message.parts
-        if part.kind in ("tool_call", "tool_result")
-    ]
-
-
-# -- Essentials: what of a view stays when almost nothing fits
-
-
-LAST_GROUPS = 2
-
-
-def minimal_view(messages: Sequence[Message], kept: Collection[str]) -> list[Message]:
-    """Return instructions, pins, the first and the last request, and the work done last."""
-    return whole_groups(messages, {*_always(messages, kept), *_last(messages, LAST_GROUPS)})
-
-
-def bare_view(messages: Sequence[Message], kept: Collection[str]) -> list[Message]:
-    """Return the absolute essentials: the minimal view with only the very last step of the work.
-
-    The last error stays too, when there is one.
-    """
-    return whole_groups(
-        messages, {*_always(messages, kept), *_last(messages, 1), *_last_error(messages)}
-    )
-
-
-def _always(messages: Sequence[Message], kept: Collection[str]) -> set[str]:
-    requests = [m.message_id for m in messages if opens_turn(m)]
-    system = [m.message_id for m in messages if m.role == "system"]
-    return {*system, *requests[:1], *requests[-1:], *kept}
-
-
-def _last(messages: Sequence[Message], count: int) -> set[str]:
-    newest = sorted(groups(messages), key=max)[-count:]
-    return {messages[place].message_id for group in newest for place in group}
-
-
-def _last_error(messages: Sequence[Message]) -> set[str]:
-    for message in reversed(messages):
-        for part in message.parts:
-            if part.is_error and not is_tombstone(part.text):
-                return {message.message_id}
-    return set()
-
-
-def whole_groups(messages: Sequence[Message], wanted: set[str]) -> list[Message]:
-    """Return the wanted messages, each with its whole group."""
-    stay: set[str] = set()
-    for group in groups(messages):
-        ids = [messages[place].message_id for place in group]
-        if not wanted.isdisjoint(ids):
-            stay.update(ids)
-    return [message for message in messages if message.message_id in stay]
-
-
-THRIFT = "thrift"
-HANDOUT = "hand-out"
-"""Who reads the view, and need not read again what stayed as it was."""
-
-
-class Gone(msgspec.Struct, frozen=True, kw_only=True):
+class Original(msgspec.Struct, frozen=True, kw_only=True):
     """A message as it came in, its segments, and the messages that left together with it.
 
-    While it is in the view in an edited form, it left alone: `together` is empty.
+    While the view shows an edited form of it, it left alone: `together` is empty.
     """
 
     message: Message
@@ -112,7 +37,7 @@ class Gone(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Arrival(msgspec.Struct, frozen=True):
-    """That a message came in from the host: its id and what tells its content from others.
+    """A message that came in from the host: its id, and a digest of its content.
 
     `request` is the number of the first request that could carry it.
     """
@@ -127,7 +52,7 @@ class View:
 
     def __init__(self) -> None:
         self.messages: list[Message] = []
-        self.originals: dict[str, Gone] = {}
+        self.originals: dict[str, Original] = {}
         self.arrivals: list[Arrival] = []
         self.next_place = 0.0
         self._places: dict[str, float] = {}
@@ -137,6 +62,13 @@ class View:
         self._tail_from = 0
         self._seen: dict[str, int] = {}
         self._growing = Growing()
+        self.turns = 0
+        """How many turns the view holds."""
+
+    @property
+    def format(self) -> Format | None:
+        """The wire format of the messages; None before the first one."""
+        return self.messages[0].format if self.messages else None
 
     def get(self, message_id: str) -> Message | None:
         """Return a message of the view, or None."""
@@ -148,15 +80,15 @@ class View:
         return {call: made_by[-1] for call, made_by in self._waiting.items()}
 
     def check_next(self, *messages: Message) -> None:
-        """Make sure that messages may come next, all of them together.
+        """Check that messages may come next, all of them together.
 
         Raises:
-            MessageError: with them the history would break a promise that providers insist on.
+            MessageError: the history would then break a rule that providers insist on.
         """
         for message in messages if self.messages else ():
             if message.format != self.messages[-1].format:
                 raise wrong_format(self.messages[-1].format, message.format)
-        # What stands before the last group is known to be valid, so only the end is looked at.
+        # Everything before the last group is known to be valid, so only the end is checked.
         known = self.messages[self._tail_from :]
         found = check([*known, *messages], complete=False, known=known)
         serious = [v for v in found if not (self._tail_from and v.promise.endswith("first"))]
@@ -169,37 +101,38 @@ class View:
             )
 
     def take(self, message: Message, request: int = 1) -> None:
-        """Put a message at the end that came in before a request."""
+        """Put a message that came in at the end; `request` is the first that could carry it."""
         self._places[message.message_id] = self.next_place
         self.next_place += 1.0
-        # Behind a change of the view the groups are found anew once somebody asks for them.
+        # After a change of the view the groups are found again when they are next needed.
         if len(self._growing) == len(self.messages):
             self._growing.add(message)
         self.messages.append(message)
         self._follow_calls(message, len(self.messages) - 1)
+        self.turns += opens_turn(message)
         self.arrivals.append(Arrival(message.message_id, digest(message), request))
         self._numbers[message.message_id] = len(self.arrivals)
 
     def number_of(self, message_id: str) -> int | None:
-        """Return the how-manieth a message was that came in; None for one of ours."""
+        """Return the 1-based arrival number of a message, or None if ctxgc created it."""
         return self._numbers.get(message_id)
 
     def arrival_of(self, message_id: str) -> Arrival | None:
-        """Return how a message came in; None for one of ours."""
+        """Return how a message came in, or None if ctxgc created it."""
         number = self._numbers.get(message_id)
         return None if number is None else self.arrivals[number - 1]
 
     def restate(self, arrivals: Sequence[Arrival]) -> None:
-        """Take these, and no others, as what came in."""
+        """Set the list of what came in."""
         self.arrivals = list(arrivals)
         self._numbers = {known.message_id: n for n, known in enumerate(self.arrivals, 1)}
 
     def seen_by(self, reader: str) -> int:
-        """Return how many messages, from the first on, a reader saw that are still as they were."""
+        """Return how many messages from the first on a reader has seen that are common_prefix since."""
         return self._seen.get(reader, 0)
 
     def note_seen(self, reader: str) -> None:
-        """Take note that a reader has seen all messages."""
+        """Record that a reader has seen all messages."""
         self._seen[reader] = len(self.messages)
 
     def show(
@@ -209,29 +142,30 @@ class View:
         *,
         same: int | None = None,
     ) -> None:
-        """Show other messages from now on; new ones among them need their places.
+        """Replace the messages of the view; new ones among them need places.
 
-        The first `same` are those of before, if that is known.
+        The first `same` are known to be those of before.
         """
         self._places.update(places or {})
         before, self.messages = self.messages, list(messages)
         self._growing = Growing()
         same = common_prefix(before, self.messages) if same is None else same
+        self.turns += _turns(self.messages[same:]) - _turns(before[same:])
         self._seen = {reader: min(seen, same) for reader, seen in self._seen.items()}
         followed = len(before)
-        if not calls_alike(before, self.messages, same):
+        if not has_same_calls(before, self.messages, same):
             self._waiting, self._owed, self._tail_from, followed = {}, set(), 0, 0
         for place in range(followed, len(self.messages)):
             self._follow_calls(self.messages[place], place)
 
     def groups_of(self, messages: list[Message]) -> list[tuple[int, ...]]:
-        """Return the groups of a history, oldest first; a collection asks for the same ones twice."""
+        """Return the groups of a history, oldest first; those of the last history asked for are kept."""
         if not self._growing.is_of(messages):
             self._growing = Growing(messages)
         return self._growing.groups
 
     def paired(self) -> Paired:
-        """Return the messages with their calls and results matched, for all who ask."""
+        """Return the messages with their calls and results matched."""
         self.groups_of(self.messages)
         return self._growing.paired
 
@@ -245,7 +179,7 @@ class View:
         return found
 
     def with_messages(self, messages: Iterable[Message]) -> list[Message]:
-        """Return what the view would be with these in their places, over what stands there now."""
+        """Return what the view would be with these messages in their places."""
         now = {message.message_id: message for message in self.messages}
         now.update((message.message_id, message) for message in messages)
         return sorted(now.values(), key=lambda message: self._places[message.message_id])
@@ -253,7 +187,7 @@ class View:
     def places_for(self, new: Sequence[Message]) -> dict[str, float]:
         """Return places for the messages that have none yet: right before what follows them.
 
-        They stand behind everything that left there, so that a recall never puts it around them.
+        They come after everything that left there, so that a recall never puts it around them.
         """
         stay = [m.message_id for m in new if m.message_id in self._places]
         taken = sorted([self._places[i] for i in (*stay, *self.originals, *self._leaving(new))])
@@ -275,7 +209,7 @@ class View:
         return gone.difference(m.message_id for m in new)
 
     def remember_places(self, places: Mapping[str, float]) -> None:
-        """Know the places of messages that are not in the view; what comes in next stands behind them."""
+        """Note the places of messages that are not in the view; what comes in next goes after them."""
         self._places.update(places)
         self.next_place = max([self.next_place, *(place // 1 + 1.0 for place in places.values())])
 
@@ -299,14 +233,14 @@ class View:
         for call in message.calls():
             self._waiting.setdefault(call, []).append(message.message_id)
         for call in results:
-            # An id may be used again while its first call still waits; the nearest one is answered.
+            # An id may be used again while its first call still waits; the newest call is answered.
             self._waiting.get(call, [""]).pop()
             if not self._waiting.get(call):
                 self._waiting.pop(call, None)
 
 
 def wrong_format(known: Format, other: Format) -> MessageError:
-    """Return the error for a message, or a wish, in another format than the session's."""
+    """Return the error for a message, or a request for messages, in another format than the session's."""
     return MessageError(
         f"this session speaks '{known}', not '{other}'",
         hint="use one session for each format",
@@ -315,18 +249,168 @@ def wrong_format(known: Format, other: Format) -> MessageError:
 
 
 def digest(message: Message) -> bytes:
-    """Return what tells two messages apart by their content."""
+    """Return a digest of the content of a message."""
     return blake2b(message_bytes(message), digest_size=16).digest()
 
 
-# -- The hand-out: the view as provider messages, copied once and not for every request
+# -- how two histories differ -----------------------------------------------------------------------
 
 
-class Handout:
-    """Gives out copies of messages that their receiver may change.
+class HistoryChange(msgspec.Struct, frozen=True, kw_only=True):
+    """How a new history differs from the old one."""
 
-    What the receiver left as it was is given out again for the next request, since comparing it costs
-    a tenth of copying it. What was changed outside is copied anew, so each view is right.
+    gone: list[Message]
+    edited: list[tuple[Message, Message]]
+    added: list[Message]
+
+    def __bool__(self) -> bool:
+        return bool(self.gone or self.edited or self.added)
+
+
+def compare(old: Sequence[Message], new: Sequence[Message]) -> HistoryChange:
+    """Return what left, what was edited (same id, other content) and what came in."""
+    old, new = without_same(old, new)
+    before = {message.message_id: message for message in old}
+    after = {message.message_id: message for message in new}
+    return HistoryChange(
+        gone=[m for m in old if m.message_id not in after],
+        edited=[
+            (before[m.message_id], m)
+            for m in new
+            if m.message_id in before and before[m.message_id] is not m
+            and before[m.message_id].data != m.data
+        ],
+        added=[m for m in new if m.message_id not in before],
+    )  # fmt: skip
+
+
+def without_same(
+    old: Sequence[Message], new: Sequence[Message]
+) -> tuple[Sequence[Message], Sequence[Message]]:
+    """Return both histories without the messages that are the same objects in the same places."""
+    start = common_prefix(old, new)
+    old, new = old[start:], new[start:]
+    if len(old) != len(new):
+        return old, new
+    pairs = [(a, b) for a, b in zip(old, new, strict=True) if a is not b]
+    return [a for a, _ in pairs], [b for _, b in pairs]
+
+
+def has_same_calls(before: Sequence[Message], now: Sequence[Message], start: int) -> bool:
+    """Return whether a history begins with the calls and results of another one, in the same places.
+
+    Before `start` they are known to be the same.
+    """
+    if len(now) < len(before):
+        return False
+    return all(
+        old.message_id == new.message_id and tools_of(old) == tools_of(new)
+        for old, new in zip(before[start:], now[start:], strict=False)
+        if old is not new
+    )
+
+
+def tools_of(message: Message) -> list[tuple[str, str | None, bool]]:
+    """Return the calls and results of a message, in order."""
+    return [
+        (part.kind, part.call_id, part.server_side)
+        for part in message.parts
+        if part.kind in ("tool_call", "tool_result")
+    ]
+
+
+def _turns(messages: Iterable[Message]) -> int:
+    return sum(map(opens_turn, messages))
+
+
+# -- signed thinking --------------------------------------------------------------------------------
+
+
+class BoundThinking:
+    """Knows after which history the thinking of each message was produced, as a digest.
+
+    A model that binds its thinking accepts it only after the exact history it was produced from. A view
+    changes more than once, and what left comes back; so thinking is shown only after its own history.
+    """
+
+    def __init__(self, view: View, model: str | None) -> None:
+        self.behind: dict[str, str] = {}
+        self._view = view
+        self._model_binds = binds_thinking(model or "")
+        self._messages: list[Message] = []
+        self._digests: list[bytes] = []
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether the model refuses thinking that comes after an edit."""
+        return self._model_binds and self._view.format == "anthropic"
+
+    def note(self, message: Message) -> None:
+        """Remember the history that a message comes in after, if it thinks and its model binds that."""
+        if self.is_bound and _thinks(message):
+            self.behind[message.message_id] = self._digest(self._view.messages).hex()
+
+    def strip_edited(self, new: list[Message]) -> list[Message]:
+        """Return an edited view without the thinking that comes after the first edit."""
+        if not self.is_bound:
+            return new
+        return strip_bound_thinking(new, first_difference(self._view.messages, new))
+
+    def strip(self, new: list[Message]) -> list[Message]:
+        """Return a new view without the thinking that was produced after another history.
+
+        What comes before the first difference to the view of now is taken as it is.
+        """
+        if not self.is_bound:
+            return new
+        kept = list(new[: first_difference(self._view.messages, new)])
+        last = self._digest(kept)
+        for message in new[len(kept) :]:
+            fits = not _thinks(message) or self.behind.get(message.message_id) == last.hex()
+            for shown in [message] if fits else strip_bound_thinking([message], 0):
+                kept.append(shown)
+                last = _next(last, shown)
+        return self._with_whole_turn(kept)
+
+    def _with_whole_turn(self, messages: list[Message]) -> list[Message]:
+        """Return a history whose last turn of the agent has all of its thinking, or none.
+
+        Adjacent messages of the agent are one turn to the provider.
+        """
+        end = max((n for n, m in enumerate(messages, 1) if m.role == "assistant"), default=0)
+        start = end
+        while start and messages[start - 1].role == "assistant":
+            start -= 1
+        lost = (m.message_id in self.behind and not _thinks(m) for m in messages[start:end])
+        return strip_bound_thinking(messages, start) if any(lost) else messages
+
+    def _digest(self, messages: Sequence[Message]) -> bytes:
+        """Return a digest of a history; only what changed since the last one is read."""
+        known = common_prefix(self._messages, messages)
+        del self._messages[known:], self._digests[known:]
+        for message in messages[known:]:
+            self._digests.append(_next(self._digests[-1] if self._digests else b"", message))
+            self._messages.append(message)
+        return self._digests[-1] if self._digests else b""
+
+
+def _next(before: bytes, message: Message) -> bytes:
+    """Return the digest of a history that goes on with a message."""
+    return blake2b(before + digest(message), digest_size=16).digest()
+
+
+def _thinks(message: Message) -> bool:
+    return any(part.kind == "thinking" for part in message.parts)
+
+
+# -- the provider's form -----------------------------------------------------------------------------
+
+
+class RenderCache:
+    """Gives out the view as provider messages: copies that the receiver may change.
+
+    A copy that the receiver left common_prefix is given out again for the next request, since comparing it
+    costs a tenth of copying it. What was changed outside is copied again, so each view is right.
     """
 
     def __init__(self) -> None:
@@ -334,14 +418,14 @@ class Handout:
         self._copies: list[dict[str, Any]] = []
         self._reached: list[Any] = []
         self._ends: list[int] = []
-        """How many of the reached things belong to the first messages."""
+        """For each message, how many of the reached things belong to it and those before it."""
 
     def render(self, view: View) -> list[dict[str, Any]]:
-        """Return the provider's messages, equal to what came in."""
-        same = view.seen_by(HANDOUT)
+        """Return the messages of the view in the provider's form, equal to what came in."""
+        same = view.seen_by(RENDER_READER)
         self._forget(same)
-        # A comparison waits for memory at each of its steps; copying a list does not, and brings near
-        # what will be compared: half of the time where the memory is slow.
+        # A comparison waits for memory at each of its steps; copying a list does not, and loads what
+        # will be compared into the cache: half of the time where the memory is slow.
         self._reached.copy()
         # The interpreter compares whole lists ten times faster than we compare their items.
         if not _equal(self._copies, self._datas):
@@ -350,7 +434,7 @@ class Handout:
         self._datas += [message.data for message in new]
         self._copies += render(new)
         self._reach(same)
-        view.note_seen(HANDOUT)
+        view.note_seen(RENDER_READER)
         return self._copies.copy()
 
     def _forget(self, same: int) -> None:
@@ -358,7 +442,7 @@ class Handout:
         del self._reached[self._ends[-1] if self._ends else 0 :]
 
     def _reach(self, start: int) -> None:
-        """Note everything that a comparison of the messages from a place on will look at."""
+        """Note everything that a comparison of the messages from a place on will read."""
         pairs = zip(self._datas[start:], self._copies[start:], strict=True)
         for data, copy in pairs:
             self._reached += _within(data)
@@ -366,7 +450,7 @@ class Handout:
             self._ends.append(len(self._reached))
 
     def _renew(self, view: View) -> None:
-        """Copy those messages anew that were changed outside."""
+        """Copy again the messages that were changed outside."""
         for place, data in enumerate(self._datas):
             if not _equal(self._copies[place], data):
                 self._copies[place] = render((view.messages[place],))[0]

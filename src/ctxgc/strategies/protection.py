@@ -50,6 +50,21 @@ def turns_of(history: Sequence[Message], groups: Iterable[tuple[int, ...]]) -> l
     ]
 
 
+class HistoryFrame(msgspec.Struct, frozen=True):
+    """The messages that every view keeps, by their ids: system text, the first and the last request."""
+
+    system: list[str]
+    first_request: list[str]
+    last_request: list[str]
+
+
+def frame_of(history: Sequence[Message]) -> HistoryFrame:
+    """Return the frame of a history; without a request, its parts for requests are empty."""
+    system = [m.message_id for m in history if m.role == "system"]
+    requests = [m.message_id for m in history if opens_turn(m)]
+    return HistoryFrame(system, requests[:1], requests[-1:])
+
+
 class Protection:
     """Which messages must stay. A group with one of them stays whole."""
 
@@ -102,13 +117,13 @@ def protect_roots(
     and the provider's newest compaction: all that it stands for is nowhere else.
     """
     keep = Protection(history, groups_)
-    keep.hold([m.message_id for m in history if m.role == "system"], "instructions")
+    frame = frame_of(history)
+    keep.hold(frame.system, "instructions")
     keep.hold(usage.get("pinned_message_ids", ()), "pinned")
     if budget is not None:
-        keep.hold(_locked(budget), "locked")
-    requests = [m.message_id for m in history if m.role == "user" and opens_turn(m)]
-    keep.hold(requests[:1], "original request")
-    keep.hold(requests[-1:] or [m.message_id for m in history[-1:]], "last request")
+        keep.hold(locked_messages(budget), "locked")
+    keep.hold(frame.first_request, "original request")
+    keep.hold(frame.last_request or [m.message_id for m in history[-1:]], "last request")
     keep.hold(_unanswered(history), "open tool call")
     keep.hold([m.message_id for m in history if _is_compaction(m)][-1:], "compaction")
     return keep
@@ -134,8 +149,8 @@ def _is_compaction(message: Message) -> bool:
     return any(part.kind == "other" and part.name == "compaction" for part in message.parts)
 
 
-def _locked(budget: InstructionBudget) -> Iterator[str]:
-    """The messages of the locked children."""
+def locked_messages(budget: InstructionBudget) -> Iterator[str]:
+    """Yield the messages of the locked children of a budget."""
     for entry in filter(None, map(budget.get_entry, InstructionSource)):
         for child in entry.children.values():
             if child.gc_policy is GCPolicy.LOCKED:

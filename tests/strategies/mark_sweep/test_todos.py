@@ -108,7 +108,7 @@ def test_replaced_lists_shrink_to_a_mark_and_the_names_that_only_they_hold(
 def test_lists_are_left_alone_unless_that_is_asked_for() -> None:
     session = opened()
     drive(session, WORK, Planner())
-    assert session._w.collections > 0
+    assert len(session.inspect().log.applied) > 0
     assert not any(map(is_cut, lists(session)))
 
 
@@ -117,7 +117,7 @@ def test_the_newest_list_stays_when_the_next_one_was_refused() -> None:
     drive(session, WORK[:1], agent)
     agent.failing = True
     drive(session, [*LONG[:4], ("plan", 2), *LONG, *LONG], agent)
-    assert session._w.collections > 0
+    assert len(session.inspect().log.applied) > 0
     assert not any(map(is_cut, lists(session)))
 
 
@@ -146,7 +146,7 @@ def test_a_list_is_no_reason_of_its_own_to_write_the_history_anew() -> None:
     drive(session, [("say", "orchard")], agent)
     session.append(agent.user("The story goes on. " * 2_000))
     drive(session, [("plan", 1), *[("say", "orchard")] * 9], agent)
-    assert session._w.collections == 0
+    assert len(session.inspect().log.applied) == 0
 
 
 @settings(max_examples=12)
