@@ -36,7 +36,7 @@ MOST_SHARE = 0.02
 MESSAGE_TOKENS = 8
 
 
-class Recall:
+class SessionRecall:
     """Finds what left the view, and brings it back: the same bytes into the same place."""
 
     def __init__(

@@ -32,7 +32,7 @@ from ctxgc.session.intake import Intake
 from ctxgc.session.notices import Notices
 from ctxgc.session.price_pass import PricePass
 from ctxgc.session.protected_messages import Pins, ProtectedMessages
-from ctxgc.session.recall import AutoRecall, Recall
+from ctxgc.session.recall import AutoRecall, SessionRecall
 from ctxgc.session.state import SessionOptions, SessionState
 from ctxgc.session.view import BoundThinking, View
 from ctxgc.stores import SearchFilters, Store, consistent_read, open_store
@@ -286,7 +286,7 @@ class SessionParts:
             accounting=accounting, requests=requests, protected=protected, thinking=thinking,
             editor=editor, collector=collector, events=events, texts=texts,
         )  # fmt: skip
-        self.recall = Recall(
+        self.recall = SessionRecall(
             options=options, state=state, view=view, heap=heap, stash=stash,
             accounting=accounting, protected=protected, editor=editor, archive=archive, log=log,
             feedback=feedback, events=events,
