@@ -1,28 +1,28 @@
 """Every error that ctxgc raises, in one tree.
 
     CtxgcError
-    ├── InputError (ValueError)        what was handed in cannot be used; nothing was changed
+    ├── InputError (ValueError)         an argument cannot be used; nothing was changed
     │   ├── SegmentError                a field of a segment is wrong
-    │   ├── DuplicateSegmentError       this id is taken by another text
+    │   ├── DuplicateSegmentError       this id belongs to another text
     │   ├── UnknownSegmentError         no segment has this id
     │   ├── MessageError                a provider message has an unknown shape
-    │   ├── TranscriptError             nothing of a file can be read as a transcript
+    │   ├── TranscriptError             a file cannot be read as a transcript
     │   └── ConfigError                 a key or value of the configuration is wrong
     ├── PlanError
     │   ├── StalePlanError              the heap changed since the plan was made
     │   └── ShortfallError              the target cannot be met without breaking a promise
-    ├── PluginError                     a strategy plugin raised, or returned what no plugin may
+    ├── PluginError                     a strategy plugin raised, or returned an invalid result
     ├── VocabularyError                 the shipped token vocabulary is missing or damaged
     ├── SummarizerError                 a summarizer failed, timed out, or made the text longer
     ├── StoreError
-    │   ├── StoreBusyError              somebody else holds the store; try again
+    │   ├── StoreBusyError              another process holds the store; try again
     │   ├── StoreDamagedError           the stored bytes are not what was written
     │   ├── StoreVersionError           written by a newer ctxgc
-    │   └── UnknownHandleError          no stashed segment answers to this handle
+    │   └── UnknownHandleError          no stashed segment has this handle
     ├── CheckpointError                 a checkpoint cannot be read, or does not verify
-    ├── SessionBusyError                a session was called again by what it waits for
-    ├── TranscriptBusyError             somebody is writing a transcript; it was left alone
-    ├── ClientError                     the chat client cannot do what it was asked to
+    ├── SessionBusyError                a session was called by a plugin that it is waiting for
+    ├── TranscriptBusyError             another process is writing a transcript; it was left alone
+    ├── ClientError                     the chat client cannot do what was asked
     ├── PeerError                       another library, measured in the lab, is missing or failed
     └── ContextOverflowError            what must stay does not fit the context window
 
@@ -35,7 +35,7 @@ from typing import Any, ClassVar
 
 
 class CtxgcError(Exception):
-    """Base of all errors; `to_dict()` gives the form that the doors send to their callers."""
+    """Base of all errors; `to_dict()` gives the form that interfaces send to their callers."""
 
     code: ClassVar[str] = "ctxgc_error"
 
@@ -70,7 +70,7 @@ def _rebuild(
 
 
 class InputError(CtxgcError, ValueError):
-    """What was handed in cannot be used; nothing was changed."""
+    """An argument cannot be used; nothing was changed."""
 
     code = "invalid_input"
 
@@ -82,7 +82,7 @@ class SegmentError(InputError):
 
 
 class DuplicateSegmentError(InputError):
-    """The segment id is taken by a segment with another text."""
+    """The segment id belongs to a segment with another text."""
 
     code = "duplicate_segment"
 
@@ -94,13 +94,13 @@ class UnknownSegmentError(InputError):
 
 
 class MessageError(InputError):
-    """A provider message has a shape that no rule of its format allows."""
+    """A provider message has a shape that its format does not allow."""
 
     code = "invalid_message"
 
 
 class TranscriptError(InputError):
-    """A file is no transcript, or nothing of it can be read; `details["path"]` names it."""
+    """A file is not a transcript, or cannot be read; `details["path"]` names it."""
 
     code = "unreadable_transcript"
 
@@ -130,7 +130,7 @@ class ShortfallError(PlanError):
 
 
 class PluginError(CtxgcError):
-    """A strategy plugin raised, or returned what no plugin may return; the history is untouched."""
+    """A strategy plugin raised, or returned an invalid result; the history is untouched."""
 
     code = "plugin_failed"
 
@@ -142,13 +142,13 @@ class VocabularyError(CtxgcError):
 
 
 class SummarizerError(CtxgcError):
-    """A summarizer failed, took too long, gave nothing, or gave more than it got."""
+    """A summarizer failed, timed out, returned nothing, or made the text longer."""
 
     code = "summarizer_failed"
 
 
 class StoreError(CtxgcError):
-    """A store could not do what was asked; what it held before, it still holds."""
+    """A store could not do what was asked; what it held before is still there."""
 
     code = "store_failed"
 
@@ -172,7 +172,7 @@ class StoreVersionError(StoreError):
 
 
 class UnknownHandleError(StoreError):
-    """No stashed segment answers to this handle."""
+    """No stashed segment has this handle."""
 
     code = "unknown_handle"
 
@@ -184,25 +184,25 @@ class CheckpointError(CtxgcError):
 
 
 class SessionBusyError(CtxgcError):
-    """A session was to be changed by a strategy or summarizer that it waits for; nothing was changed."""
+    """A strategy or summarizer tried to change the session that is waiting for it; nothing was changed."""
 
     code = "session_busy"
 
 
 class TranscriptBusyError(CtxgcError):
-    """A transcript is being written by its agent, or by somebody else; it was left alone."""
+    """A transcript is being written by its agent or another process; it was left alone."""
 
     code = "transcript_busy"
 
 
 class ClientError(CtxgcError):
-    """The chat client is not connected, lacks a package, or got an answer that it cannot use."""
+    """The chat client is not connected, lacks a package, or got an unusable answer."""
 
     code = "client_failed"
 
 
 class PeerError(CtxgcError):
-    """A library that the lab measures is not installed, crashed, hung, or answered nonsense."""
+    """A library that the lab measures is not installed, crashed, hung, or gave an invalid answer."""
 
     code = "peer_failed"
 

@@ -308,17 +308,17 @@ def test_a_store_that_was_handed_in_stays_open(server: StrictServer) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "says"),
     [
-        ({"model": None}, InputError, "no model is named"),
+        ({"model": None}, InputError, "no model is given"),
         ({"provider": "antropic"}, ConfigError, 'did you mean "anthropic"'),
         ({"contxt_limit": 9}, ConfigError, 'did you mean "context_limit"'),
         ({"context_limit": None}, InputError, "context_limit is missing"),
         ({"options": {"messages": []}}, InputError, '"messages" is set by the client itself'),
         ({"location": "http://127.0.0.1:1"}, InputError, "location and base_url"),
-        ({"max_rounds": 0}, InputError, "max_rounds is 0"),
-        ({"tool_workers": 0}, InputError, "tool_workers is 0"),
+        ({"max_rounds": 0}, InputError, "max_rounds must be at least 1, got 0"),
+        ({"tool_workers": 0}, InputError, "tool_workers must be at least 1, got 0"),
         ({"sdk_options": {"timout": 1}}, InputError, "timout"),
         ({"provider": "anthropic", "project": "p"}, InputError, "project"),
-        ({"tools": [read, read]}, InputError, 'there is a tool "read" already'),
+        ({"tools": [read, read]}, InputError, 'there is already a tool "read"'),
     ],
 )
 def test_wrong_settings_are_refused_by_name(

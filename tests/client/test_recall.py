@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ctxgc import GCConfig, Session
-from ctxgc.client.tools import Call, Toolbox, recall_tools
+from ctxgc.client.answer import Call
+from ctxgc.client.tools import Toolbox, recall_tools
 from ctxgc.testing import RecordedRequest, ScriptedModel, StrictServer, ToolCall
 from tests.client.talk import PROVIDERS, connected
 
@@ -120,7 +121,11 @@ def test_a_recall_never_fills_the_window_by_itself(box: Toolbox) -> None:
     ("name", "arguments", "says"),
     [
         ("context_recall", {"handle": "h-none"}, "UnknownHandleError: nothing answers"),
-        ("context_recall", {"handle": "h-none", "lines": [1]}, "lines cannot be [1]"),
+        (
+            "context_recall",
+            {"handle": "h-none", "lines": [1]},
+            "lines must be two numbers, got [1]",
+        ),
         ("context_recall", {}, "missing"),
         ("context_search", {"query": "unheard"}, "nothing that was moved out matches"),
     ],

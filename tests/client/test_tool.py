@@ -9,15 +9,8 @@ import pytest
 from msgspec import Meta
 
 from ctxgc.client import Tool
-from ctxgc.client.tools import (
-    Call,
-    Toolbox,
-    ToolOutcome,
-    interrupted,
-    make_tool,
-    mark_cut,
-    read_arguments,
-)
+from ctxgc.client.answer import Call, mark_truncated, read_arguments
+from ctxgc.client.tools import Toolbox, ToolOutcome, interrupted, make_tool
 from ctxgc.errors import ClientError, InputError
 from ctxgc.testing import ScriptedModel, StrictServer, ToolCall, Turn
 from tests.client.talk import PROVIDERS, connected, read, roles
@@ -141,13 +134,13 @@ def odd(value: threading.Lock) -> str:  # type: ignore[valid-type]
 @pytest.mark.parametrize(
     ("tool", "says"),
     [
-        (3, "a tool is a function, not int"),
+        (3, "a tool must be a function, got int"),
         (later, "coroutine function"),
         (lambda: None, "cannot be called '<lambda>'"),
-        (hidden, "not a parameter with a name"),
+        (hidden, "not a named parameter"),
         (odd, "cannot be described"),
         ({"schema": SCHEMA}, "cannot be read from the keys"),
-        ({"schema": {"type": "string"}, "callable": read}, "describes no parameters"),
+        ({"schema": {"type": "string"}, "callable": read}, "there are no parameters in it"),
     ],
 )
 def test_what_is_no_tool_is_refused(tool: Any, says: str) -> None:
@@ -178,9 +171,9 @@ def test_arguments_are_always_json_in_the_history(
 
 def test_only_the_last_call_of_a_cut_answer_is_distrusted() -> None:
     calls = [Call(call_id="a", name="x"), Call(call_id="b", name="x")]
-    first, last = mark_cut(calls)
+    first, last = mark_truncated(calls)
     assert (first.problem, last.problem is not None) == (None, True)
-    assert mark_cut([]) == []
+    assert mark_truncated([]) == []
 
 
 @pytest.mark.parametrize("streams", [False, True], ids=["whole", "streamed"])
@@ -191,7 +184,7 @@ def test_bad_arguments_reach_neither_the_tool_nor_the_provider(streams: bool) ->
         call, result = server.requests[-1].messages[1:3]
     arguments = call["tool_calls"][0]["function"]["arguments"]
     assert arguments == '{"invalid_arguments": "{broken"}'
-    assert result["content"].startswith("Error: the arguments are no JSON object")
+    assert result["content"].startswith("Error: the arguments are not a JSON object")
     assert server.refusals == []
 
 
@@ -289,7 +282,7 @@ def test_a_tool_that_is_added_later_is_offered_from_then_on() -> None:
             [tool["function"]["name"] for tool in request.body.get("tools", ())]
             for request in server.requests
         ]
-        with pytest.raises(InputError, match='there is a tool "read_file" already'):
+        with pytest.raises(InputError, match='there is already a tool "read_file"'):
             client.add_tool(read, name="read_file")
     assert names == [[], ["read_file"]]
     assert roles(server.requests[-1].messages) == ["user", "assistant", "user"]

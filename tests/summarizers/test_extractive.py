@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ctxgc.errors import ConfigError
 from ctxgc.summarizers import ExtractiveSummarizer
-from ctxgc.summarizers.extractive import worthy_lines
+from ctxgc.summarizers.extractive import weighted_lines
 
 
 class Words:
@@ -92,12 +92,12 @@ def test_nothing_fits_gives_nothing() -> None:
 
 def test_a_repeated_line_is_judged_once() -> None:
     text = "\n".join(["same line 42"] * 5_000)
-    assert [line.index for line in worthy_lines(text)] == [0]
+    assert [line.index for line in weighted_lines(text)] == [0]
 
 
 def test_a_hostile_line_is_judged_by_its_beginning() -> None:
     hostile = "user" + " " * 3_000_000 + "\n" + "a." * 1_500_000 + "\n$ ls"
-    assert [line.text[:4] for line in worthy_lines(hostile)] == ["user", "a.a.", "$ ls"]
+    assert [line.text[:4] for line in weighted_lines(hostile)] == ["user", "a.a.", "$ ls"]
 
 
 @pytest.mark.parametrize(

@@ -158,10 +158,10 @@ def test_names_and_callables_resolve() -> None:
     [
         ("extractiv", 'did you mean "extractive"'),
         ("extractive:gpt", "unknown summarizer"),
-        ("openai", "names no model"),
-        ("openai:", "names no model"),
+        ("openai", "lacks a model"),
+        ("openai:", "lacks a model"),
         ("", "unknown summarizer"),
-        (7, "summarizer is of the type int"),
+        (7, "summarizer must be a callable or a name, got int"),
     ],
 )
 def test_a_wrong_name_is_explained(spec: Any, says: str) -> None:

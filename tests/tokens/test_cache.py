@@ -92,7 +92,7 @@ def test_it_speaks_for_the_counter_it_asks() -> None:
 
 
 def test_bad_arguments_are_refused() -> None:
-    with pytest.raises(InputError, match="max_texts must be at least 1, not 0"):
+    with pytest.raises(InputError, match="max_texts must be at least 1, got 0"):
         CountingCache(Tally(), max_texts=0)
     with pytest.raises(InputError, match="text must be a string"):
         CountingCache(Tally()).count(b"bytes")  # type: ignore[arg-type]

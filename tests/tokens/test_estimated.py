@@ -173,5 +173,5 @@ def test_characters_alone_bound_hostile_text(text: str) -> None:
 
 @pytest.mark.parametrize("counter", [CharCounter(), UpperBoundCounter(), EstimatedCounter()])
 def test_what_is_no_string_is_refused(counter: TokenCounter) -> None:
-    with pytest.raises(InputError, match="text must be a string, not bytes"):
+    with pytest.raises(InputError, match="text must be a string, got bytes"):
         counter.count(b"bytes")  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctxgc.tokens import Reported, counted_before, scale_of
+from ctxgc.tokens import Reported, scale_of, tokens_before
 from ctxgc.tokens.messages import scale_by_growth
 
 
@@ -39,4 +39,4 @@ def test_what_was_reported_before_messages_were_cut_says_nothing() -> None:
 
 
 def test_what_stands_in_front_of_a_line_is_what_has_a_smaller_one() -> None:
-    assert counted_before([(5, 10), (2, 7), (5, 1)], [1, 2, 3, 5, 6]) == [0, 0, 7, 7, 18]
+    assert tokens_before([(5, 10), (2, 7), (5, 1)], [1, 2, 3, 5, 6]) == [0, 0, 7, 7, 18]

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctxgc.tokens import exact
-from ctxgc.tokens.exact import BLOCK_CHARS, PIECE_CHARS, load, mended, pieces
+from ctxgc.tokens.exact import BLOCK_CHARS, PIECE_CHARS, load, pieces, well_formed
 from tests.tokens.samples import KINDS, long_text
 
 MEGA = 1_000_000
@@ -90,6 +90,6 @@ def test_small_pieces_really_are_cut_at_breaks() -> None:
 
 
 def test_surrogates_are_joined_or_replaced_and_other_text_is_left_alone() -> None:
-    assert mended("a\ud83d\ude00b\udc00c\ud800") == "a\U0001f600b\ufffdc\ufffd"
+    assert well_formed("a\ud83d\ude00b\udc00c\ud800") == "a\U0001f600b\ufffdc\ufffd"
     plain = "nothing \u00e9 to mend"
-    assert mended(plain) is plain
+    assert well_formed(plain) is plain

@@ -2,7 +2,12 @@
 
     from ctxgc.client import ChatClient
 
-The SDKs are extras: `ctxgc[openai]`, `ctxgc[anthropic]`. They are imported when one connects.
+The SDKs are extras (`ctxgc[openai]`, `ctxgc[anthropic]`), imported on `connect`.
+
+- `client`: `ChatClient` and subagents; `conversation`: ask, run the calls, ask again.
+- `provider`: what a provider must do; `openai_chat`, `openai_responses`, `anthropic_messages`: the three.
+- `answer`: what a model answers; `tools`: functions that it may call, and recall.
+- `overflow`: a view that the provider refused as too long is made smaller.
 """
 
 from __future__ import annotations
@@ -12,13 +17,15 @@ from ctxgc._lazy import lazy
 # fmt: off
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ctxgc.client.answer import Reply
     from ctxgc.client.client import ChatClient, SubagentResult
-    from ctxgc.client.tools import Reply, Tool
+    from ctxgc.client.tools import Tool
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
+            "answer": "Reply",
             "client": "ChatClient SubagentResult",
-            "tools": "Reply Tool",
+            "tools": "Tool",
         },
     )

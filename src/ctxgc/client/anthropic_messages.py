@@ -1,12 +1,13 @@
-"""Anthropic's messages over the official SDK, or one of its relatives for clouds."""
+"""Anthropic's messages over the official SDK, or one of its variants for clouds."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from ctxgc.client.answer import Answer, Call, mark_truncated
 from ctxgc.client.provider import Endpoint, OnText
-from ctxgc.client.tools import Answer, Call, Tool, ToolOutcome, mark_cut
+from ctxgc.client.tools import Tool, ToolOutcome
 from ctxgc.core import Format
 
 DEFAULT_OUTPUT = 4096
@@ -67,7 +68,7 @@ class AnthropicMessages(Endpoint, frozen=True, kw_only=True):
 
 def _answer(message: Any) -> Answer:
     blocks = [block for block in map(_kept, message.content) if not _is_blank(block)]
-    # Thinking that led nowhere may not be sent again.
+    # Thinking without an answer after it may not be sent again.
     while blocks and blocks[-1]["type"] in _THINKING:
         blocks.pop()
     calls = [
@@ -79,7 +80,7 @@ def _answer(message: Any) -> Answer:
     return Answer(
         messages=[{"role": "assistant", "content": blocks}] if blocks else [],
         text="".join(block["text"] for block in blocks if block["type"] == "text"),
-        calls=mark_cut(calls) if message.stop_reason in _CUT_OFF else calls,
+        calls=mark_truncated(calls) if message.stop_reason in _CUT_OFF else calls,
         stop=message.stop_reason or "",
         input_tokens=usage.input_tokens
         + (usage.cache_creation_input_tokens or 0)
@@ -90,7 +91,7 @@ def _answer(message: Any) -> Answer:
 
 
 def _kept(block: Any) -> dict[str, Any]:
-    """Return a block as it may be sent again: empty fields of the SDK's making are left out."""
+    """Return a block as it may be sent again: without the empty fields that the SDK adds."""
     data = block.to_dict()
     return {
         name: value for name, value in data.items() if value is not None and name != "parsed_output"

@@ -1,4 +1,4 @@
-"""ChatClient: a model, a session and tools behind one door (S3, programmatic configuration).
+"""ChatClient: a model, a session and tools behind one interface (S3, programmatic configuration).
 
 client = ChatClient()
 client.connect(model="gpt-4o", context_limit=128_000)
@@ -14,86 +14,25 @@ from typing import Any, Self
 
 import msgspec
 
+from ctxgc.client.answer import Reply
 from ctxgc.client.conversation import Conversation, OnThreshold
 from ctxgc.client.provider import OnText, Provider, open_provider
-from ctxgc.client.tools import RECALL_NAMES, Reply, Tool, Toolbox, make_tool
+from ctxgc.client.tools import RECALL_NAMES, Tool, Toolbox, make_tool
 from ctxgc.config import GCConfig, Profile, load_profile, unknown_key
 from ctxgc.errors import ClientError, InputError
 from ctxgc.session import Session
 from ctxgc.strategies import GCPlugin, GCResult, gc_from_inline, gc_from_spec
 
-# -- The set-up of a conversation: all that it takes to open one, so that a subagent can inherit i
-
+AnyTool = Tool | Callable[..., Any] | Mapping[str, Any]
+MOST_DEPTH = 3
 
 _SESSION_OPTIONS = tuple(
     name for name in inspect.signature(Session).parameters if name not in ("model", "recall_call")
 )
 
 
-class ClientSetup(msgspec.Struct, frozen=True, kw_only=True):
-    """A model, its tools and instructions, and the options of its session."""
-
-    provider: Provider
-    tools: tuple[Tool, ...]
-    session: Mapping[str, Any]
-    system: str | None
-    recall: bool
-    max_rounds: int
-    tool_workers: int
-    owns_sdk: bool = True
-    depth: int = 0
-
-    def __post_init__(self) -> None:
-        for name in ("max_rounds", "tool_workers"):
-            if getattr(self, name) < 1:
-                value = getattr(self, name)
-                raise InputError(f"{name} is {value}", hint="pass 1 or more", field=name)
-        for name in self.session:
-            if name not in _SESSION_OPTIONS:
-                raise unknown_key(name, _SESSION_OPTIONS, "option of a session")
-
-    @property
-    def owns_store(self) -> bool:
-        """Whether the session opens its store itself, and so has to close it."""
-        return isinstance(self.session.get("store"), str | None)
-
-    def close(self, session: Session) -> None:
-        """Close what was opened; a store or an SDK that was handed in stays open."""
-        if self.owns_store:
-            session.close()
-        else:
-            session.flush()
-        if self.owns_sdk:
-            self.provider.close()
-
-
-def open_conversation(setup: ClientSetup) -> Conversation:
-    """Return a conversation with a session of its own, new or continued."""
-    toolbox = Toolbox(setup.tools, workers=setup.tool_workers)
-    without_recall = {} if setup.recall else {"recall_call": None}
-    session = Session(model=setup.provider.model, **{**setup.session, **without_recall})
-    try:
-        return Conversation(
-            session,
-            setup.provider,
-            toolbox,
-            system=setup.system,
-            max_rounds=setup.max_rounds,
-            recall=setup.recall,
-        )
-    except InputError:
-        setup.close(session)
-        raise
-
-
-# -- Subagents: a task for a model of its own, with its own session and its own collector
-
-
-MOST_DEPTH = 3
-
-
 class SubagentResult(Reply):
-    """The text that a subagent ends with; also its session's id, its collections and its profile."""
+    """The final text of a subagent, with its session id, collections and profile."""
 
     session_id: str
     profile: str | None
@@ -101,99 +40,16 @@ class SubagentResult(Reply):
     gc_history: list[GCResult]
 
 
-def check_depth(depth: int) -> None:
-    """Make sure that a client at this depth may start another one.
-
-    Raises:
-        ClientError: it stands at the limit.
-    """
-    if depth >= MOST_DEPTH:
-        raise ClientError(
-            f"a subagent at depth {depth} cannot start another one",
-            hint="let it do the task itself",
-            depth=depth,
-        )
-
-
-def inherit(
-    parent: ClientSetup, profile: Profile | None, inline_config: Mapping[str, Any] | None
-) -> ClientSetup:
-    """Return the set-up of a subagent: the parent's, but for what profile and inline say.
-
-    Raises:
-        ConfigError: the inline configuration is wrong, or the profile names an unknown tool.
-    """
-    own: dict[str, Any] = {"session_id": None}
-    gc = choose_gc(profile, inline_config)
-    if gc is not None:
-        own |= {"plugin": gc[0], "config": gc[1]}
-    changes: dict[str, Any] = {
-        "tools": choose_tools(parent.tools, profile),
-        "session": {**parent.session, **own},
-        "owns_sdk": False,
-        "depth": parent.depth + 1,
-    }
-    if profile is not None and profile.system_instructions is not None:
-        changes["system"] = profile.system_instructions
-    if profile is not None and profile.model is not None:
-        changes["provider"] = parent.provider.with_model(profile.model)
-    return msgspec.structs.replace(parent, **changes)
-
-
-def hand_over(setup: ClientSetup, parent: object, child: object) -> ClientSetup:
-    """Return a set-up in which tools that are methods of the parent are the child's own.
-
-    So a subagent that is given `spawn_subagent` counts its own depth.
-    """
-    tools = [
-        msgspec.structs.replace(tool, function=getattr(child, tool.function.__name__))
-        if getattr(tool.function, "__self__", None) is parent
-        else tool
-        for tool in setup.tools
-    ]
-    return msgspec.structs.replace(setup, tools=tuple(tools))
-
-
-def choose_gc(
-    profile: Profile | None, inline_config: Mapping[str, Any] | None
-) -> tuple[GCPlugin, GCConfig] | None:
-    """Return the collector that inline configuration, else the profile asks for; None for neither."""
-    inline = gc_from_inline(inline_config) if inline_config is not None else None
-    if inline is not None:
-        return inline
-    return gc_from_spec(profile.gc) if profile is not None and profile.gc is not None else None
-
-
-def choose_tools(tools: Iterable[Tool], profile: Profile | None) -> tuple[Tool, ...]:
-    """Return the tools that a profile names in `plugins`; all of them if it names none.
-
-    Raises:
-        ConfigError: it names a tool that there is not.
-    """
-    known = {tool.name: tool for tool in tools}
-    if profile is None or not profile.plugins:
-        return tuple(known.values())
-    for name in profile.plugins:
-        if name not in known:
-            raise unknown_key(name, known, f'tool in the profile "{profile.name}"')
-    return tuple(known[name] for name in profile.plugins)
-
-
-AnyTool = Tool | Callable[..., Any] | Mapping[str, Any]
-
-
 class ChatClient:
     """Talks to a model over its official SDK and keeps the context under garbage collection.
 
-    One thread at a time. A provider's own errors come out as the SDK raises them; nothing that was
-    said is lost by them, and the same message sent again is said once.
+    Use it from one thread at a time. A provider's own errors are raised as the SDK raises them; nothing
+    said is lost by them, and the same message sent again counts once.
     """
 
     def __init__(self) -> None:
         self._talk: Conversation | None = None
         self._setup: ClientSetup
-
-    # -- connecting ---------------------------------------------------------------------------------
 
     def connect(
         self,
@@ -215,18 +71,18 @@ class ChatClient:
         tool_workers: int = 1,
         **session: Any,
     ) -> None:
-        """Choose a model and open a session for it; a session that was open before is closed.
+        """Choose a model and open a session for it; a session that is open is closed first.
 
         Args:
-            project: OpenAI's project id; the other providers have none.
+            project: OpenAI's project id; not used by other providers.
             location: the address of the provider; S3's word for `base_url`.
             model: the model's name.
             provider: `openai` (chat completions), `responses` or `anthropic`; else by the model's name.
             base_url: the address of the provider; else the SDK's own.
             api_key: the key; else the SDK takes it from the environment.
-            sdk: a client of the SDK that is set up already, also one for a cloud.
+            sdk: an SDK client of your own, for example for a cloud.
             sdk_options: more arguments for the SDK's client, such as `timeout` or `max_retries`.
-            system: instructions that stand before the conversation.
+            system: instructions that come before the conversation.
             tools: functions, or `{"schema": ..., "callable": ...}`.
             max_output_tokens: the longest answer; Anthropic needs one and gets 4096.
             options: more fields for every request, such as `temperature` or `thinking`.
@@ -278,8 +134,6 @@ class ChatClient:
         made = make_tool(tool, name=name, description=description, schema=schema)
         self._connected().add_tool(made)
 
-    # -- talking ------------------------------------------------------------------------------------
-
     def send_message(
         self,
         text: str,
@@ -287,7 +141,7 @@ class ChatClient:
         on_gc_threshold: OnThreshold | None = None,
         on_text: OnText | None = None,
     ) -> Reply:
-        """Say something to the model, run the tools it calls, and return what it says in the end.
+        """Send a message to the model, run the tools it calls, and return its final text.
 
         Args:
             text: what the user says.
@@ -306,10 +160,10 @@ class ChatClient:
     def resume(
         self, *, on_gc_threshold: OnThreshold | None = None, on_text: OnText | None = None
     ) -> Reply:
-        """Ask the model again without saying more: after an error, or when the rounds were used up."""
+        """Ask the model again without a new message: after an error, or when the rounds were used up."""
         talk = self._connected()
         if not talk.session.history:
-            raise ClientError("there is nothing to resume", hint="send_message() starts")
+            raise ClientError("there is nothing to resume", hint="start with send_message()")
         return talk.run(on_text, on_gc_threshold)
 
     def spawn_subagent(
@@ -318,7 +172,7 @@ class ChatClient:
         profile: str | None = None,
         inline_config: Mapping[str, Any] | None = None,
     ) -> SubagentResult:
-        """Give a task to a subagent with its own session and return what it says in the end.
+        """Give a task to a subagent with its own session and return its final text.
 
         Its collector comes from `inline_config["gc"]`, else from the profile in `.ctxgc/profiles/`
         or `.jaato/profiles/`; model, instructions and tools are the profile's, else this client's.
@@ -328,12 +182,12 @@ class ChatClient:
             ClientError: subagents are nested too deep.
         """
         talk, setup = self._connected(), self._setup
-        check_depth(setup.depth)
+        _check_depth(setup.depth)
         chosen = load_profile(profile) if profile is not None else None
         own = tuple(tool for tool in talk.toolbox if tool.name not in RECALL_NAMES)
-        now = inherit(msgspec.structs.replace(setup, tools=own), chosen, inline_config)
+        now = _subagent_setup(msgspec.structs.replace(setup, tools=own), chosen, inline_config)
         with ChatClient() as child:
-            child._open(hand_over(now, self, child))
+            child._open(_rebind_tools(now, self, child))
             reply = child.send_message(task)
             return SubagentResult(
                 reply,
@@ -343,8 +197,6 @@ class ChatClient:
                 depth=now.depth,
                 gc_history=child.get_gc_history(),
             )
-
-    # -- around -------------------------------------------------------------------------------------
 
     def manual_gc(self) -> GCResult:
         """Collect now."""
@@ -360,7 +212,7 @@ class ChatClient:
         return self._connected().session
 
     def close(self) -> None:
-        """Close the session; a store or an SDK client that was handed in as an object stays open."""
+        """Close the session; a store or SDK client that was passed in as an object stays open."""
         talk, self._talk = self._talk, None
         if talk is not None:
             self._setup.close(talk.session)
@@ -382,7 +234,7 @@ class ChatClient:
         return self._talk
 
     def _open(self, setup: ClientSetup) -> None:
-        self._talk = open_conversation(setup)
+        self._talk = _open_conversation(setup)
         self._setup = setup
 
 
@@ -392,3 +244,141 @@ def _address(location: str | None, base_url: str | None) -> str | None:
             "location and base_url both name an address", hint="pass one of them", field="location"
         )
     return base_url if location is None else location
+
+
+# -- Set-up: all that a conversation needs, so that a subagent can inherit it
+
+
+class ClientSetup(msgspec.Struct, frozen=True, kw_only=True):
+    """A model, its tools and instructions, and the options of its session."""
+
+    provider: Provider
+    tools: tuple[Tool, ...]
+    session: Mapping[str, Any]
+    system: str | None
+    recall: bool
+    max_rounds: int
+    tool_workers: int
+    owns_sdk: bool = True
+    depth: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("max_rounds", "tool_workers"):
+            if getattr(self, name) < 1:
+                value = getattr(self, name)
+                raise InputError(
+                    f"{name} must be at least 1, got {value}", hint="pass 1 or more", field=name
+                )
+        for name in self.session:
+            if name not in _SESSION_OPTIONS:
+                raise unknown_key(name, _SESSION_OPTIONS, "option of a session")
+
+    @property
+    def owns_store(self) -> bool:
+        """Whether the session opens its store itself, and so has to close it."""
+        return isinstance(self.session.get("store"), str | None)
+
+    def close(self, session: Session) -> None:
+        """Close what was opened; a store or SDK client that was passed in stays open."""
+        if self.owns_store:
+            session.close()
+        else:
+            session.flush()
+        if self.owns_sdk:
+            self.provider.close()
+
+
+def _open_conversation(setup: ClientSetup) -> Conversation:
+    """Return a conversation with a session of its own, new or continued."""
+    toolbox = Toolbox(setup.tools, workers=setup.tool_workers)
+    without_recall = {} if setup.recall else {"recall_call": None}
+    session = Session(model=setup.provider.model, **{**setup.session, **without_recall})
+    try:
+        return Conversation(
+            session,
+            setup.provider,
+            toolbox,
+            system=setup.system,
+            max_rounds=setup.max_rounds,
+            recall=setup.recall,
+        )
+    except InputError:
+        setup.close(session)
+        raise
+
+
+# -- Subagents: another model or profile with a session of its own
+
+
+def _check_depth(depth: int) -> None:
+    """Raise ClientError if a client at this depth may not start another one."""
+    if depth >= MOST_DEPTH:
+        raise ClientError(
+            f"a subagent at depth {depth} cannot start another one",
+            hint="let it do the task itself",
+            depth=depth,
+        )
+
+
+def _subagent_setup(
+    parent: ClientSetup, profile: Profile | None, inline_config: Mapping[str, Any] | None
+) -> ClientSetup:
+    """Return the set-up of a subagent: the parent's, changed by the profile and the inline configuration.
+
+    Raises:
+        ConfigError: the inline configuration is wrong, or the profile names an unknown tool.
+    """
+    own: dict[str, Any] = {"session_id": None}
+    gc = choose_gc(profile, inline_config)
+    if gc is not None:
+        own |= {"plugin": gc[0], "config": gc[1]}
+    changes: dict[str, Any] = {
+        "tools": _choose_tools(parent.tools, profile),
+        "session": {**parent.session, **own},
+        "owns_sdk": False,
+        "depth": parent.depth + 1,
+    }
+    if profile is not None and profile.system_instructions is not None:
+        changes["system"] = profile.system_instructions
+    if profile is not None and profile.model is not None:
+        changes["provider"] = parent.provider.with_model(profile.model)
+    return msgspec.structs.replace(parent, **changes)
+
+
+def _rebind_tools(setup: ClientSetup, parent: object, child: object) -> ClientSetup:
+    """Return a set-up in which tools that are methods of the parent are the child's own.
+
+    A subagent with the tool `spawn_subagent` then counts its own depth.
+    """
+    tools = [
+        msgspec.structs.replace(tool, function=getattr(child, tool.function.__name__))
+        if getattr(tool.function, "__self__", None) is parent
+        else tool
+        for tool in setup.tools
+    ]
+    return msgspec.structs.replace(setup, tools=tuple(tools))
+
+
+def choose_gc(
+    profile: Profile | None, inline_config: Mapping[str, Any] | None
+) -> tuple[GCPlugin, GCConfig] | None:
+    """Return the collector of the inline configuration, else of the profile; None if neither has one."""
+    inline = gc_from_inline(inline_config) if inline_config is not None else None
+    if inline is not None:
+        return inline
+    return gc_from_spec(profile.gc) if profile is not None and profile.gc is not None else None
+
+
+def _choose_tools(tools: Iterable[Tool], profile: Profile | None) -> tuple[Tool, ...]:
+    """Return the tools that a profile names in `plugins`; all of them if it names none.
+
+    Raises:
+        ConfigError: it names an unknown tool.
+    """
+    known = {tool.name: tool for tool in tools}
+    if profile is None or not profile.plugins:
+        return tuple(known.values())
+    for name in profile.plugins:
+        if name not in known:
+            raise unknown_key(name, known, f'tool in the profile "{profile.name}"')
+    return tuple(known[name] for name in profile.plugins)

@@ -5,18 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ctxgc.client.overflow import Relief, overflow_of
+from ctxgc.client.answer import Answer, Call, Reply
+from ctxgc.client.overflow import OverflowRecovery, overflow_of
 from ctxgc.client.provider import OnText, Provider
-from ctxgc.client.tools import (
-    Answer,
-    Call,
-    Reply,
-    Tool,
-    Toolbox,
-    ToolOutcome,
-    interrupted,
-    recall_tools,
-)
+from ctxgc.client.tools import Tool, Toolbox, ToolOutcome, interrupted, recall_tools
 from ctxgc.errors import ClientError, InputError
 from ctxgc.session import Session
 
@@ -24,7 +16,7 @@ OnThreshold = Callable[[float, float], object]
 
 
 class Conversation:
-    """Keeps a session and a model in step. Nothing that was said is lost when a request fails."""
+    """Keeps a session and a model in step. Nothing said is lost when a request fails."""
 
     def __init__(
         self,
@@ -53,9 +45,9 @@ class Conversation:
         self._describe_tools()
 
     def say(self, text: str) -> None:
-        """Take in what the user says; the same text again after a failed request is said once."""
+        """Add what the user says; the same text sent again after a failed request counts once."""
         if not text.strip():
-            raise InputError("the message is blank", hint="say something", field="text")
+            raise InputError("the message is blank", hint="pass some text", field="text")
         self._close_open_calls()
         history = self.session.history
         last = history[-1] if history else None
@@ -68,28 +60,28 @@ class Conversation:
         """Ask the model and run its calls until it calls no more.
 
         Raises:
-            ClientError: it still calls after `max_rounds`; `run` again goes on from there.
+            ClientError: it still calls after `max_rounds`; another `run` continues from there.
             ContextOverflowError: what must stay does not fit the window.
         """
         self._close_open_calls()
-        watch = _Watch(self.session, on_gc_threshold)
+        watch = _ThresholdWatch(self.session, on_gc_threshold)
         collected = len(self.session.gc_history)
         answers: list[Answer] = []
         while len(answers) < self.max_rounds:
-            watch.look()
+            watch.check()
             answers.append(self._ask(on_text))
             if not answers[-1].calls:
-                watch.look()
+                watch.check()
                 return Reply.of(answers, self.session.gc_history[collected:])
             self._answer_calls(answers[-1].calls)
         raise ClientError(
             f"the model still calls tools after {self.max_rounds} rounds",
-            hint="go on with resume(), or connect with a larger max_rounds",
+            hint="continue with resume(), or connect with a larger max_rounds",
             rounds=self.max_rounds,
         )
 
     def _ask(self, on_text: OnText | None) -> Answer:
-        relief = Relief(self.session)
+        recovery = OverflowRecovery(self.session)
         while True:
             view = self.session.messages(self.provider.format)
             try:
@@ -101,7 +93,7 @@ class Conversation:
                 overflow = overflow_of(error)
                 if overflow is None:
                     raise
-                relief.after(overflow, error)
+                recovery.after(overflow, error)
         if answer.input_tokens:
             self.session.report_usage(answer.input_tokens)
         self._take(answer.messages)
@@ -112,7 +104,7 @@ class Conversation:
         try:
             self.toolbox.run_all(calls, outcomes)
         finally:
-            # An interrupted program still leaves a history that every provider accepts.
+            # Even if the program is interrupted, the history stays valid for every provider.
             outcomes += [interrupted(call.call_id) for call in calls[len(outcomes) :]]
             self._take(self.provider.results(outcomes))
 
@@ -135,15 +127,15 @@ class Conversation:
         self.session.set_tools(self._schemas)
 
 
-class _Watch:
-    """Tells once that the threshold was reached."""
+class _ThresholdWatch:
+    """Calls back once when the threshold is reached."""
 
     def __init__(self, session: Session, callback: OnThreshold | None) -> None:
         self._session = session
         self._callback = callback
 
-    def look(self) -> None:
-        """Call back if the context is as full as the configuration allows."""
+    def check(self) -> None:
+        """Call back if the context has reached the threshold."""
         threshold = self._session.config.threshold_percent
         percent = self._session.usage().percent_used
         if self._callback is not None and percent >= threshold:

@@ -1,12 +1,13 @@
-"""OpenAI's chat completions, and every server that speaks them, over the official SDK."""
+"""OpenAI's chat completions, and every server with this protocol, over the official SDK."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
+from ctxgc.client.answer import Answer, Call, mark_truncated, read_arguments
 from ctxgc.client.provider import Endpoint, OnText
-from ctxgc.client.tools import Answer, Call, Tool, ToolOutcome, mark_cut, read_arguments
+from ctxgc.client.tools import Tool, ToolOutcome
 from ctxgc.core import Format
 from ctxgc.errors import ClientError
 
@@ -59,7 +60,7 @@ class OpenAIChat(Endpoint, frozen=True, kw_only=True):
 
 def _whole(completion: Any) -> Answer:
     if not completion.choices:
-        raise ClientError("the answer holds no choice", hint="look at the server's log")
+        raise ClientError("the answer has no choices", hint="check the server's log")
     choice = completion.choices[0]
     message = choice.message.to_dict()
     return _answer(message, choice.finish_reason, completion.usage, completion)
@@ -81,7 +82,7 @@ def _streamed(chunks: Iterable[Any], on_text: OnText) -> Answer:
 
 
 def _gather(message: dict[str, Any], delta: dict[str, Any]) -> None:
-    """Add a piece of a streamed message to what has come of it."""
+    """Add a piece of a streamed message to what has arrived."""
     for name, value in delta.items():
         if name == "tool_calls":
             for piece in value or ():
@@ -116,7 +117,7 @@ def _answer(message: dict[str, Any], stop: str, usage: Any, raw: Any) -> Answer:
     return Answer(
         messages=[kept],
         text=kept.get("content") or kept.get("refusal") or "",
-        calls=mark_cut(calls) if stop == "length" else calls,
+        calls=mark_truncated(calls) if stop == "length" else calls,
         stop=stop or "",
         input_tokens=usage.prompt_tokens if usage else None,
         output_tokens=usage.completion_tokens if usage else 0,
@@ -125,7 +126,7 @@ def _answer(message: dict[str, Any], stop: str, usage: Any, raw: Any) -> Answer:
 
 
 def _call(call: dict[str, Any]) -> Call:
-    """Return a call, and put arguments that no provider would take back into a form that they do."""
+    """Return a call, and rewrite arguments that no provider would accept."""
     function = call["function"]
     function["arguments"], arguments, problem = read_arguments(function["arguments"])
     return Call(call_id=call["id"], name=function["name"], arguments=arguments, problem=problem)

@@ -1,12 +1,13 @@
-"""OpenAI's Responses over the official SDK. The whole history is sent; nothing hangs on an earlier id."""
+"""OpenAI's Responses over the official SDK. The whole history is sent; no request refers to another."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
+from ctxgc.client.answer import Answer, Call, mark_truncated, read_arguments
 from ctxgc.client.provider import Endpoint, OnText
-from ctxgc.client.tools import Answer, Call, Tool, ToolOutcome, mark_cut, read_arguments
+from ctxgc.client.tools import Tool, ToolOutcome
 from ctxgc.core import Format
 from ctxgc.errors import ClientError
 
@@ -73,7 +74,7 @@ def _answer(response: Any) -> Answer:
         said = error.get("message", "no reason given")
         raise ClientError(f"the response failed: {said}", hint="send it again", error=error)
     items = [_kept(item.to_dict()) for item in response.output]
-    # Reasoning that led nowhere may not be sent again.
+    # Reasoning without an answer after it may not be sent again.
     while items and items[-1].get("type") == "reasoning":
         items.pop()
     calls = [_call(item) for item in items if item.get("type") == "function_call"]
@@ -82,7 +83,7 @@ def _answer(response: Any) -> Answer:
     return Answer(
         messages=items,
         text=response.output_text,
-        calls=mark_cut(calls) if cut else calls,
+        calls=mark_truncated(calls) if cut else calls,
         stop=(details.reason or "") if cut and details else str(response.status or ""),
         input_tokens=response.usage.input_tokens if response.usage else None,
         output_tokens=response.usage.output_tokens if response.usage else 0,
@@ -96,6 +97,6 @@ def _kept(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _call(item: dict[str, Any]) -> Call:
-    """Return a call, and put arguments that no provider would take back into a form that they do."""
+    """Return a call, and rewrite arguments that no provider would accept."""
     item["arguments"], arguments, problem = read_arguments(item["arguments"])
     return Call(call_id=item["call_id"], name=item["name"], arguments=arguments, problem=problem)

@@ -1,4 +1,4 @@
-"""Relief: the provider refused the view as too long, so it gets a smaller one, a few times."""
+"""Overflow recovery: a view that the provider refused as too long is made smaller, a few times."""
 
 from __future__ import annotations
 
@@ -23,93 +23,17 @@ from ctxgc.strategies import (
 )
 from ctxgc.wire import Overflow, parse_overflow, replace_text
 
-# -- Cutting the results that the model has not read yet: the last resort before giving up
-
+MOST_RETRIES = 3
+_STEP = 0.8
+_BLIND_STEP = 0.6  # if the provider does not say by how much
+_ROOM_MARGIN = 0.95
+_LARGEST = 5
 
 CUT_TO = 0.8
 LEAST_TOKENS = 100
 _HEAD = 0.7
 _NOTE = f"{OPENING} the middle was cut out"
-_SHARE_MARGIN = 1.1  # letters and tokens do not shrink by the same share
-
-
-class _Pending(msgspec.Struct, frozen=True):
-    """A result at the end of the history: where it stands, its size now, and its whole text."""
-
-    message_id: str
-    part: int
-    tokens: int
-    whole: ContextSegment
-
-
-class CutPendingStrategy(BuiltinStrategy):
-    """Cuts trailing tool results to 80% or, where that is not enough, to what the target leaves."""
-
-    name: ClassVar[str] = "gc_cut_pending"
-    constraints: ClassVar[Constraints] = Constraints(lossy=False)
-
-    def shrink(self, run: CollectionRun) -> None:
-        """Cut the largest results first, until the target is met."""
-        for pending in sorted(_pending(run), key=lambda each: -each.tokens):
-            message = run.draft.get(pending.message_id)
-            if run.excess <= 0 or message is None:
-                return
-            left = max(LEAST_TOKENS, pending.tokens - run.excess * _SHARE_MARGIN)
-            keep = min(pending.tokens * CUT_TO, left)
-            shorter = _cut(message, pending, keep, run.host)
-            if run.host.message_tokens(shorter) < run.draft.size(message.message_id):
-                run.draft.replace(shorter, "cut_pending")
-
-
-def _pending(run: CollectionRun) -> list[_Pending]:
-    """The results behind the last answer of the model that may be touched."""
-    heap = run.host.gc_state(run.history).heap
-    pinned = frozenset(run.usage.get("pinned_message_ids", ()))
-    found = []
-    for message in reversed(run.history):
-        if not message.results():
-            break
-        ids = run.host.segment_ids(message.message_id)
-        found += [
-            _Pending(message.message_id, place, run.host.counter.count(part.text), whole)
-            for place, (part, segment_id) in enumerate(zip(message.parts, ids, strict=False))
-            if part.kind == "tool_result" and not part.server_side
-            and (whole := _whole(heap, segment_id)) is not None
-        ]  # fmt: skip
-    return [p for p in found if p.tokens > LEAST_TOKENS and p.message_id not in pinned]
-
-
-def _whole(heap: Heap, segment_id: str) -> ContextSegment | None:
-    """The segment itself or, of one that was cut before, the one that it was cut from."""
-    segment = heap.peek(segment_id)
-    if segment is None or segment.derived_from is None or _NOTE not in segment.text:
-        return segment
-    return heap.peek(segment.derived_from) or segment
-
-
-def _cut(message: Message, pending: _Pending, keep_tokens: float, host: Host) -> Message:
-    """Return the message with the start and the end of a result, and how to see all of it."""
-    how = ""
-    if host.recall_call:
-        handle = host.handle(pending.whole.segment_id)
-        how = f" All of it: {host.recall_call.replace('{handle}', handle)}"
-    note = f"\n{_NOTE}, the context was full.{how}]\n"
-    text = pending.whole.text
-    share = keep_tokens / max(1, host.counter.count(text))
-    keep = max(0, int(len(text) * share) - len(note))
-    head = int(keep * _HEAD)
-    tail = text[len(text) - (keep - head) :] if keep > head else ""
-    return replace_text(message, pending.part, f"{text[:head]}{note}{tail}", keep_media=False)
-
-
-# -- Relief: the provider refused the view as too long, so it gets a smaller one, a few times
-
-
-MOST_RETRIES = 3
-_STEP = 0.8
-_BLIND_STEP = 0.6  # when the provider does not say by how much
-_ROOM_MARGIN = 0.95
-_LARGEST = 5
+_SHARE_MARGIN = 1.1  # characters and tokens do not shrink by the same share
 
 
 def overflow_of(error: Exception) -> Overflow | None:
@@ -121,8 +45,8 @@ def overflow_of(error: Exception) -> Overflow | None:
     return parse_overflow(getattr(error, "status_code", None), body)
 
 
-class Relief:
-    """Makes the view of a session smaller, each time by more, until nothing is left to take."""
+class OverflowRecovery:
+    """Makes the view of a session smaller, each time by more, until nothing more can leave."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -150,12 +74,12 @@ class Relief:
             self._recover(overflow, error)
 
     def _emergency_checkpoint(self) -> None:
-        """Go on even if it fails: a collection loses nothing, and a full disk needs it most."""
+        """Continue even if it fails: a collection loses nothing, and a full disk needs it most."""
         with suppress(CtxgcError):
             self._session.checkpoint(triggers=[EMERGENCY])
 
     def _collect(self, target: int) -> None:
-        """Collect with the session's own strategy, then with others when it keeps too much."""
+        """Collect with the session's own strategy, then with others if it keeps too much."""
         self._session.relieve(target)
         sweeps = self._session.plugin.name == MarkSweepStrategy.name
         for last_resort in (*(() if sweeps else (MarkSweepStrategy(),)), CutPendingStrategy()):
@@ -163,7 +87,7 @@ class Relief:
                 self._relieve_with(last_resort, target)
 
     def _recover(self, overflow: Overflow, error: Exception) -> None:
-        """Walk the guard's chart: the minimal context, else the last checkpoint, else give up."""
+        """Use the guard's recovery: the minimal context, else the last checkpoint, else give up."""
         try:
             self._session.recover(overflow)
         except CtxgcError:
@@ -203,7 +127,7 @@ class Relief:
 
 
 def largest_parts(session: Session) -> list[dict[str, Any]]:
-    """Return the largest things in the context, largest first: what each is, and its tokens."""
+    """Return the largest parts of the context, largest first, with their tokens."""
     found: list[dict[str, Any]] = []
     for source in InstructionSource:
         entry = session.budget.get_entry(source)
@@ -211,3 +135,75 @@ def largest_parts(session: Session) -> list[dict[str, Any]]:
             what = child.label if child.message_ids and child.label else key
             found.append({"what": what, "id": key, "tokens": child.tokens})
     return sorted(found, key=lambda part: -part["tokens"])[:_LARGEST]
+
+
+# -- Cutting results that the model has not read yet, the last resort
+
+
+class _Pending(msgspec.Struct, frozen=True):
+    """A result at the end of the history: its place, its current size, and its whole text."""
+
+    message_id: str
+    part: int
+    tokens: int
+    whole: ContextSegment
+
+
+class CutPendingStrategy(BuiltinStrategy):
+    """Cuts trailing tool results to 80% or, if that is not enough, to what the target allows."""
+
+    name: ClassVar[str] = "gc_cut_pending"
+    constraints: ClassVar[Constraints] = Constraints(lossy=False)
+
+    def shrink(self, run: CollectionRun) -> None:
+        """Cut the largest results first, until the target is met."""
+        for pending in sorted(_pending(run), key=lambda each: -each.tokens):
+            message = run.draft.get(pending.message_id)
+            if run.excess <= 0 or message is None:
+                return
+            left = max(LEAST_TOKENS, pending.tokens - run.excess * _SHARE_MARGIN)
+            keep = min(pending.tokens * CUT_TO, left)
+            shorter = _cut(message, pending, keep, run.host)
+            if run.host.message_tokens(shorter) < run.draft.size(message.message_id):
+                run.draft.replace(shorter, "cut_pending")
+
+
+def _pending(run: CollectionRun) -> list[_Pending]:
+    """Return the results after the model's last answer that may be cut."""
+    heap = run.host.gc_state(run.history).heap
+    pinned = frozenset(run.usage.get("pinned_message_ids", ()))
+    found = []
+    for message in reversed(run.history):
+        if not message.results():
+            break
+        ids = run.host.segment_ids(message.message_id)
+        found += [
+            _Pending(message.message_id, place, run.host.counter.count(part.text), whole)
+            for place, (part, segment_id) in enumerate(zip(message.parts, ids, strict=False))
+            if part.kind == "tool_result" and not part.server_side
+            and (whole := _whole(heap, segment_id)) is not None
+        ]  # fmt: skip
+    return [p for p in found if p.tokens > LEAST_TOKENS and p.message_id not in pinned]
+
+
+def _whole(heap: Heap, segment_id: str) -> ContextSegment | None:
+    """Return the segment or, if it was cut before, the one that it was cut from."""
+    segment = heap.peek(segment_id)
+    if segment is None or segment.derived_from is None or _NOTE not in segment.text:
+        return segment
+    return heap.peek(segment.derived_from) or segment
+
+
+def _cut(message: Message, pending: _Pending, keep_tokens: float, host: Host) -> Message:
+    """Return the message with the start and the end of a result, and how to see all of it."""
+    how = ""
+    if host.recall_call:
+        handle = host.handle(pending.whole.segment_id)
+        how = f" All of it: {host.recall_call.replace('{handle}', handle)}"
+    note = f"\n{_NOTE}, the context was full.{how}]\n"
+    text = pending.whole.text
+    share = keep_tokens / max(1, host.counter.count(text))
+    keep = max(0, int(len(text) * share) - len(note))
+    head = int(keep * _HEAD)
+    tail = text[len(text) - (keep - head) :] if keep > head else ""
+    return replace_text(message, pending.part, f"{text[:head]}{note}{tail}", keep_media=False)

@@ -1,4 +1,4 @@
-"""What the client needs of a provider, and how it gets one."""
+"""What the client needs from a provider, and how it opens one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Literal, Protocol, Self, get_args
 
 import msgspec
 
-from ctxgc.client.tools import Answer, Tool, ToolOutcome
+from ctxgc.client.answer import Answer
+from ctxgc.client.tools import Tool, ToolOutcome
 from ctxgc.config import unknown_key
 from ctxgc.core import Format
 from ctxgc.errors import ClientError, InputError
@@ -62,12 +63,12 @@ class Provider(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         ...
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """What the three providers have in common: an SDK client, a model, options of each request."""
+    """What the three providers share: an SDK client, a model, options for each request."""
 
     sdk: Any
     model: str
@@ -79,11 +80,11 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, model=model)
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self.sdk.close()
 
     def given(self, **fields: Any) -> dict[str, Any]:
-        """Return the fields of a request: the caller's options win, and what is None is left out."""
+        """Return the fields of a request: the caller's options win, and None is left out."""
         merged = {**fields, **self.options}
         return {name: value for name, value in merged.items() if value not in (None, [])}
 
@@ -97,15 +98,15 @@ def open_provider(
     max_output_tokens: int | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Provider:
-    """Return the named provider; without a name, the one that the model's name speaks for.
+    """Return the named provider; without a name, the one that the model's name suggests.
 
     Raises:
-        InputError: no model is named, or the options hold what the client itself sets.
-        ConfigError: there is no such provider.
+        InputError: no model is given, or the options contain what the client itself sets.
+        ConfigError: the provider is unknown.
         ClientError: its package is not installed.
     """
     if not model:
-        raise InputError("no model is named", hint="connect(model=...)", field="model")
+        raise InputError("no model is given", hint="connect(model=...)", field="model")
     chosen = name or ("anthropic" if "claude" in model.lower() else "openai")
     if chosen not in _HOMES:
         raise unknown_key(chosen, get_args(ProviderName), "provider")

@@ -1,4 +1,8 @@
-"""The toolbox: all tools of one conversation, by name."""
+"""Tools: Python functions that the model may call, the toolbox that runs them, and recall.
+
+A tool's JSON Schema comes from the annotations of its function, or is given. Whatever a tool does, the model
+gets an answer to its call.
+"""
 
 from __future__ import annotations
 
@@ -7,303 +11,20 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Self, get_type_hints
+from typing import Any, get_type_hints
 
 import msgspec
 
+from ctxgc.client.answer import Call
 from ctxgc.config import mask_text
 from ctxgc.core import note
 from ctxgc.errors import InputError
 from ctxgc.session import Hit, Session
-from ctxgc.strategies import GCResult
 
-# -- What a model answers: once, as the provider says it, and at the end, as the caller gets it
-
-
-_CUT = "the answer was cut off before this call was complete, so it was not run"
-_BAD = "the arguments are no JSON object, so the call was not run"
-
-
-class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool call. One with a `problem` cannot be run, and is answered with it."""
-
-    call_id: str
-    name: str
-    arguments: dict[str, Any] = {}
-    problem: str | None = None
-
-
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """One answer: the messages to keep of it, its text and calls, and what it cost."""
-
-    messages: list[dict[str, Any]]
-    text: str
-    calls: list[Call]
-    stop: str
-    input_tokens: int | None
-    output_tokens: int
-    raw: Any
-
-
-class Reply(str):
-    """The text that the model ends with. It is a `str`, and knows how it came about.
-
-    Attributes:
-        stop: why the model stopped, in the provider's words.
-        rounds: how many requests it took.
-        input_tokens: what the provider counted for the last request; None if it did not say.
-        output_tokens: what it counted for all answers together.
-        collections: the collections that ran meanwhile.
-        raw: the SDK's own object of the last answer.
-    """
-
-    stop: str
-    rounds: int
-    input_tokens: int | None
-    output_tokens: int
-    collections: list[GCResult]
-    raw: Any
-
-    def __new__(cls, text: str, **facts: Any) -> Self:
-        """Return the text with these facts as attributes."""
-        reply = super().__new__(cls, text)
-        vars(reply).update(facts)
-        return reply
-
-    @classmethod
-    def of(cls, answers: Sequence[Answer], collections: Sequence[GCResult]) -> Self:
-        """Return the reply that a row of answers ends in."""
-        last = answers[-1]
-        return cls(
-            last.text,
-            stop=last.stop,
-            rounds=len(answers),
-            input_tokens=last.input_tokens,
-            output_tokens=sum(answer.output_tokens for answer in answers),
-            collections=list(collections),
-            raw=last.raw,
-        )
-
-    @property
-    def text(self) -> str:
-        """The text as a plain `str`."""
-        return str.__str__(self)
-
-
-def read_arguments(text: str) -> tuple[str, dict[str, Any], str | None]:
-    """Return the arguments as JSON text that providers accept, as an object, and what is wrong.
-
-    Models write arguments that are no JSON; such a text is kept inside an object, so that the model
-    sees what it wrote and no provider refuses the history for it.
-    """
-    try:
-        value = json.loads(text or "{}")
-    except (ValueError, RecursionError):
-        value = None
-    if isinstance(value, dict):
-        return text or "{}", value, None
-    return json.dumps({"invalid_arguments": text}), {}, _BAD
-
-
-def mark_cut(calls: list[Call]) -> list[Call]:
-    """Return the calls of an answer that was cut off: the last of them is not to be trusted."""
-    if not calls:
-        return []
-    last = calls[-1]
-    return [*calls[:-1], msgspec.structs.replace(last, problem=last.problem or _CUT)]
-
-
-# -- The parameters of a function: as a JSON Schema for the model, and to check what it sends
-
-
-_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-
-
-class Signature:
-    """The parameters of one function, as a type that arguments can be converted to."""
-
-    def __init__(self, kind: type[msgspec.Struct], schema: dict[str, Any]) -> None:
-        self._kind = kind
-        self._schema = schema
-
-    def schema(self) -> dict[str, Any]:
-        """Return the JSON Schema of the parameters."""
-        return self._schema
-
-    def bind(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments in the types of the function; only those that were given.
-
-        Raises:
-            InputError: one is missing, unknown or of the wrong type; the message names it.
-        """
-        try:
-            bound = msgspec.convert(dict(arguments), self._kind, strict=False)
-        except msgspec.ValidationError as error:
-            raise InputError(f"arguments: {error}", hint="see the tool's schema") from None
-        return {name: getattr(bound, name) for name in arguments}
-
-
-def read_signature(function: Callable[..., Any], name: str) -> Signature:
-    """Return the parameters of a function, read from its annotations.
-
-    Raises:
-        InputError: a parameter has no name, or a type that JSON Schema cannot say.
-    """
-    try:
-        hints = get_type_hints(function, include_extras=True)
-        parameters = list(inspect.signature(function).parameters.values())
-        kind = msgspec.defstruct(
-            name, [_field(each, hints) for each in parameters], kw_only=True,
-            forbid_unknown_fields=True,
-        )  # fmt: skip
-        return Signature(kind, _schema_of(kind, name))
-    except (TypeError, ValueError, NameError) as error:
-        raise InputError(
-            f"tool {name}: its parameters cannot be described: {error}",
-            hint="annotate them with plain types, or pass a schema",
-            field="tools",
-        ) from None
-
-
-def _field(parameter: inspect.Parameter, hints: Mapping[str, Any]) -> Any:
-    if parameter.kind not in _NAMED:
-        raise TypeError(f"{parameter} is not a parameter with a name")
-    kind = hints.get(parameter.name, Any)
-    if parameter.default is inspect.Parameter.empty:
-        return parameter.name, kind
-    # Only what the model gives is handed on, so the function's own default stays in force.
-    return parameter.name, kind, msgspec.field(default=parameter.default)
-
-
-def _schema_of(kind: type[msgspec.Struct], name: str) -> dict[str, Any]:
-    definitions: dict[str, Any] = msgspec.json.schema(kind)["$defs"]
-    own: dict[str, Any] = definitions.pop(name)
-    own.pop("title", None)
-    return {**own, "$defs": definitions} if definitions else own
-
-
-# -- Tools: Python functions that the model may call, and what comes of a call
-
-
+INTERRUPTED = "the call was interrupted before it was answered"
 NOTHING = "(no output)"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-
-
-class ToolOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What a call came to: the text that the model reads, and whether it is an error."""
-
-    call_id: str
-    text: str
-    is_error: bool = False
-
-    def marked(self) -> str:
-        """Return the text for protocols that have no field for errors."""
-        return f"Error: {self.text}" if self.is_error else self.text
-
-
-class Tool(msgspec.Struct, frozen=True, kw_only=True):
-    """A function with the name, the description and the JSON Schema that the model sees of it."""
-
-    name: str
-    description: str
-    parameters: dict[str, Any]
-    function: Callable[..., Any]
-    signature: Signature | None = None
-
-    def run(self, arguments: Mapping[str, Any]) -> str:
-        """Call the function and return what it says as text."""
-        given = dict(arguments) if self.signature is None else self.signature.bind(arguments)
-        return _text(self.function(**given))
-
-
-def make_tool(
-    tool: Tool | Callable[..., Any] | Mapping[str, Any],
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    schema: Mapping[str, Any] | None = None,
-) -> Tool:
-    """Return a tool from a function, or from `{"schema": ..., "callable": ...}`.
-
-    The schema is the JSON Schema of the parameters, or a whole tool as OpenAI or Anthropic write it.
-    Without one it is made from the function's annotations, and arguments are checked against them.
-
-    Raises:
-        InputError: it is not callable, or what the model needs to know cannot be found out.
-    """
-    if isinstance(tool, Tool):
-        return tool
-    if isinstance(tool, Mapping):
-        return _from_pair(tool)
-    if inspect.iscoroutinefunction(tool) or not callable(tool):
-        raise InputError(
-            f"a tool is a function, not {type(tool).__name__}",
-            hint="a coroutine function needs a plain one around it; else pass the function itself",
-            field="tools",
-        )
-    said: dict[str, Any] = {} if schema is None else _unpack(schema)
-    called = _checked_name(name or said.get("name") or getattr(tool, "__name__", ""))
-    signature = read_signature(tool, called) if schema is None else None
-    return Tool(
-        name=called,
-        description=description or said.get("description") or inspect.getdoc(tool) or called,
-        parameters=said["parameters"] if signature is None else signature.schema(),
-        function=tool,
-        signature=signature,
-    )
-
-
-def failure(error: BaseException) -> str:
-    """Return what the model is told of an exception, without secrets."""
-    said = str(error).strip()
-    kind = type(error).__name__
-    return mask_text(f"{kind}: {said}" if said else kind)
-
-
-def _checked_name(name: Any) -> str:
-    if isinstance(name, str) and _NAME.fullmatch(name):
-        return name
-    raise InputError(
-        f"a tool cannot be called {name!r}",
-        hint="name it with letters, digits, _ and -, at most 64",
-        field="name",
-    )
-
-
-def _from_pair(pair: Mapping[str, Any]) -> Tool:
-    unknown = set(pair) - {"schema", "callable"}
-    if unknown or "callable" not in pair:
-        raise InputError(
-            f"a tool cannot be read from the keys {sorted(map(str, pair))}",
-            hint='pass a function, or {"schema": ..., "callable": ...}',
-            field="tools",
-        )
-    return make_tool(pair["callable"], schema=pair.get("schema"))
-
-
-def _unpack(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return name, description and parameters from any of the shapes that a tool is written in."""
-    inner = schema.get("function", schema)
-    for key in ("parameters", "input_schema"):
-        if isinstance(inner, Mapping) and isinstance(inner.get(key), Mapping):
-            return {**inner, "parameters": dict(inner[key])}
-    if schema.get("type") == "object":
-        return {"parameters": dict(schema)}
-    raise InputError(
-        "schema: it describes no parameters",
-        hint='pass {"type": "object", "properties": ...} or a whole tool definition',
-        field="schema",
-    )
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, str):
-        return str(value) if value.strip() else NOTHING
-    return NOTHING if value is None else json.dumps(value, ensure_ascii=False, default=str)
-
-
-# -- The two tools with which a model gets back what was moved out of its view
-
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 RECALL_NAMES = ("context_recall", "context_search")
 EXCERPT = 200
@@ -333,6 +54,243 @@ _SEARCH_SCHEMA: dict[str, Any] = {
 }
 
 
+class ToolOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of a call: the text that the model reads, and whether it is an error."""
+
+    call_id: str
+    text: str
+    is_error: bool = False
+
+    def marked(self) -> str:
+        """Return the text for protocols that have no field for errors."""
+        return f"Error: {self.text}" if self.is_error else self.text
+
+
+class Tool(msgspec.Struct, frozen=True, kw_only=True):
+    """A function with the name, description and JSON Schema that the model sees."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    function: Callable[..., Any]
+    signature: FunctionSignature | None = None
+
+    def run(self, arguments: Mapping[str, Any]) -> str:
+        """Call the function and return its result as text."""
+        given = dict(arguments) if self.signature is None else self.signature.bind(arguments)
+        return _text(self.function(**given))
+
+
+def make_tool(
+    tool: Tool | Callable[..., Any] | Mapping[str, Any],
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    schema: Mapping[str, Any] | None = None,
+) -> Tool:
+    """Return a tool from a function, or from `{"schema": ..., "callable": ...}`.
+
+    The schema is the JSON Schema of the parameters, or a whole tool as OpenAI or Anthropic write it.
+    Without one it is made from the function's annotations, and arguments are checked against them.
+
+    Raises:
+        InputError: it is not a plain function, or has no usable name or schema.
+    """
+    if isinstance(tool, Tool):
+        return tool
+    if isinstance(tool, Mapping):
+        return _from_pair(tool)
+    if inspect.iscoroutinefunction(tool) or not callable(tool):
+        raise InputError(
+            f"a tool must be a function, got {type(tool).__name__}",
+            hint="wrap a coroutine function in a plain one; else pass the function itself",
+            field="tools",
+        )
+    said: dict[str, Any] = {} if schema is None else _unpack(schema)
+    called = _checked_name(name or said.get("name") or getattr(tool, "__name__", ""))
+    signature = read_signature(tool, called) if schema is None else None
+    return Tool(
+        name=called,
+        description=description or said.get("description") or inspect.getdoc(tool) or called,
+        parameters=said["parameters"] if signature is None else signature.schema(),
+        function=tool,
+        signature=signature,
+    )
+
+
+def failure(error: BaseException) -> str:
+    """Return an exception as the model sees it, without secrets."""
+    said = str(error).strip()
+    kind = type(error).__name__
+    return mask_text(f"{kind}: {said}" if said else kind)
+
+
+def _checked_name(name: Any) -> str:
+    if isinstance(name, str) and _NAME.fullmatch(name):
+        return name
+    raise InputError(
+        f"a tool cannot be called {name!r}",
+        hint="name it with letters, digits, _ and -, at most 64",
+        field="name",
+    )
+
+
+def _from_pair(pair: Mapping[str, Any]) -> Tool:
+    unknown = set(pair) - {"schema", "callable"}
+    if unknown or "callable" not in pair:
+        raise InputError(
+            f"a tool cannot be read from the keys {sorted(map(str, pair))}",
+            hint='pass a function, or {"schema": ..., "callable": ...}',
+            field="tools",
+        )
+    return make_tool(pair["callable"], schema=pair.get("schema"))
+
+
+def _unpack(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return name, description and parameters from any of the shapes that tools are written in."""
+    inner = schema.get("function", schema)
+    for key in ("parameters", "input_schema"):
+        if isinstance(inner, Mapping) and isinstance(inner.get(key), Mapping):
+            return {**inner, "parameters": dict(inner[key])}
+    if schema.get("type") == "object":
+        return {"parameters": dict(schema)}
+    raise InputError(
+        "schema: there are no parameters in it",
+        hint='pass {"type": "object", "properties": ...} or a whole tool definition',
+        field="schema",
+    )
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return str(value) if value.strip() else NOTHING
+    return NOTHING if value is None else json.dumps(value, ensure_ascii=False, default=str)
+
+
+# -- The toolbox
+
+
+class Toolbox:
+    """Holds tools and runs the calls of an answer, whatever they do."""
+
+    def __init__(self, tools: Iterable[Tool] = (), *, workers: int = 1) -> None:
+        self._tools: dict[str, Tool] = {}
+        self.workers = workers
+        for tool in tools:
+            self.add(tool)
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self._tools.values())
+
+    def add(self, tool: Tool) -> None:
+        """Add a tool.
+
+        Raises:
+            InputError: there is already one of this name.
+        """
+        if tool.name in self._tools:
+            raise InputError(
+                f'there is already a tool "{tool.name}"', hint="give it another name", field="name"
+            )
+        self._tools[tool.name] = tool
+
+    def run_all(self, calls: Sequence[Call], outcomes: list[ToolOutcome]) -> None:
+        """Run the calls and append each outcome to `outcomes` as it arrives, in order."""
+        if self.workers == 1 or len(calls) == 1:
+            outcomes.extend(map(self.run, calls))
+            return
+        with ThreadPoolExecutor(min(self.workers, len(calls))) as pool:
+            outcomes.extend(pool.map(self.run, calls))
+
+    def run(self, call: Call) -> ToolOutcome:
+        """Run one call; what goes wrong is reported to the model, never raised."""
+        tool = self._tools.get(call.name)
+        if call.problem is not None:
+            return ToolOutcome(call_id=call.call_id, text=call.problem, is_error=True)
+        if tool is None:
+            known = ", ".join(self._tools) or "none"
+            text = f'there is no tool "{call.name}"; there are: {known}'
+            return ToolOutcome(call_id=call.call_id, text=text, is_error=True)
+        try:
+            return ToolOutcome(call_id=call.call_id, text=tool.run(call.arguments))
+        except Exception as error:  # noqa: BLE001 - a tool may raise anything
+            return ToolOutcome(call_id=call.call_id, text=failure(error), is_error=True)
+
+
+def interrupted(call_id: str) -> ToolOutcome:
+    """Return the outcome of a call that was never finished."""
+    return ToolOutcome(call_id=call_id, text=INTERRUPTED, is_error=True)
+
+
+# -- Signatures: the parameters of a function, as a JSON Schema and to check arguments
+
+
+class FunctionSignature:
+    """The parameters of a function, as a type that arguments are converted to."""
+
+    def __init__(self, kind: type[msgspec.Struct], schema: dict[str, Any]) -> None:
+        self._kind = kind
+        self._schema = schema
+
+    def schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of the parameters."""
+        return self._schema
+
+    def bind(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the given arguments in the types of the function.
+
+        Raises:
+            InputError: one is missing, unknown or of the wrong type; the message names it.
+        """
+        try:
+            bound = msgspec.convert(dict(arguments), self._kind, strict=False)
+        except msgspec.ValidationError as error:
+            raise InputError(f"arguments: {error}", hint="see the tool's schema") from None
+        return {name: getattr(bound, name) for name in arguments}
+
+
+def read_signature(function: Callable[..., Any], name: str) -> FunctionSignature:
+    """Return the parameters of a function, read from its annotations.
+
+    Raises:
+        InputError: a parameter has no name, or a type that JSON Schema cannot express.
+    """
+    try:
+        hints = get_type_hints(function, include_extras=True)
+        parameters = list(inspect.signature(function).parameters.values())
+        kind = msgspec.defstruct(
+            name, [_field(each, hints) for each in parameters], kw_only=True,
+            forbid_unknown_fields=True,
+        )  # fmt: skip
+        return FunctionSignature(kind, _schema_of(kind, name))
+    except (TypeError, ValueError, NameError) as error:
+        raise InputError(
+            f"tool {name}: its parameters cannot be described: {error}",
+            hint="annotate them with plain types, or pass a schema",
+            field="tools",
+        ) from None
+
+
+def _field(parameter: inspect.Parameter, hints: Mapping[str, Any]) -> Any:
+    if parameter.kind not in _NAMED:
+        raise TypeError(f"{parameter} is not a named parameter")
+    kind = hints.get(parameter.name, Any)
+    if parameter.default is inspect.Parameter.empty:
+        return parameter.name, kind
+    # Only what the model gives is passed on, so the function's own defaults apply.
+    return parameter.name, kind, msgspec.field(default=parameter.default)
+
+
+def _schema_of(kind: type[msgspec.Struct], name: str) -> dict[str, Any]:
+    definitions: dict[str, Any] = msgspec.json.schema(kind)["$defs"]
+    own: dict[str, Any] = definitions.pop(name)
+    own.pop("title", None)
+    return {**own, "$defs": definitions} if definitions else own
+
+
+# -- Recall: the tools that bring back what was moved out of the view
+
+
 def recall_tools(session: Session) -> tuple[Tool, Tool]:
     """Return `context_recall` and `context_search` for a session."""
 
@@ -359,7 +317,9 @@ def _range(lines: list[int] | None) -> tuple[int, int] | None:
     if not lines:
         return None
     if len(lines) != 2:
-        raise InputError(f"lines cannot be {lines}", hint="[first, last], from 1", field="lines")
+        raise InputError(
+            f"lines must be two numbers, got {lines}", hint="[first, last], from 1", field="lines"
+        )
     return lines[0], lines[1]
 
 
@@ -377,61 +337,3 @@ def _line(hit: Hit) -> str:
     start = " ".join(hit.text[: EXCERPT * 2].split())[:EXCERPT]
     what = hit.segment.file_path or hit.segment.name or hit.segment.type
     return f"{hit.handle} ({what}, {hit.segment.tokens or 0} tokens): {start}"
-
-
-# -- The toolbox: all tools of one conversation, by name
-
-
-INTERRUPTED = "the call was interrupted before it was answered"
-
-
-class Toolbox:
-    """Holds tools and runs the calls of an answer, whatever they do."""
-
-    def __init__(self, tools: Iterable[Tool] = (), *, workers: int = 1) -> None:
-        self._tools: dict[str, Tool] = {}
-        self.workers = workers
-        for tool in tools:
-            self.add(tool)
-
-    def __iter__(self) -> Iterator[Tool]:
-        return iter(self._tools.values())
-
-    def add(self, tool: Tool) -> None:
-        """Add a tool.
-
-        Raises:
-            InputError: there is one of this name already.
-        """
-        if tool.name in self._tools:
-            raise InputError(
-                f'there is a tool "{tool.name}" already', hint="give it another name", field="name"
-            )
-        self._tools[tool.name] = tool
-
-    def run_all(self, calls: Sequence[Call], outcomes: list[ToolOutcome]) -> None:
-        """Run the calls and put what they come to into `outcomes`, in order, each as it is there."""
-        if self.workers == 1 or len(calls) == 1:
-            outcomes.extend(map(self.run, calls))
-            return
-        with ThreadPoolExecutor(min(self.workers, len(calls))) as pool:
-            outcomes.extend(pool.map(self.run, calls))
-
-    def run(self, call: Call) -> ToolOutcome:
-        """Run one call; what goes wrong is told to the model, never raised."""
-        tool = self._tools.get(call.name)
-        if call.problem is not None:
-            return ToolOutcome(call_id=call.call_id, text=call.problem, is_error=True)
-        if tool is None:
-            known = ", ".join(self._tools) or "none"
-            text = f'there is no tool "{call.name}"; there are: {known}'
-            return ToolOutcome(call_id=call.call_id, text=text, is_error=True)
-        try:
-            return ToolOutcome(call_id=call.call_id, text=tool.run(call.arguments))
-        except Exception as error:  # noqa: BLE001 - a tool may raise anything
-            return ToolOutcome(call_id=call.call_id, text=failure(error), is_error=True)
-
-
-def interrupted(call_id: str) -> ToolOutcome:
-    """Return the answer to a call that nobody finished."""
-    return ToolOutcome(call_id=call_id, text=INTERRUPTED, is_error=True)

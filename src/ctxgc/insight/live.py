@@ -17,7 +17,7 @@ from ctxgc.errors import TranscriptError
 from ctxgc.guard import zone_of
 from ctxgc.insight.garbage import find_garbage
 from ctxgc.insight.local_sessions import limit_for, session_folders
-from ctxgc.tokens import CountingCache, Reported, counted_before, counter_for, scale_of
+from ctxgc.tokens import CountingCache, Reported, counter_for, scale_of, tokens_before
 from ctxgc.wire.transcripts import (
     HEAD_BYTES,
     Item,
@@ -222,7 +222,7 @@ class SessionFollower:
     def _scale(self, sizes: list[tuple[int, int]]) -> float:
         """Return how many tokens the provider counts for one of ours, by the reports of this window."""
         usages = latest_usages(self._window.usages)
-        counted = counted_before(sizes, [usage.line for usage in usages])
+        counted = tokens_before(sizes, [usage.line for usage in usages])
         told = [Reported(n, u.prompt, u.beside) for n, u in zip(counted, usages, strict=True)]
         return scale_of(told) or 1.0
 

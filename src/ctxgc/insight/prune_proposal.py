@@ -38,10 +38,10 @@ from ctxgc.tokens import (
     EstimatedCounter,
     Reported,
     TokenCounter,
-    counted_before,
     counter_for,
     message_tokens,
     scale_of,
+    tokens_before,
 )
 from ctxgc.wire import dump, validate
 from ctxgc.wire.transcripts import Revision, TranscriptEntry, Writable, writable
@@ -71,7 +71,7 @@ def reported_window(file: Writable) -> ReportedWindow:
         return ReportedWindow(counter=counter_for(None))
     counter = counter_for(file.facts.model)
     sizes = [(entry.line, _size(entry, counter)) for entry in file.entries]
-    counted = counted_before(sizes, [usage.line for usage in file.usages])
+    counted = tokens_before(sizes, [usage.line for usage in file.usages])
     told = [Reported(n, u.prompt, u.beside) for n, u in zip(counted, file.usages, strict=True)]
     scale = scale_of(told)
     if scale is None or not isinstance(counter, EstimatedCounter):

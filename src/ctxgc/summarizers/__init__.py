@@ -1,4 +1,9 @@
-"""Summarizers: any callable, one without a model, two over the official SDKs, and a safe way to run them."""
+"""Summarizers: any callable from a text to a shorter one.
+
+- `base`: what a summarizer is, and the instructions for a model; `models`: two over the official SDKs.
+- `extractive`: one without a model, which picks lines.
+- `resolve`: a summarizer by its name in a configuration, and a safe way to run any of them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A summarizer over the OpenAI SDK and every server that speaks its chat protocol."""
+"""Summarizers over the official SDKs of Anthropic and OpenAI; the latter for any server with its protocol."""
 
 from __future__ import annotations
 
@@ -6,18 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from ctxgc.summarizers.base import INSTRUCTIONS, fenced, require_package
 
-# -- A summarizer over the Anthropic SDK
-
-
 if TYPE_CHECKING:
     from anthropic import Anthropic
+    from openai import OpenAI
 
 
 class AnthropicSummarizer:
-    """Summarises with a Claude model. It gives the model no tools, and the text only as data.
+    """Summarises with a Claude model, which gets no tools, and the text only as data.
 
-    Without a client it makes `anthropic.Anthropic()`, which takes its key from the environment,
-    when it is first called.
+    Without a client it creates `anthropic.Anthropic()` on first use, which takes its key from the
+    environment.
 
     Raises:
         SummarizerError: no client was given and the `anthropic` package is not installed.
@@ -55,18 +53,11 @@ class AnthropicSummarizer:
         return f"AnthropicSummarizer({self._model!r})"
 
 
-# -- A summarizer over the OpenAI SDK and every server that speaks its chat protocol
-
-
-if TYPE_CHECKING:
-    from openai import OpenAI
-
-
 class OpenAISummarizer:
-    """Summarises with a chat model. It gives the model no tools, and the text only as data.
+    """Summarises with a chat model, which gets no tools, and the text only as data.
 
-    Without a client it makes `openai.OpenAI()`, which takes key and address from the environment,
-    when it is first called. Older servers want `limit_parameter="max_tokens"`.
+    Without a client it creates `openai.OpenAI()` on first use, which takes key and address from the
+    environment. Older servers need `limit_parameter="max_tokens"`.
 
     Raises:
         SummarizerError: no client was given and the `openai` package is not installed.

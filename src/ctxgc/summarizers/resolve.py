@@ -1,4 +1,4 @@
-"""Summarizers by name, as configuration files write them."""
+"""Summarizers by name, as configuration files write them, and a safe way to run any summarizer."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def resolve_summarizer(spec: Summarizer | str | None) -> Summarizer | None:
     Names are `extractive`, `openai:MODEL` and `anthropic:MODEL`.
 
     Raises:
-        ConfigError: the name is unknown, lacks its model, or is no name at all.
+        ConfigError: the name is unknown, lacks its model, or is not a name.
         SummarizerError: the package that it needs is not installed.
     """
     if spec is None or callable(spec):
         return spec
     if not isinstance(spec, str):
         raise ConfigError(
-            f"summarizer is of the type {type(spec).__name__}",
+            f"summarizer must be a callable or a name, got {type(spec).__name__}",
             hint="pass a callable, or a name such as extractive or openai:MODEL",
             key="summarizer",
         )
@@ -46,18 +46,18 @@ def resolve_summarizer(spec: Summarizer | str | None) -> Summarizer | None:
     if kind not in _MODELS:
         raise unknown_key(spec, ["extractive", "openai:MODEL", "anthropic:MODEL"], "summarizer")
     if not model:
-        raise ConfigError(f'summarizer "{spec}" names no model', hint=f"write {kind}:MODEL")
+        raise ConfigError(f'summarizer "{spec}" lacks a model', hint=f"write {kind}:MODEL")
     return _MODELS[kind](model)
 
 
-# -- Running a summarizer so that nothing it does can lose history or stop a collection
+# -- Running: whatever a summarizer does, no history is lost and no collection stops
 
 
 Failure = Literal["raised", "timeout", "still_hanging", "not_text", "empty", "not_shorter"]
 
 
 class SummaryOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """A summary with its tokens, or the failure that there is none because of."""
+    """A summary with its tokens, or why there is none."""
 
     text: str | None = None
     tokens: int = 0
@@ -71,10 +71,10 @@ class SummaryOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SummaryRunner:
-    """Runs one summarizer, with patience of `timeout` seconds per call.
+    """Runs one summarizer, with a timeout in seconds per call.
 
-    While a call that timed out is still hanging, further calls fail at once, so that a dead service
-    costs one wait and one thread, not one per collection.
+    While a call that timed out is still running, further calls fail at once, so that a dead service costs
+    one wait and one thread, not one per collection.
     """
 
     def __init__(self, summarizer: Summarizer, timeout: float, counter: TextCounter) -> None:
@@ -121,7 +121,7 @@ def run_summarizer(
 
 
 class _Call:
-    """One call in a thread of its own: an answer or an error, once the thread has ended."""
+    """One call in its own thread: an answer or an error, once the thread has ended."""
 
     def __init__(self, summarizer: Summarizer, conversation: str) -> None:
         self.answer: object = None

@@ -1,7 +1,11 @@
 """Token counters: exact for models with a public tokenizer, an upper bound for the others.
 
-`counter_for(model)` gives the right one. Nothing here reads the network; the vocabularies ship with the
-package and are loaded by the first count.
+Nothing here reads the network; the vocabularies ship with the package and are loaded by the first count.
+
+- `models`: `counter_for(model)` gives the right counter.
+- `counter`: the `TokenCounter` protocol, a cache for any counter, and calibration by reported usage.
+- `exact`: OpenAI's public vocabularies; `estimated`: upper bounds for other tokenizers.
+- `messages`: what a message costs, and how many tokens a provider counts for one of ours.
 """
 
 from __future__ import annotations
@@ -15,8 +19,8 @@ if TYPE_CHECKING:
     from ctxgc.tokens.estimated import CharCounter, EstimatedCounter, UpperBoundCounter
     from ctxgc.tokens.exact import ExactCounter
     from ctxgc.tokens.messages import (
-        CALL_OVERHEAD, RESULT_OVERHEAD, Reported, counted_before, message_tokens, part_tokens,
-        scale_of,
+        CALL_OVERHEAD, RESULT_OVERHEAD, Reported, message_tokens, part_tokens, scale_of,
+        tokens_before,
     )
     from ctxgc.tokens.models import counter_for
 else:
@@ -27,8 +31,8 @@ else:
             "estimated": "CharCounter EstimatedCounter UpperBoundCounter",
             "exact": "ExactCounter",
             "messages":
-                "CALL_OVERHEAD RESULT_OVERHEAD Reported counted_before message_tokens "
-                "part_tokens scale_of",
+                "CALL_OVERHEAD RESULT_OVERHEAD Reported message_tokens part_tokens scale_of "
+                "tokens_before",
             "models": "counter_for",
         },
     )

@@ -1,4 +1,4 @@
-"""What every token counter can do."""
+"""The protocol of token counters, a cache for any of them, and calibration by reported usage."""
 
 from __future__ import annotations
 
@@ -11,6 +11,15 @@ from typing import Protocol, runtime_checkable
 
 from ctxgc.errors import InputError
 
+MAX_TEXTS = 65_536
+_SHORT_CHARS = 64
+_STRIPES = 16
+
+WINDOW = 32
+QUORUM = 3
+LEAST_TOKENS = 256
+LOWEST, HIGHEST = 0.25, 4.0
+
 
 @runtime_checkable
 class TokenCounter(Protocol):
@@ -18,7 +27,7 @@ class TokenCounter(Protocol):
 
     @property
     def name(self) -> str:
-        """What did the counting, for people: an encoding, or the profile of an estimate."""
+        """What counts, for people to read: an encoding, or the profile of an estimate."""
         ...
 
     @property
@@ -35,23 +44,18 @@ def require_text(text: object) -> str:
     """Return `text` if it is a string; raise `InputError` if it is anything else."""
     if not isinstance(text, str):
         raise InputError(
-            f"text must be a string, not {type(text).__name__}",
+            f"text must be a string, got {type(text).__name__}",
             hint="decode bytes, and render messages to text, before counting",
             field="text",
         )
     return text
 
 
-# -- Remember counts, so that the same text is counted once
-
-
-MAX_TEXTS = 65_536
-_SHORT_CHARS = 64
-_STRIPES = 16
+# -- Cache
 
 
 class CountingCache:
-    """A counter that asks another one only for texts it has not seen; safe to share between threads.
+    """Counts each text once with another counter and remembers the result; safe to share between threads.
 
     It keeps a digest and a number for each of the last `max_texts` texts, never a long text itself, so its
     size does not depend on theirs (about 15 MB when full). Threads that ask for the same text at the same
@@ -61,7 +65,7 @@ class CountingCache:
     def __init__(self, counter: TokenCounter, *, max_texts: int = MAX_TEXTS) -> None:
         if max_texts < 1:
             raise InputError(
-                f"max_texts must be at least 1, not {max_texts}",
+                f"max_texts must be at least 1, got {max_texts}",
                 hint="it bounds the memory",
                 field="max_texts",
             )
@@ -73,12 +77,12 @@ class CountingCache:
 
     @property
     def name(self) -> str:
-        """The name of the counter that is asked."""
+        """The name of the counter inside."""
         return self._counter.name
 
     @property
     def exact(self) -> bool:
-        """Whether the counter that is asked is exact."""
+        """Whether the counter inside is exact."""
         return self._counter.exact
 
     def __len__(self) -> int:
@@ -98,7 +102,7 @@ class CountingCache:
             return self._remember(key, self._counter.count(text)) if known is None else known
 
     def calibrate(self, counted_tokens: int, reported_tokens: int) -> bool:
-        """Teach the counter that is asked, if it can learn; tell whether counts changed by that."""
+        """Calibrate the counter inside, if it can be; return whether counts changed by that."""
         learn = getattr(self._counter, "calibrate", None)
         if learn is None or not learn(counted_tokens, reported_tokens):
             return False
@@ -127,19 +131,13 @@ def _key(text: str) -> str | bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-# -- Learn from the usage that a provider reports how far an estimate is off
-
-
-WINDOW = 32
-QUORUM = 3
-LEAST_TOKENS = 256
-LOWEST, HIGHEST = 0.25, 4.0
+# -- Calibration
 
 
 class Calibration:
-    """A scale that is 1 at first and follows the samples; safe to share between threads.
+    """A scale that starts at 1 and follows the samples; safe to share between threads.
 
-    `ratios` are those of an earlier calibration, to go on from.
+    `ratios` are those of an earlier calibration, to continue from.
     """
 
     def __init__(self, ratios: Iterable[float] = ()) -> None:
@@ -149,7 +147,7 @@ class Calibration:
 
     @property
     def scale(self) -> float:
-        """What to multiply an estimate by."""
+        """The factor for an estimate."""
         return self._scale
 
     @property
@@ -159,7 +157,7 @@ class Calibration:
             return tuple(self._ratios)
 
     def learn(self, estimated: float, reported: int) -> bool:
-        """Take in one sample of unscaled tokens; return whether it was accepted."""
+        """Learn from one sample of unscaled tokens; return whether it was accepted."""
         _require_count("estimated", estimated)
         _require_count("reported", reported)
         if min(estimated, reported) < LEAST_TOKENS or not LOWEST <= reported / estimated <= HIGHEST:
@@ -179,7 +177,7 @@ def _checked(ratio: float) -> float:
     if not LOWEST <= ratio <= HIGHEST:
         raise InputError(
             f"ratios: {ratio} is not between {LOWEST} and {HIGHEST}",
-            hint="pass what `Calibration.ratios` gave",
+            hint="pass the `ratios` of a Calibration",
             field="ratios",
         )
     return float(ratio)
@@ -188,7 +186,7 @@ def _checked(ratio: float) -> float:
 def _require_count(field: str, value: float) -> None:
     if type(value) not in {int, float} or not 0 <= value < math.inf:
         raise InputError(
-            f"{field} must be a number of tokens, not {value!r}",
-            hint="pass what the counter and the provider said about the same request",
+            f"{field} must be a number of tokens, got {value!r}",
+            hint="pass the counter's and the provider's tokens for the same request",
             field=field,
         )

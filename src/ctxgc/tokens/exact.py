@@ -1,4 +1,4 @@
-"""Counting with the model's own tokenizer."""
+"""Exact counts: OpenAI's public vocabularies with tiktoken, in linear time for any text."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from ctxgc.errors import InputError, VocabularyError
 from ctxgc.tokens.counter import require_text
 
-# -- Cut a text into pieces that any tokenizer handles in linear time, at places where the count s
-
+if TYPE_CHECKING:
+    import tiktoken
 
 PIECE_CHARS = 65_536
 """No piece is longer."""
@@ -32,76 +32,42 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _PAUSE = re.compile(r"[\s\d]")
 _SOLID = re.compile(r"\S")
 
-
-def pieces(text: str) -> Iterator[str]:
-    """Yield the pieces of `text`, in order; joined they are `text` again."""
-    start = 0
-    while len(text) - start > PIECE_CHARS:
-        end = start + _cut(text[start : start + PIECE_CHARS])
-        yield from _without_long_runs(text[start:end])
-        start = end
-    if start < len(text):
-        yield from _without_long_runs(text[start:])
-
-
-def mended(text: str) -> str:
-    """Return `text` with surrogate pairs joined and lone surrogates replaced, as tokenizers read it."""
-    if text.isascii() or not _SURROGATE.search(text):
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
-def _cut(chunk: str) -> int:
-    found = _CUT_BACKWARDS.search(chunk[::-1])
-    at = len(chunk) - found.start() if found else 0
-    return at or len(chunk)
-
-
-def _without_long_runs(piece: str) -> Iterator[str]:
-    start = at = 0
-    while at + BLOCK_CHARS <= len(piece):
-        edge = _run_start(piece, start, at)
-        at += BLOCK_CHARS
-        if edge is not None:
-            if start < edge:
-                yield piece[start:edge]
-            start = at = edge + BLOCK_CHARS
-            yield piece[edge:start]
-    if start < len(piece):
-        yield piece[start:]
-
-
-def _run_start(piece: str, start: int, at: int) -> int | None:
-    """Return where the run begins that fills the block at `at`, not before `start`; None if none does."""
-    end = at + BLOCK_CHARS
-    if not _SOLID.search(piece, at, end):
-        return _after_last(_SOLID, piece, start, at)
-    if not _PAUSE.search(piece, at, end):
-        edge = _after_last(_PAUSE, piece, start, at)
-        # The blank before a word is part of its first token.
-        return edge - 1 if edge > start and piece[edge - 1] == " " else edge
-    return None
-
-
-def _after_last(wanted: re.Pattern[str], piece: str, start: int, end: int) -> int:
-    found = wanted.search(piece[start:end][::-1])
-    return end - found.start() if found else start
-
-
-# -- The vocabularies that ship with ctxgc: verified, unpacked once per process, and only when nee
-
-
-if TYPE_CHECKING:
-    import tiktoken
-
 _REINSTALL = "install ctxgc again"
 _SUFFIX = "(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
 _UPPER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]"
 _LOWER = r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
 
 
+class ExactCounter:
+    """Counts in `o200k_base` or `cl100k_base`, with no network and no cache directory.
+
+    The vocabulary is loaded by the first count in the process. Text that looks like a special token
+    (`<|endoftext|>`) counts as ordinary text; a lone surrogate counts as U+FFFD. A run of more than 8,192
+    characters without a break can count a token or so too many (see `pieces`).
+    """
+
+    exact = True
+
+    def __init__(self, encoding: str = "o200k_base") -> None:
+        vocabulary(encoding)
+        self.name = encoding
+
+    def __repr__(self) -> str:
+        return f"ExactCounter({self.name!r})"
+
+    def count(self, text: str) -> int:
+        """Return the number of tokens; `VocabularyError` if the shipped vocabulary is damaged."""
+        if not require_text(text):
+            return 0
+        encode = load(self.name).encode_ordinary
+        return sum(len(encode(piece)) for piece in pieces(well_formed(text)))
+
+
+# -- Vocabularies: verified, and unpacked once per process when first needed
+
+
 class Vocabulary(NamedTuple):
-    """What is known about one vocabulary: its size, its digests, and how tiktoken is told to use it."""
+    """What is known about one vocabulary: its size, its digests, and how tiktoken uses it."""
 
     tokens: int
     packed_sha256: str
@@ -158,7 +124,7 @@ def vocabulary(name: str) -> Vocabulary:
 
 
 def load(name: str) -> tiktoken.Encoding:
-    """Return the encoding, the same object each time; threads that come first wait for one load."""
+    """Return the encoding, the same object each time; concurrent threads wait for one load."""
     if name not in _loaded:
         with _loading:
             if name not in _loaded:
@@ -168,7 +134,7 @@ def load(name: str) -> tiktoken.Encoding:
 
 @cache
 def usable(name: str) -> bool:
-    """Tell, without loading it, whether the vocabulary is intact and tiktoken is there to use it."""
+    """Return whether the vocabulary is intact and tiktoken is installed, without loading either."""
     try:
         read(name)
     except VocabularyError:
@@ -225,26 +191,59 @@ def _damaged(name: str, what: str) -> VocabularyError:
     return VocabularyError(f"vocabulary {name} {what}", hint=_REINSTALL, encoding=name)
 
 
-class ExactCounter:
-    """Counts in `o200k_base` or `cl100k_base`, with no network and no cache directory.
+# -- Pieces: a text cut where its count does not change, so that counting takes linear time
 
-    The vocabulary is loaded by the first count in the process. Text that looks like a special token
-    (`<|endoftext|>`) counts as the ordinary text that it is; a lone surrogate counts as U+FFFD. A run of more
-    than 8,192 characters without a break can count a token or so too many (see `ctxgc.tokens.exact`).
-    """
 
-    exact = True
+def pieces(text: str) -> Iterator[str]:
+    """Yield the pieces of `text`, in order; joined they are `text` again."""
+    start = 0
+    while len(text) - start > PIECE_CHARS:
+        end = start + _cut(text[start : start + PIECE_CHARS])
+        yield from _without_long_runs(text[start:end])
+        start = end
+    if start < len(text):
+        yield from _without_long_runs(text[start:])
 
-    def __init__(self, encoding: str = "o200k_base") -> None:
-        vocabulary(encoding)
-        self.name = encoding
 
-    def __repr__(self) -> str:
-        return f"ExactCounter({self.name!r})"
+def well_formed(text: str) -> str:
+    """Return `text` with surrogate pairs joined and lone surrogates replaced, as tokenizers read it."""
+    if text.isascii() or not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
-    def count(self, text: str) -> int:
-        """Return the number of tokens; `VocabularyError` if the shipped vocabulary is damaged."""
-        if not require_text(text):
-            return 0
-        encode = load(self.name).encode_ordinary
-        return sum(len(encode(piece)) for piece in pieces(mended(text)))
+
+def _cut(chunk: str) -> int:
+    found = _CUT_BACKWARDS.search(chunk[::-1])
+    at = len(chunk) - found.start() if found else 0
+    return at or len(chunk)
+
+
+def _without_long_runs(piece: str) -> Iterator[str]:
+    start = at = 0
+    while at + BLOCK_CHARS <= len(piece):
+        edge = _run_start(piece, start, at)
+        at += BLOCK_CHARS
+        if edge is not None:
+            if start < edge:
+                yield piece[start:edge]
+            start = at = edge + BLOCK_CHARS
+            yield piece[edge:start]
+    if start < len(piece):
+        yield piece[start:]
+
+
+def _run_start(piece: str, start: int, at: int) -> int | None:
+    """Return where the run begins that fills the block at `at`, not before `start`; None if none does."""
+    end = at + BLOCK_CHARS
+    if not _SOLID.search(piece, at, end):
+        return _after_last(_SOLID, piece, start, at)
+    if not _PAUSE.search(piece, at, end):
+        edge = _after_last(_PAUSE, piece, start, at)
+        # The blank before a word is part of its first token.
+        return edge - 1 if edge > start and piece[edge - 1] == " " else edge
+    return None
+
+
+def _after_last(wanted: re.Pattern[str], piece: str, start: int, end: int) -> int:
+    found = wanted.search(piece[start:end][::-1])
+    return end - found.start() if found else start

@@ -1,4 +1,4 @@
-"""What a message costs: its parts, and what every provider adds around them."""
+"""What a message costs (its parts and the frame around them), and the scale of a provider's own counts."""
 
 from __future__ import annotations
 
@@ -10,17 +10,33 @@ from typing import NamedTuple
 from ctxgc.core import Message, Part
 from ctxgc.tokens.counter import HIGHEST, LOWEST, TokenCounter
 
-# -- How a provider counts, learned from how its windows grew
-
-
+MESSAGE_OVERHEAD = 4
+CALL_OVERHEAD = 6
+RESULT_OVERHEAD = 4
 _LEAST_GROWTH = 2_000
 
 
-class Reported(NamedTuple):
-    """One request: what we count of its messages, and what its provider reported for all of it.
+def part_tokens(part: Part, counter: TokenCounter) -> int:
+    """Return the tokens of one part: what the model reads of it, its media, and its frame."""
+    tokens = counter.count(part.text) + part.media_tokens
+    if part.kind == "tool_call":
+        return tokens + counter.count(part.name or "") + CALL_OVERHEAD
+    return tokens + (RESULT_OVERHEAD if part.kind == "tool_result" else 0)
 
-    `beside` is what is known to have stood beside the messages, where the report was written anew
-    because messages were cut. What was reported before it is of messages that are not there any more.
+
+def message_tokens(message: Message, counter: TokenCounter) -> int:
+    """Return the tokens of a whole message."""
+    return MESSAGE_OVERHEAD + sum(part_tokens(part, counter) for part in message.parts)
+
+
+# -- The provider's scale
+
+
+class Reported(NamedTuple):
+    """One request: what we count for its messages, and what its provider reported for all of it.
+
+    `beside` is set if the report was rewritten because messages were cut: the tokens known not to be
+    messages. Reports before such a one are about messages that are gone.
     """
 
     counted: int
@@ -29,8 +45,8 @@ class Reported(NamedTuple):
     window: int = 1
 
 
-def counted_before(sizes: Iterable[tuple[int, int]], lines: Iterable[int]) -> list[int]:
-    """Return how many tokens stand in front of each line, given lines with their tokens."""
+def tokens_before(sizes: Iterable[tuple[int, int]], lines: Iterable[int]) -> list[int]:
+    """Return how many tokens come before each line, given lines with their tokens."""
     ordered = sorted(sizes)
     known = [line for line, _ in ordered]
     totals = [0, *accumulate(size for _, size in ordered)]
@@ -38,7 +54,7 @@ def counted_before(sizes: Iterable[tuple[int, int]], lines: Iterable[int]) -> li
 
 
 def scale_of(requests: Sequence[Reported]) -> float | None:
-    """Return how many tokens a provider counts for one of ours; None when that cannot be told."""
+    """Return how many tokens a provider counts for one of ours; None if that cannot be determined."""
     begin = max((n for n, each in enumerate(requests) if each.beside is not None), default=0)
     known = requests[begin:]
     steps = (
@@ -54,11 +70,11 @@ def scale_of(requests: Sequence[Reported]) -> float | None:
 
 
 def scale_by_growth(steps: Iterable[tuple[int, int]]) -> float | None:
-    """Return how many tokens a provider counts for one of ours; None when that cannot be told.
+    """Return how many tokens a provider counts for one of ours; None if that cannot be determined.
 
-    A step is by how much a window grew from one request to the next: as we count it, and as the
-    provider reports it. What stands beside the messages cancels out. A step that no tokenizer explains
-    is left out: something was sent that we do not see.
+    A step is by how much a window grew from one request to the next: as we count it, and as the provider
+    reports it. What is sent besides the messages cancels out. A step that no tokenizer explains is
+    ignored: something was sent that we do not see.
     """
     sound = [
         (counted, reported)
@@ -69,21 +85,3 @@ def scale_by_growth(steps: Iterable[tuple[int, int]]) -> float | None:
     if grown < _LEAST_GROWTH:
         return None
     return sum(reported for _, reported in sound) / grown
-
-
-MESSAGE_OVERHEAD = 4
-CALL_OVERHEAD = 6
-RESULT_OVERHEAD = 4
-
-
-def part_tokens(part: Part, counter: TokenCounter) -> int:
-    """Return the tokens of one part: what the model reads of it, its media, and its frame."""
-    tokens = counter.count(part.text) + part.media_tokens
-    if part.kind == "tool_call":
-        return tokens + counter.count(part.name or "") + CALL_OVERHEAD
-    return tokens + (RESULT_OVERHEAD if part.kind == "tool_result" else 0)
-
-
-def message_tokens(message: Message, counter: TokenCounter) -> int:
-    """Return the tokens of a whole message."""
-    return MESSAGE_OVERHEAD + sum(part_tokens(part, counter) for part in message.parts)

@@ -1,4 +1,4 @@
-"""Which counter belongs to which model."""
+"""The counter of a model, by its name."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MODELS: tuple[tuple[str, str], ...] = (
 )
 """Start of a model's name -> encoding or profile; the first that fits. What fits none is `unknown`.
 
-The name may stand behind a provider (`openai/`, `us.anthropic.`, `ft:`).
+The name may follow a provider (`openai/`, `us.anthropic.`, `ft:`).
 """
 
 _PATTERNS = tuple((re.compile(rf"(?:^|[/:.@\s])(?:{start})"), target) for start, target in MODELS)
@@ -36,8 +36,8 @@ _PATTERNS = tuple((re.compile(rf"(?:^|[/:.@\s])(?:{start})"), target) for start,
 def counter_for(model: str | None = None) -> TokenCounter:
     """Return the counter for a model: exact where its tokenizer is public and ships, else an upper bound.
 
-    Without a model it counts in o200k exactly. Each estimate is an `EstimatedCounter` of its own, for its
-    owner to calibrate; what was counted is remembered for the whole process. If the shipped vocabulary is
+    Without a model it counts in o200k exactly. Each estimate is a new `EstimatedCounter`, for its owner to
+    calibrate; what was counted is cached for the whole process. If the shipped vocabulary is
     damaged, every model gets an estimate from characters, which says so in its name and is not `exact`.
     """
     target = _target(model)
@@ -51,7 +51,7 @@ def _target(model: str | None) -> str:
         return "o200k_base"
     if not isinstance(model, str):
         raise InputError(
-            f"model must be a name or None, not {type(model).__name__}",
+            f"model must be a name or None, got {type(model).__name__}",
             hint='for example "gpt-4o"',
             field="model",
         )
