@@ -7,7 +7,10 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-HIDDEN = {"lines", "no_color", "force_color", "http_proxy", "https_proxy", "all_proxy"}
+HIDDEN = {
+    *("lines", "no_color", "force_color", "http_proxy", "https_proxy", "all_proxy"),
+    *("claude_config_dir", "codex_home", "xdg_state_home", "xdg_config_home"),
+}
 
 settings.register_profile("quick", deadline=None, max_examples=100, print_blob=True)
 settings.register_profile("ci", parent=settings.get_profile("quick"), derandomize=True)
@@ -39,10 +42,16 @@ def pytest_terminal_summary(
     )
 
 
+@pytest.fixture(scope="session")
+def _empty_home(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tmp_path_factory.mktemp("home"))
+
+
 @pytest.fixture(autouse=True)
-def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hide the developer's own settings, terminal and proxy from every test."""
+def _clean_environment(monkeypatch: pytest.MonkeyPatch, _empty_home: str) -> None:
+    """Hide the developer's own settings, home, agents, terminal and proxy from every test."""
     for name in list(os.environ):
         if name.startswith(("CTXGC_", "JAATO_")) or name.lower() in HIDDEN:
             monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", _empty_home)
     monkeypatch.setenv("COLUMNS", "80")

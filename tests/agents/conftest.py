@@ -6,22 +6,12 @@ from pathlib import Path
 
 import pytest
 
-VARIABLES = (
-    "XDG_STATE_HOME",
-    "XDG_CONFIG_HOME",
-    "CLAUDE_CONFIG_DIR",
-    "CODEX_HOME",
-    "CTXGC_HUGE_OUTPUT",
-)
-
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "home"
     folder.mkdir()
     monkeypatch.setenv("HOME", str(folder))
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
     project = folder / "project"
     project.mkdir()
     monkeypatch.chdir(project)

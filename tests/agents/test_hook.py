@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc.agents.events import EVENTS, LOG_NAME, MOST_BYTES, HookSettings, log_failure
 from ctxgc.agents.hook import respond
 from ctxgc.core import segment_from_dict
 from ctxgc.stores import open_store
+from tests.examples import one_in
 
 HOSTILE_INPUTS = 1_000
 PROCESSES = 24
@@ -120,7 +121,7 @@ def _tombstones(value: Any) -> list[str]:
     return [stub for each in inner for stub in _tombstones(each)]
 
 
-@settings(max_examples=60, deadline=None)
+@one_in(2)
 @given(
     st.binary(max_size=200),
     st.sampled_from([*EVENTS, "x"]),

@@ -19,6 +19,7 @@ def requests(messages: int, view: float) -> Requests:
     return Requests(messages=messages, append=0.0005, view=view, due=view, counting=0.0001)
 
 
+@pytest.mark.large
 def test_the_quick_benchmark_prints_every_table() -> None:
     command = [sys.executable, "-m", "bench.session", "--quick"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=True)
@@ -52,6 +53,7 @@ def test_the_history_is_the_same_each_time() -> None:
     assert json.dumps(history(50)) == json.dumps(history(50))
 
 
+@pytest.mark.large
 def test_peers_that_cannot_be_installed_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -143,7 +143,7 @@ def test_a_session_that_is_written_to_all_the_time_is_told_as_busy(
     monkeypatch.setattr(concurrency, "TRIES", 0)
     found = json.loads(run("doctor", STORE, "--json").stdout)
     assert [(each["level"], each["fix"]) for each in found] == [
-        ("warning", "call again, or end what works on it")
+        ("warning", "call again, or end what writes to it")
     ]
 
 
@@ -196,7 +196,7 @@ def test_without_a_name_everything_here_is_checked(run: Run) -> None:
     ("name", "says"),
     [
         ("nothing.jsonl", "nothing.jsonl cannot be read"),
-        ("noise.txt", "noise.txt holds no message"),
+        ("noise.txt", "noise.txt contains no readable message"),
     ],
 )
 def test_what_is_nothing_of_this_is_one_line(run: Run, name: str, says: str) -> None:

@@ -15,8 +15,6 @@ from tests.cli.conftest import Run
 
 @pytest.fixture(autouse=True)
 def home(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("XDG_STATE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"):
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(project))
     return project
 

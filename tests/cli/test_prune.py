@@ -107,7 +107,6 @@ def test_an_agent_that_recalls_from_another_store_is_warned_of(
     run: Run, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(project / "home"))
-    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     put(CLAUDE)
     assert run("prune", CLAUDE).stderr == ""
     install("claude-code", scope="project")

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -16,6 +15,7 @@ from ctxgc.errors import CtxgcError, StoreError, StoreVersionError
 from ctxgc.mcp import ContextService
 from ctxgc.mcp.ingest import NewSegment
 from ctxgc.stores import MemoryStore, Put, Store, Write
+from tests.examples import one_in
 from tests.mcp.contexts import everything, filled, log, make, opened, put
 
 
@@ -209,4 +209,4 @@ class Contexts(RuleBasedStateMachine):
 
 
 TestContexts = Contexts.TestCase
-TestContexts.settings = settings(max_examples=40, stateful_step_count=20, deadline=None)
+TestContexts.settings = one_in(4, stateful_step_count=20)

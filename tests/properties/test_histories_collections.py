@@ -17,7 +17,7 @@ from tests.properties.history_cases import STRATEGIES, Case, open_calls, random_
 from tests.properties.history_runs import run_seeds
 
 PAIRS = [(format_, plugin) for format_ in FORMATS for plugin in STRATEGIES]
-QUICK, LARGE, DEEP = 160, 1_120, 28_000
+QUICK, LARGE, DEEP = 100, 1_120, 28_000
 """How many histories each pair gets: in `make test`, `make large` and `make deep`."""
 
 

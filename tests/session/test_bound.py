@@ -5,13 +5,14 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc.errors import ContextOverflowError, InputError, PlanError
 from ctxgc.session import Session
 from ctxgc.testing import ThinkingSignatures, check_history
 from ctxgc.wire import Overflow
+from tests.examples import one_in
 from tests.session.build import make
 
 Json = dict[str, Any]
@@ -125,7 +126,7 @@ def worked(**options: Any) -> Thinker:
 walks = st.lists(st.tuples(st.sampled_from(ACTIONS), st.integers(0, 40)), min_size=6, max_size=30)
 
 
-@settings(max_examples=40)
+@one_in(4)
 @given(walks, st.sampled_from(["gc_truncate", "gc_mark_sweep", "gc_budget"]))
 def test_the_provider_takes_every_view_of_a_walk(walk: list[tuple[str, int]], plugin: str) -> None:
     thinker = worked(plugin=plugin)

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -18,6 +18,7 @@ from ctxgc.errors import UnknownHandleError
 from ctxgc.guard import ThrashBreaker
 from ctxgc.guard.thrashing import FIRST_PAUSE, LEAST_BACK, LONGEST_PAUSE
 from ctxgc.strategies import preset
+from tests.examples import one_in
 from tests.fakes import Clock, QuarterCounter
 from tests.session.build import events_of
 from tests.session.walk import faults
@@ -157,7 +158,7 @@ def reckless(**options: Any) -> Session:
     return opened(recall_hold_collections=0, plugin_config={"constants": how}, **options)
 
 
-@settings(max_examples=8)
+@one_in(12)
 @given(steps(), st.sampled_from(FORMATS))
 def test_an_agent_that_asks_for_all_that_left_soon_has_its_peace(
     work: list[Step], format_: Format

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc import Session
@@ -17,12 +17,13 @@ from ctxgc.core import FORMATS, Format, Message, is_tombstone
 from ctxgc.errors import StoreError
 from ctxgc.stores import MemoryStore
 from ctxgc.strategies import GCTriggerReason, preset
+from tests.examples import one_in
 from tests.session.build import events_of, state_of
 from tests.session.walk import faults
 from tests.strategies.mark_sweep.agent import LONG, Agent, Json, Step, drive, opened, steps, view_of
 
 ROOT = Path(__file__).parents[2]
-few = settings(max_examples=12)
+few = one_in(8)
 _HANDLE = re.compile(r'context_recall\(handle="([^"]+)"\)')
 
 

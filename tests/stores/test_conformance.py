@@ -6,11 +6,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from ctxgc.errors import InputError, StoreBusyError
 from ctxgc.stores import COLLECTIONS, Drop, Put, Store
+from tests.examples import one_in
 from tests.stores.places import Place, segment
 
 HARD_TEXTS = ["", "\0", "\ud800 alone \udfff", "👩‍👩‍👧 e\u0301", "1e2", "\u2028\x85\r\n", "ß" * 99]
@@ -222,8 +223,8 @@ class Model:
         }
 
 
-@settings(
-    max_examples=max(settings().max_examples // 3, 20),
+@one_in(
+    3,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(steps=st.lists(_commits | _others, max_size=15))

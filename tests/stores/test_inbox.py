@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc.errors import InputError, StoreError
 from ctxgc.stores import Put, add_to_inbox, drain_inbox, inbox_of, open_store
+from tests.examples import one_in
 
 HANDLE = "h-aaaabbbbccccdddd"
 
@@ -84,7 +85,7 @@ def test_the_inbox_of_a_server_is_among_the_users_state(
     assert inbox_of("postgresql://a/b") == inbox_of("postgres://me:pw@a/b?sslmode=require")
 
 
-@settings(max_examples=40, deadline=None)
+@one_in(3)
 @given(st.text(st.characters(codec=None), min_size=1))
 def test_every_text_comes_back_as_it_was(
     tmp_path_factory: pytest.TempPathFactory, text: str

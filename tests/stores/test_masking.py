@@ -16,6 +16,7 @@ SHOWN = "[secret:github-token]"
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=12),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(max_size=6), inner),
+    max_leaves=20,
 )
 
 

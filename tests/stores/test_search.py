@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from ctxgc.errors import InputError
@@ -24,6 +24,7 @@ from ctxgc.stores import (
     tables,
 )
 from ctxgc.stores.search import Candidate
+from tests.examples import one_in
 from tests.stores.places import KINDS, Place, make_place, segment
 
 TEXTS = {
@@ -234,8 +235,8 @@ _corpora = st.dictionaries(
 )
 
 
-@settings(
-    max_examples=max(settings().max_examples // 3, 20),
+@one_in(
+    3,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(corpus=_corpora, query=_texts, few=st.sampled_from([0, 3, search.FEW]))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc.core import Text, is_tombstone
 from ctxgc.strategies.mark_sweep.items import Census, partly, whole
 from ctxgc.wire import strings_of
+from tests.examples import one_in
 from tests.strategies.mark_sweep.agent import Step, drive, opened, steps, view_of
 
 PIECES = st.lists(
@@ -45,7 +46,7 @@ def test_what_left_was_still_seen() -> None:
     assert census.seen == {"load_0_1": 1, "harvest": 1}
 
 
-@settings(max_examples=12)
+@one_in(8)
 @given(steps(), st.booleans())
 def test_it_equals_a_recount_of_the_view_after_any_decisions(
     work: list[Step], trims_calls: bool

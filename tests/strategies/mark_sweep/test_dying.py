@@ -5,7 +5,7 @@ from __future__ import annotations
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -25,6 +25,7 @@ from ctxgc.strategies.mark_sweep.items import (
     overdue,
     whole,
 )
+from tests.examples import one_in
 from tests.strategies.mark_sweep.agent import FIXED, HOW, LONG, Step, drive, opened, steps, view_of
 
 READ = read_call("Read", '{"file_path": "src/a.py"}')
@@ -152,7 +153,7 @@ def test_a_view_that_is_not_looked_at_would_be_found_as_before(
             clues.user(request)
 
 
-@settings(max_examples=40)
+@one_in(6)
 @given(steps())
 def test_who_sleeps_would_decide_the_same_awake(work: list[Step]) -> None:
     session, judge = opened(plugin_config=FIXED), opened(plugin_config=FIXED)

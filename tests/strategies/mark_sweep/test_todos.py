@@ -6,12 +6,13 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc import Session
 from ctxgc.core import FORMATS, Format
 from ctxgc.strategies.mark_sweep.calls import is_todo_list, without_entries
+from tests.examples import one_in
 from tests.session.walk import faults
 from tests.strategies.mark_sweep.agent import FIXED, LONG, Agent, Json, Step, Tool, drive, opened
 
@@ -149,7 +150,7 @@ def test_a_list_is_no_reason_of_its_own_to_write_the_history_anew() -> None:
     assert len(session.inspect().log.applied) == 0
 
 
-@settings(max_examples=12)
+@one_in(8)
 @given(
     st.lists(
         st.one_of(

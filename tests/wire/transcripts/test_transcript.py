@@ -239,7 +239,11 @@ def test_a_missing_file_and_a_folder_are_typed_errors(tmp_path: Path) -> None:
 MESSAGES = st.lists(
     st.fixed_dictionaries(
         {"role": st.sampled_from(["user", "assistant"]), "content": st.text(max_size=30)},
-        optional={"x": st.recursive(st.none() | st.integers() | st.text(max_size=5), st.lists)},
+        optional={
+            "x": st.recursive(
+                st.none() | st.integers() | st.text(max_size=5), st.lists, max_leaves=10
+            )
+        },
     ),
     min_size=1,
     max_size=8,
