@@ -44,6 +44,8 @@ def room(name: str) -> str:
     lines.append("|---|---|---|")
     files = (path for path in (SOURCE / name).rglob("*.py") if not path.name.startswith("__"))
     lines.extend(_row(path, SOURCE / name, offers) for path in sorted(files))
+    if passed := _passed_on(face):
+        lines += ["", f"Passed on from rooms below: {', '.join(f'`{each}`' for each in passed)}."]
     return "\n".join(lines) + "\n"
 
 
@@ -72,6 +74,20 @@ def _offers(face: Path) -> dict[str, list[str]]:
             home = (node.module or "").removeprefix(f"{package}.")
             found.setdefault(home, []).extend(alias.name for alias in node.names)
     return {home: list(dict.fromkeys(names)) for home, names in found.items()}
+
+
+def _passed_on(face: Path) -> list[str]:
+    """Return the names of other rooms that a face offers."""
+    package = ".".join(face.parent.relative_to(SOURCE.parent).parts)
+    foreign = (
+        node
+        for node in ast.walk(tree_of(face))
+        if isinstance(node, ast.ImportFrom)
+        and (node.module or "").startswith("ctxgc.")
+        and not f"{node.module}.".startswith(f"{package}.")
+        and node.module != "ctxgc._lazy"
+    )
+    return sorted({alias.name for node in foreign for alias in node.names})
 
 
 @cache
