@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.stores.server import fresh_database, running_server
 
 HIDDEN = {
     *("lines", "no_color", "force_color", "http_proxy", "https_proxy", "all_proxy"),
@@ -40,6 +43,20 @@ def pytest_terminal_summary(
     terminalreporter.write_line(
         f"to repeat: HYPOTHESIS_PROFILE={_profile()} pytest --randomly-seed={seed}"
     )
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """The address of a Postgres server that the tests of one process share."""
+    with running_server() as url:
+        yield url
+
+
+@pytest.fixture
+def database(postgres_server: str) -> Iterator[str]:
+    """The address of an empty database on it."""
+    with fresh_database(postgres_server) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")

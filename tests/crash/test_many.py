@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.crash.programs import PLACES, run_program
-from tests.stores.server import fresh_database
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -16,9 +15,8 @@ def test_eight_processes_never_lose_each_others_writes(place: str, tmp_path: Pat
     assert min(counts["put"], counts["read"], counts["refused"]) > 0
 
 
-def test_eight_processes_share_a_postgres_server(tmp_path: Path) -> None:
-    with fresh_database() as url:
-        counts = run_program("many", url, 8, 2, 1, tmp_path)
+def test_eight_processes_share_a_postgres_server(database: str, tmp_path: Path) -> None:
+    counts = run_program("many", database, 8, 2, 1, tmp_path)
     assert min(counts["put"], counts["read"], counts["refused"]) > 0
 
 
@@ -30,6 +28,5 @@ def test_eight_processes_for_ten_seconds(place: str, seed: int, tmp_path: Path) 
 
 
 @pytest.mark.deep
-def test_eight_processes_on_postgres_for_ten_seconds(tmp_path: Path) -> None:
-    with fresh_database() as url:
-        assert run_program("many", url, 8, 10, 1, tmp_path)["put"] > 100
+def test_eight_processes_on_postgres_for_ten_seconds(database: str, tmp_path: Path) -> None:
+    assert run_program("many", database, 8, 10, 1, tmp_path)["put"] > 100

@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from ctxgc import Session
 from ctxgc.stores import Store, open_store
-from tests.stores.server import fresh_database
 from tools.requirement_scan import ROOT
 
 SCRIPT = ROOT / "examples" / "fleet" / "fleet.py"
@@ -20,13 +18,12 @@ GUIDE = ROOT / "docs" / "guides" / "fleet.md"
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The address of an empty store that several processes can share."""
     if request.param == "sqlite":
-        yield f"sqlite:{tmp_path}/fleet.db"
-        return
-    with fresh_database() as address:
-        yield address
+        return f"sqlite:{tmp_path}/fleet.db"
+    address: str = request.getfixturevalue("database")
+    return address
 
 
 def texts(store: Store, name: str) -> list[str]:

@@ -12,7 +12,6 @@ from click.testing import CliRunner
 from ctxgc import Session
 from ctxgc.cli import main
 from tests.cli.stash_cases import KEY, STORE, make_session
-from tests.stores.server import fresh_database
 
 
 def stash(*arguments: str) -> Any:
@@ -22,20 +21,19 @@ def stash(*arguments: str) -> Any:
 
 
 def test_a_stash_moves_to_postgres_is_collected_there_and_comes_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with make_session() as session:
         view = session.view()
-    with fresh_database() as url:
-        monkeypatch.setenv("CTXGC_STORE", url)
-        assert list(stash("migrate", STORE, url)["copied"]) == ["work"]
-        assert stash("migrate", STORE, url)["present"] == ["work"]
-        hit = stash("search", "function_3_30", "--session", "work")[0]
-        assert "function_3_30" in stash("show", hit["handle"], "--pattern", "function_3_30")["text"]
-        garbage = stash("gc", "--older-than", "1d")["segments"]
-        assert stash("gc", "--older-than", "1d", "--apply")["segments"] == garbage != []
-        stash("export", "back.jsonl", "--no-mask")
+    monkeypatch.setenv("CTXGC_STORE", database)
+    assert list(stash("migrate", STORE, database)["copied"]) == ["work"]
+    assert stash("migrate", STORE, database)["present"] == ["work"]
+    hit = stash("search", "function_3_30", "--session", "work")[0]
+    assert "function_3_30" in stash("show", hit["handle"], "--pattern", "function_3_30")["text"]
+    garbage = stash("gc", "--older-than", "1d")["segments"]
+    assert stash("gc", "--older-than", "1d", "--apply")["segments"] == garbage != []
+    stash("export", "back.jsonl", "--no-mask")
     assert KEY in Path("back.jsonl").read_text(encoding="utf-8")
     stash("import", "back.jsonl", "--store", "sqlite:back.db")
     with Session(store="sqlite:back.db", session_id="work") as again:

@@ -13,9 +13,9 @@ from tests.stores.server import fresh_database
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[str]:
+def postgres(postgres_server: str) -> Iterator[str]:
     """The address of a database that the tests of one process share."""
-    with fresh_database() as url:
+    with fresh_database(postgres_server) as url:
         yield url
 
 

@@ -102,11 +102,21 @@ def _ground() -> str:
 
 
 @contextlib.contextmanager
-def fresh_database() -> Iterator[str]:
-    """Give the address of an empty database that is gone afterwards."""
+def running_server() -> Iterator[str]:
+    """Give the address of the server that CTXGC_TEST_POSTGRES names, or of one of our own."""
+    if DSN:
+        yield DSN
+        return
+    with own_server() as server:
+        yield server.url()
+
+
+@contextlib.contextmanager
+def fresh_database(server: str = "") -> Iterator[str]:
+    """Give the address of an empty database, of this server or another, that is gone afterwards."""
     psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
     with contextlib.ExitStack() as stack:
-        url = DSN or stack.enter_context(own_server()).url()
+        url = server or stack.enter_context(running_server())
         name = f"ctxgc_test_{secrets.token_hex(6)}"
         with psycopg.connect(url, autocommit=True) as db:
             db.execute(f"CREATE DATABASE {name}")
