@@ -19,9 +19,9 @@ from ctxgc.files import write_atomic
 from ctxgc.insight import analyze_transcript
 from ctxgc.wire.transcripts import open_transcript
 
-WIDTH = 98
-CHART_WIDTH = 74
-EXAMPLES = 4
+_WIDTH = 98
+_CHART_WIDTH = 74
+_EXAMPLES = 4
 
 
 def sections(run: DemoRun) -> Iterator[list[Line]]:
@@ -40,7 +40,7 @@ def sections(run: DemoRun) -> Iterator[list[Line]]:
 
 
 def _title(text: str) -> Line:
-    return plain(f"── {text} ".ljust(WIDTH, "─"), "title")
+    return plain(f"── {text} ".ljust(_WIDTH, "─"), "title")
 
 
 def _session(run: DemoRun) -> list[Line]:
@@ -66,7 +66,7 @@ def _window(run: DemoRun) -> list[Line]:
         int(options.target_percent): "target",
     }
     percents = [100 * sample.tokens / run.window for sample in run.samples]
-    drawn = chart(percents, CHART_WIDTH, marks)
+    drawn = chart(percents, _CHART_WIDTH, marks)
     return [_title("The window over time"), *drawn, plain(f"      {_axis(run)}", "faint")]
 
 
@@ -74,9 +74,9 @@ def _axis(run: DemoRun) -> str:
     """Label the ends of the chart, and the moment of the full collection."""
     end = f"{run.ledger.ingested.segments:,} segments"
     filled = sum(sample.phase == "fill" for sample in run.samples)
-    column = CHART_WIDTH * filled // len(run.samples)
+    column = _CHART_WIDTH * filled // len(run.samples)
     start = f"{'0':<{column - 1}}▲ full collection" if run.full is not None else "0"
-    return f"{start}{end:>{CHART_WIDTH - len(start)}}"
+    return f"{start}{end:>{_CHART_WIDTH - len(start)}}"
 
 
 def _collection(run: DemoRun, full: Collection) -> list[Line]:
@@ -139,11 +139,11 @@ def _tally(name: str, group: list[Removal]) -> tuple[str, str, str]:
 
 def _examples(groups: list[list[Removal]]) -> Iterator[Line]:
     """Show one segment for each of the first reasons: the largest."""
-    for group in groups[:EXAMPLES]:
+    for group in groups[:_EXAMPLES]:
         departure = max(group, key=lambda departure: departure.freed)
         yield [
             (f"  {departure.segment.segment_id:<5} ", "name"),
-            (shortened(departure.reason, WIDTH - 8), "faint"),
+            (shortened(departure.reason, _WIDTH - 8), "faint"),
         ]
 
 
@@ -153,7 +153,7 @@ def _chains(kept: list[Kept]) -> list[Line]:
         lines.append(
             [
                 (f"  {one.segment.segment_id:<5} ", "name"),
-                (shortened(one.segment.text, WIDTH - 8), ""),
+                (shortened(one.segment.text, _WIDTH - 8), ""),
             ]
         )
         root, *rest = one.chain

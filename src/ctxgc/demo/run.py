@@ -34,7 +34,7 @@ from ctxgc.testing import (
 from ctxgc.tokens import ExactCounter
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
-STEP_TIME = timedelta(seconds=20)
+_STEP_TIME = timedelta(seconds=20)
 
 _CODE = re.compile(r"\b(?:FRT-\d{4}|[0-9a-f]{10}|[0-9a-f]{8})\b")
 
@@ -147,7 +147,7 @@ class _StepReader:
             segment_id=f"s{self.count}",
             message_id=f"m{self._steps}-{fields['role']}",
             task_id=self._task,
-            created_at=START + self._steps * STEP_TIME,
+            created_at=START + self._steps * _STEP_TIME,
             **fields,
         )
 
@@ -166,7 +166,7 @@ def _line_range(call: AgentCall) -> tuple[int, int] | None:
 
 
 WINDOW = 64_000
-CHAINS = 3
+_CHAINS = 3
 
 Phase = Literal["fill", "steps"]
 Watch = Callable[[int, int], None]
@@ -332,4 +332,4 @@ def _longest_ways(analysis: Analysis, heap: Heap) -> list[Kept]:
             if len(chain) > len(longest.get(chain[0].via, ())):
                 longest[chain[0].via] = chain
     chosen = sorted(longest.values(), key=lambda chain: (-len(chain), chain[0].segment_id))
-    return [Kept(heap.get(chain[-1].segment_id), chain) for chain in chosen[:CHAINS]]
+    return [Kept(heap.get(chain[-1].segment_id), chain) for chain in chosen[:_CHAINS]]

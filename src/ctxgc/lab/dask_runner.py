@@ -16,9 +16,9 @@ from ctxgc.lab.results import RunResult
 from ctxgc.lab.runs import Run
 from ctxgc.lab.summary import Report
 
-LOCAL = "local"
+_LOCAL = "local"
 PATIENCE_SECONDS = 30
-Played = tuple[int, list[RunResult]]
+_Played = tuple[int, list[RunResult]]
 
 
 def run_on_dask(
@@ -44,7 +44,7 @@ def run_on_dask(
 
 def _played(
     client: Any, order: RunOrder, runs: Iterable[Run], done: Callable[[], None]
-) -> Iterator[Played]:
+) -> Iterator[_Played]:
     numbered = enumerate(runs)
     sent = _dask().as_completed()
     room = AHEAD * max(1, sum(client.ncores().values()))
@@ -57,14 +57,14 @@ def _played(
             sent.add(client.submit(_numbered, number, order, run, pure=False))
 
 
-def _numbered(number: int, order: RunOrder, run: Run) -> Played:
+def _numbered(number: int, order: RunOrder, run: Run) -> _Played:
     return number, play(order, run)
 
 
 @contextmanager
 def _connected(address: str, jobs: int) -> Iterator[Any]:
     dask = _dask()
-    if address == LOCAL:
+    if address == _LOCAL:
         with (
             dask.LocalCluster(jobs, threads_per_worker=1, dashboard_address=None) as cluster,
             dask.Client(cluster) as client,

@@ -19,8 +19,8 @@ from ctxgc.lab.results import RunResult
 from ctxgc.lab.runs import Run, read_runs, run_files
 from ctxgc.lab.summary import Report, report
 
-LEAST_TOKENS = 8_000
-MOST_NAMES = 4
+_LEAST_TOKENS = 8_000
+_MOST_NAMES = 4
 
 
 class Experiment(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,7 +31,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     set_name: str = ""
     regime: str = "cost"
     sheet: str = "anthropic-5m"
-    least_tokens: int = LEAST_TOKENS
+    least_tokens: int = _LEAST_TOKENS
     every: int = 1
     most_runs: int | None = None
     timing: bool = False
@@ -46,7 +46,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         if self.data is None:
             return "the corpus of ctxgc (synthetic)"
         files = run_files(self.data, self.set_name)
-        if len(files) > MOST_NAMES:
+        if len(files) > _MOST_NAMES:
             return f"{len(files)} files, {files[0].name} to {files[-1].name}"
         return ", ".join(file.name for file in files)
 

@@ -16,10 +16,10 @@ from ctxgc.errors import MessageError
 from ctxgc.tokens import counter_for, message_tokens
 from ctxgc.wire import dump, parse
 
-LEAST_LINE = 20
-LEAST_WORD = 7
-LEAST_DIGITS = 4
-MOST_CHARS = 200
+_LEAST_LINE = 20
+_LEAST_WORD = 7
+_LEAST_DIGITS = 4
+_MOST_CHARS = 200
 
 # A token may begin like a path (`/etc`, `~/x`, `../x`, `.env`) unless that is the end of something
 # else (`</b>`, `//x`, `f().x`), and not inside an escape (`\nName` holds `Name`).
@@ -54,7 +54,7 @@ def lines_in(text: str) -> Iterator[str]:
     for line in text.split("\n"):
         gutter = _GUTTER.match(line)
         bare = (line[gutter.end() :] if gutter else line).strip()
-        if len(bare) >= LEAST_LINE:
+        if len(bare) >= _LEAST_LINE:
             yield bare
 
 
@@ -68,20 +68,20 @@ def read_token(token: str) -> Found:
     bare = numbered[1] if numbered else token
     if _is_fact(bare):
         return bare, ()
-    pieces = re.split(r"[^\w]+", bare) if len(bare) >= LEAST_WORD else ()
-    return "", tuple(p.lower() for p in pieces if len(p) >= LEAST_WORD and p.isalpha())
+    pieces = re.split(r"[^\w]+", bare) if len(bare) >= _LEAST_WORD else ()
+    return "", tuple(p.lower() for p in pieces if len(p) >= _LEAST_WORD and p.isalpha())
 
 
 def _is_fact(token: str) -> bool:
-    if not 3 <= len(token) <= MOST_CHARS:
+    if not 3 <= len(token) <= _MOST_CHARS:
         return False
     digits = _digits(token)
     if not any(map(str.isalpha, token)):
-        return digits >= LEAST_DIGITS
+        return digits >= _LEAST_DIGITS
     if _is_path(token) or _is_symbol(token):
         return True
     has_id = bool(digits) and "." not in token and len(token) >= 4
-    return has_id or digits >= LEAST_DIGITS
+    return has_id or digits >= _LEAST_DIGITS
 
 
 def _digits(token: str) -> int:

@@ -87,7 +87,7 @@ def scaled(value: Number, factor: float, most: float) -> Number:
 Done = Callable[[], None]
 
 
-class LoadedRuns:
+class _LoadedRuns:
     """Runs that are read once, however often they are played."""
 
     def __init__(self, runs: Sequence[Run], sheet: PriceSheet) -> None:
@@ -119,7 +119,7 @@ class Trials:
         self._sheet = sheet
         self._jobs = jobs
         self._done = done
-        self._loaded = LoadedRuns(runs, sheet)
+        self._loaded = _LoadedRuns(runs, sheet)
         self._pool: Executor | None = None
         self._exits = ExitStack()
 
@@ -174,12 +174,12 @@ class Trials:
             self._done()
 
 
-_loaded: list[LoadedRuns] = []
+_loaded: list[_LoadedRuns] = []
 """The runs of a worker process."""
 
 
 def _load(runs: Sequence[Run], sheet: PriceSheet) -> None:
-    _loaded[:] = [LoadedRuns(runs, sheet)]
+    _loaded[:] = [_LoadedRuns(runs, sheet)]
 
 
 def _play(number: int, options: Mapping[str, Any], regime: Regime) -> RunResult:
@@ -191,8 +191,8 @@ def _play(number: int, options: Mapping[str, Any], regime: Regime) -> RunResult:
 
 What = Literal["off", "half", "double"]
 _FACTORS: dict[What, float] = {"half": 0.5, "double": 2.0}
-LEAST_BILL = 0.001
-LEAST_SHARE = 0.001
+_LEAST_BILL = 0.001
+_LEAST_SHARE = 0.001
 """Smaller differences do not count: a tenth of a percentage point, or a thousandth of the bill."""
 
 
@@ -217,7 +217,7 @@ class Ablated(msgspec.Struct, frozen=True, kw_only=True):
     def matters(self) -> bool:
         """Whether any measure changed noticeably."""
         return any(
-            abs(moved) >= (LEAST_BILL if key == "bill" else LEAST_SHARE)
+            abs(moved) >= (_LEAST_BILL if key == "bill" else _LEAST_SHARE)
             for key, moved in self.difference.items()
         )
 

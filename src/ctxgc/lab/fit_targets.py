@@ -231,7 +231,7 @@ def _preset(constants: Constants) -> Preset:
 # -- The window: few needs that are not resident, in half and in a quarter of the room
 
 
-SPARE_BILL = 0.02
+_SPARE_BILL = 0.02
 """By how much the bill may rise before it counts."""
 
 _WINDOW_OFF: Mapping[str, Number] = {
@@ -321,7 +321,7 @@ class WindowTarget(msgspec.Struct, frozen=True):
         return (
             sum(found[key] / max(start[key], 1e-9) for key in missing) / len(missing)
             + 20.0 * max(0.0, start["line_step"] - found["line_step"])
-            + 5.0 * max(0.0, found["bill"] - start["bill"] - SPARE_BILL)
+            + 5.0 * max(0.0, found["bill"] - start["bill"] - _SPARE_BILL)
         )
 
     def file(self, constants: Constants, made: str) -> bytes:

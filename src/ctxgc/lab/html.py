@@ -9,7 +9,7 @@ from ctxgc.drawing import page as html_page
 from ctxgc.lab import html_charts, html_tables
 from ctxgc.lab.summary import PolicyRow, Report
 
-DEFINITIONS = (
+_DEFINITIONS = (
     (
         "bill: what all requests cost, as a share of never pruning; the common prefix with the last "
         "request is read from the cache, the rest is written. Confidence intervals are bootstrapped over "
@@ -28,7 +28,7 @@ DEFINITIONS = (
     "wrong: invalid histories plus requests over the limit; see Soundness for each.",
 )
 
-MEASURES = (
+_MEASURES = (
     (
         "Recorded runs are replayed request by request. A policy sees the history so far and returns what "
         "it would send; that is priced with prompt caching, and checked for rules that providers enforce."
@@ -44,7 +44,7 @@ MEASURES = (
     ),
 )
 
-IS_NOT = (
+_IS_NOT = (
     (
         "It is open loop: the recorded agent continues as it did, whatever was pruned. Confusion, detours "
         "and repeated reads that pruning would cause do not show, nor does the cost of a recall."
@@ -64,7 +64,7 @@ IS_NOT = (
     ),
 )
 
-KINDS = {
+_KINDS = {
     "ours": "the public Session of ctxgc, driven as an agent would drive it",
     "peer": "another library, installed in its own environment, with the settings shown",
     "restated": "a published rule that we reimplemented for the lab; not its authors' code",
@@ -73,7 +73,7 @@ KINDS = {
 }
 
 
-def caption_of_front(beyond: Sequence[tuple[str, float, float]]) -> str:
+def _caption_of_front(beyond: Sequence[tuple[str, float, float]]) -> str:
     """Return the caption of the bill chart, which names the policies too expensive to be drawn."""
     said = (
         "Up and to the left is better. The dotted line joins the policies that no other beats on both. "
@@ -86,7 +86,7 @@ def caption_of_front(beyond: Sequence[tuple[str, float, float]]) -> str:
     return f"{said} Too expensive for this chart: {names}."
 
 
-GAPS = "Compared with the oracles and the best of the others"
+_GAPS = "Compared with the oracles and the best of the others"
 
 
 def html_report(report: Report) -> str:
@@ -148,7 +148,7 @@ def _facts(report: Report) -> list[tuple[str, str]]:
 
 
 def _summary(report: Report) -> Section:
-    body = [html_tables.quality(report), listing(DEFINITIONS)]
+    body = [html_tables.quality(report), listing(_DEFINITIONS)]
     return Section("Summary", joined(body), "summary")
 
 
@@ -156,7 +156,7 @@ def _front(report: Report) -> Section:
     drawn = [
         _plot(
             html_charts.front(report, measure),
-            caption_of_front(html_charts.beyond(report, measure)),
+            _caption_of_front(html_charts.beyond(report, measure)),
             f"Bill against {name}",
         )
         for measure, name in (("clean", "clean steps"), ("line_step", "line-step"))
@@ -189,7 +189,7 @@ def _gaps(report: Report) -> list[Section]:
         "On the runs that both could play. An oracle knows everything that will be used; what it saves is "
         "a bound for policies that lose nothing, and a share above 100% means that something was lost."
     )
-    return [Section(GAPS, joined([said, html_tables.gaps(report)]), "gaps")]
+    return [Section(_GAPS, joined([said, html_tables.gaps(report)]), "gaps")]
 
 
 def _soundness(report: Report) -> Section:
@@ -216,7 +216,7 @@ def _policies(report: Report) -> Section:
     kinds = {row.kind for row in report.rows}
     body = [
         html_tables.policies(report),
-        listing(f"{kind}: {said}" for kind, said in KINDS.items() if kind in kinds),
+        listing(f"{kind}: {said}" for kind, said in _KINDS.items() if kind in kinds),
     ]
     return Section("Versions and settings", joined(body), "policies")
 
@@ -234,7 +234,7 @@ def _failure(row: PolicyRow) -> str:
 
 
 def _meaning() -> Section:
-    body = joined([listing(MEASURES), paragraph("What it does not measure:"), listing(IS_NOT)])
+    body = joined([listing(_MEASURES), paragraph("What it does not measure:"), listing(_IS_NOT)])
     return Section("What this measures, and what it does not", body, "meaning")
 
 

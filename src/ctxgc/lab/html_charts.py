@@ -22,14 +22,14 @@ from ctxgc.lab.policies import Kind
 from ctxgc.lab.results import Figure
 from ctxgc.lab.summary import LENGTHS, PolicyRow, Report, Span, is_usable
 
-WIDTH = 1036
-MAX_BILL = 1.4
-BILL = Axis("bill, as a share of never pruning")
+_WIDTH = 1036
+_MAX_BILL = 1.4
+_BILL = Axis("bill, as a share of never pruning")
 
-TONES: dict[Kind, str] = {
+_TONES: dict[Kind, str] = {
     "ours": "accent", "peer": "teal", "restated": "amber", "oracle": "violet", "base": "grey",
 }  # fmt: skip
-NAMES: dict[Kind, str] = {
+_NAMES: dict[Kind, str] = {
     "ours": "ctxgc", "peer": "peers", "restated": "restated rules", "oracle": "oracles",
     "base": "never pruning",
 }  # fmt: skip
@@ -50,23 +50,23 @@ def beyond(report: Report, measure: str) -> list[tuple[str, float, float]]:
     return [
         (row.policy, row.bill.value, getattr(row, measure).value)
         for row in played(report)
-        if row.bill.value > MAX_BILL
+        if row.bill.value > _MAX_BILL
     ]
 
 
 def front(report: Report, measure: str) -> Html:
     """Return the chart of bills against a measure: `clean`, `line_step`, `strict` or `word`."""
-    rows = [row for row in played(report) if row.bill.value <= MAX_BILL]
+    rows = [row for row in played(report) if row.bill.value <= _MAX_BILL]
     axis = Axis(f"{measure.replace('_', '-')}, higher is better", percent)
-    kinds = [kind for kind in TONES if any(row.kind == kind for row in rows)]
+    kinds = [kind for kind in _TONES if any(row.kind == kind for row in rows)]
     return scatter(
         [_dot(report, row, getattr(row, measure)) for row in rows],
         title=f"Bill against {measure} of {len(rows)} policies",
-        x=BILL,
+        x=_BILL,
         y=axis,
-        groups=[(NAMES[kind], TONES[kind]) for kind in kinds],
+        groups=[(_NAMES[kind], _TONES[kind]) for kind in kinds],
         with_front=True,
-        width=WIDTH,
+        width=_WIDTH,
         height=460,
     )
 
@@ -78,15 +78,17 @@ def spread(report: Report) -> Html:
         if not result.error:
             said = f"{result.policy} on {result.run}: {result.ratio:.3f}, {short(result.tokens)} tokens"
             found.setdefault(result.policy, []).append((result.ratio, said))
-    rows = [Strip(row.policy, found.get(row.policy, []), TONES[row.kind]) for row in played(report)]
-    return strips(rows, title="Bill of every run by policy", axis=BILL, mark=1.0, width=WIDTH)
+    rows = [
+        Strip(row.policy, found.get(row.policy, []), _TONES[row.kind]) for row in played(report)
+    ]
+    return strips(rows, title="Bill of every run by policy", axis=_BILL, mark=1.0, width=_WIDTH)
 
 
 def non_resident(report: Report) -> Html:
     """Return the share of needs that were not in the view, policy by policy."""
     rows = sorted(played(report), key=lambda row: row.non_resident.value)
     shown = [_missing(row) for row in rows]
-    return bars(shown, title="Needs not resident", axis=Axis("needs", percent), width=WIDTH)
+    return bars(shown, title="Needs not resident", axis=Axis("needs", percent), width=_WIDTH)
 
 
 def times(report: Report) -> Html:
@@ -103,7 +105,7 @@ def times(report: Report) -> Html:
         x=Axis("messages in the history"),
         y=Axis("ms per decision"),
         dots=True,
-        width=WIDTH,
+        width=_WIDTH,
         height=320 + 18 * (len(series) // 6),
     )
 
@@ -115,7 +117,7 @@ def _dot(report: Report, row: PolicyRow, kept: Figure) -> Dot:
         f"[{percent(kept.low)}, {percent(kept.high)}], worst run {row.worst:.2f}"
     )
     return Dot(
-        row.policy, row.bill.value, kept.value, TONES[row.kind], hint,
+        row.policy, row.bill.value, kept.value, _TONES[row.kind], hint,
         (row.bill.low, row.bill.high), (kept.low, kept.high), not is_usable(report, row),
     )  # fmt: skip
 
@@ -126,7 +128,7 @@ def _missing(row: PolicyRow) -> Bar:
         f"{row.policy}: {percent(figure.value)} not resident; named {percent(row.named.value)}, "
         f"recallable {percent(row.recallable.value)}, lost {percent(row.lost.value)}"
     )
-    return Bar(row.policy, figure.value, TONES[row.kind], hint, (figure.low, figure.high))
+    return Bar(row.policy, figure.value, _TONES[row.kind], hint, (figure.low, figure.high))
 
 
 def _middle(span: Span) -> float:

@@ -7,25 +7,25 @@ from collections.abc import Iterable, Iterator, Sequence
 from ctxgc.lab.results import Figure
 from ctxgc.lab.summary import DEARER, OTHERS, PolicyRow, Report
 
-ORDER = ("ours", "peer", "restated", "oracle", "base")
-COLUMNS = (
+_ORDER = ("ours", "peer", "restated", "oracle", "base")
+_COLUMNS = (
     "kind", "bill [95% CI]", "worst run", "strict", "clean", "line-step", "word", "not resident",
     "newest shown", "invalid histories", "over the limit", "failed",
 )  # fmt: skip
-GAP_COLUMNS = ("compared with", "bill [95% CI]", "not resident [95% CI]")
-SAVES = 2 - DEARER
+_GAP_COLUMNS = ("compared with", "bill [95% CI]", "not resident [95% CI]")
+_SAVES = 2 - DEARER
 
 
 def markdown_report(report: Report) -> str:
     """Return what was played, the table, the gaps, which others are ahead, and what failed."""
-    parts = [headline(report), quality(report)]
+    parts = [_headline(report), quality(report)]
     parts += [gaps(report)] if report.gaps else []
-    notes = [*ahead(report), *troubles(report)]
+    notes = [*_ahead(report), *_troubles(report)]
     parts += ["\n".join(f"- {said}" for said in notes)] if notes else []
     return "\n\n".join(parts) + "\n"
 
 
-def headline(report: Report) -> str:
+def _headline(report: Report) -> str:
     """Return one sentence about what was played."""
     least = f", runs of at least {report.least_tokens:,} tokens" if report.least_tokens else ""
     return (
@@ -37,8 +37,8 @@ def headline(report: Report) -> str:
 
 def quality(report: Report) -> str:
     """Return one row for each policy: ours first, then the others, the oracles, the base line."""
-    rows = ((row.policy, *_cells(row)) for row in by_kind(report))
-    return grid((report.regime, *COLUMNS), rows)
+    rows = ((row.policy, *_cells(row)) for row in _by_kind(report))
+    return grid((report.regime, *_COLUMNS), rows)
 
 
 def gaps(report: Report) -> str:
@@ -50,17 +50,17 @@ def gaps(report: Report) -> str:
     for gap in report.gaps:
         cells = (f"{gap.other} ({gap.role})", interval(gap.bill), interval(gap.non_resident))
         names.setdefault(cells, []).append(gap.policy)
-    return grid(("ratio", *GAP_COLUMNS), ((", ".join(n), *cells) for cells, n in names.items()))
+    return grid(("ratio", *_GAP_COLUMNS), ((", ".join(n), *cells) for cells, n in names.items()))
 
 
-def ahead(report: Report) -> Iterator[str]:
+def _ahead(report: Report) -> Iterator[str]:
     """Yield which others are cheaper than our first policy, and which save money and miss less."""
     ours = next((row for row in report.rows if row.kind == "ours" and row.runs), None)
-    others = [row for row in by_kind(report) if row.kind in OTHERS and row.runs]
+    others = [row for row in _by_kind(report) if row.kind in OTHERS and row.runs]
     if ours is None or not others:
         return
     cheaper = [_cheap(row) for row in others if row.bill.value < ours.bill.value]
-    saving = [row for row in others if row.bill.value < SAVES]
+    saving = [row for row in others if row.bill.value < _SAVES]
     fuller = [_full(row) for row in saving if row.non_resident.value < ours.non_resident.value]
     yield f"Cheaper than {ours.policy} ({ours.bill.value:.3f}): {', '.join(cheaper) or 'none'}"
     yield (
@@ -78,9 +78,9 @@ def _full(row: PolicyRow) -> str:
     return f"{row.policy} {percent(row.non_resident)} (bill {row.bill.value:.3f}, {wrong})"
 
 
-def troubles(report: Report) -> Iterator[str]:
+def _troubles(report: Report) -> Iterator[str]:
     """Yield for each policy the rules that its requests broke, and why runs failed."""
-    for row in by_kind(report):
+    for row in _by_kind(report):
         if row.refused:
             rules = ", ".join(f"{rule} x {count:,}" for rule, count in row.rules.items())
             yield f"{row.policy}: {row.refused:,} invalid histories ({rules})"
@@ -88,9 +88,9 @@ def troubles(report: Report) -> Iterator[str]:
             yield f"{row.policy}: {row.failed:,} runs failed ({'; '.join(row.errors)})"
 
 
-def by_kind(report: Report) -> list[PolicyRow]:
+def _by_kind(report: Report) -> list[PolicyRow]:
     """Return the rows sorted by kind, ours first; within a kind in the order of the report."""
-    return sorted(report.rows, key=lambda row: ORDER.index(row.kind))
+    return sorted(report.rows, key=lambda row: _ORDER.index(row.kind))
 
 
 def grid(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -117,7 +117,7 @@ def kind(row: PolicyRow) -> str:
 
 def _cells(row: PolicyRow) -> tuple[str, ...]:
     if not row.runs:
-        return (kind(row), *["-"] * (len(COLUMNS) - 2), f"{row.failed:,}")
+        return (kind(row), *["-"] * (len(_COLUMNS) - 2), f"{row.failed:,}")
     shares = (row.strict, row.clean, row.line_step, row.word, row.non_resident, row.newest)
     counts = (row.refused, row.over, row.failed)
     return (

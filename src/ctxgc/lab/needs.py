@@ -16,7 +16,7 @@ from ctxgc.lab.regimes import head_of
 from ctxgc.lab.runs import Run
 
 AROUND = 24
-Place = tuple[int, int]
+_Place = tuple[int, int]
 Width = Literal["line", "wide"]
 
 
@@ -39,8 +39,8 @@ class SentMessage:
         return frozenset(line for text in self.texts for line in lines_in(text))
 
     @cached_property
-    def _read(self) -> tuple[dict[str, list[Place]], frozenset[str]]:
-        facts: dict[str, list[Place]] = {}
+    def _read(self) -> tuple[dict[str, list[_Place]], frozenset[str]]:
+        facts: dict[str, list[_Place]] = {}
         words: set[str] = set()
         for number, text in enumerate(self.texts):
             for (fact, plain), start in tokens_in(text):
@@ -51,7 +51,7 @@ class SentMessage:
         return facts, frozenset(words)
 
     @property
-    def facts(self) -> dict[str, list[Place]]:
+    def facts(self) -> dict[str, list[_Place]]:
         """Its facts with their places: number of the text, position in it."""
         return self._read[0]
 
@@ -120,8 +120,8 @@ class ViewReader:
         return entry
 
 
-NEWEST = 2
-RAREST = 3
+_NEWEST = 2
+_RAREST = 3
 
 
 class RequestNeeds(msgspec.Struct, frozen=True, kw_only=True):
@@ -191,7 +191,7 @@ class Needs:
             self.words.add(entry.words, index)
 
     def _step(self, index: int, answer: SentMessage) -> RequestNeeds:
-        near = {*(i for i in self.head if i < index), *range(max(0, index - NEWEST), index)}
+        near = {*(i for i in self.head if i < index), *range(max(0, index - _NEWEST), index)}
         close = [self.entries[i] for i in near]
         return RequestNeeds(
             index=index,
@@ -202,7 +202,7 @@ class Needs:
         )
 
     def _rare(self, words: tuple[str, ...], index: int) -> tuple[str, ...]:
-        return tuple(word for word in words if len(self.words.before(word, index)) <= RAREST)
+        return tuple(word for word in words if len(self.words.before(word, index)) <= _RAREST)
 
     def _results(self, index: int) -> tuple[int, ...]:
         """Return the tool results right before an answer."""

@@ -18,13 +18,13 @@ from ctxgc.lab.policies import Kind, Player, Policy, PolicyTask
 from ctxgc.lab.runs import Run
 from ctxgc.lab.view import Json, LabView
 
-Kept = Mapping[int, frozenset[str]]
+_Kept = Mapping[int, frozenset[str]]
 
-_NONE: Kept = {}
+_NONE: _Kept = {}
 _last: list[tuple[Run, Needs]] = []
 
 
-class FutureNeeds:
+class _FutureNeeds:
     """The needs of a whole run, and what its messages show now."""
 
     def __init__(self, run: Run) -> None:
@@ -44,7 +44,7 @@ class FutureNeeds:
         """Return how many requests are still to come, including the one before message `index`."""
         return len(self._answers) - bisect_left(self._answers, index)
 
-    def only_here(self, message: int, index: int, planned: Kept = _NONE) -> dict[str, int]:
+    def only_here(self, message: int, index: int, planned: _Kept = _NONE) -> dict[str, int]:
         """Return the facts that answers from `index` on will miss if a message shows nothing any more.
 
         Each comes with the number of those answers. `planned` says what other messages will still
@@ -58,11 +58,11 @@ class FutureNeeds:
                 missed[fact] = len(steps) - first
         return missed
 
-    def keep(self, kept: Kept) -> None:
+    def keep(self, kept: _Kept) -> None:
         """Note that messages show only these facts from now on."""
         self._kept.update(kept)
 
-    def _elsewhere(self, fact: str, message: int, step: int, planned: Kept) -> bool:
+    def _elsewhere(self, fact: str, message: int, step: int, planned: _Kept) -> bool:
         """Return whether another message, past or future, shows a fact when it is needed."""
         return any(
             holder != message and self._shows(holder, fact, planned)
@@ -70,7 +70,7 @@ class FutureNeeds:
             if holder < step
         )
 
-    def _shows(self, message: int, fact: str, planned: Kept) -> bool:
+    def _shows(self, message: int, fact: str, planned: _Kept) -> bool:
         kept = planned.get(message)
         if kept is None:
             kept = self._kept.get(message)
@@ -91,10 +91,10 @@ START_SHARE = 0.8
 TARGET_SHARE = 0.6
 STUB = "[omitted]"
 
-Stub = tuple[Json, int, frozenset[str]]
+_Stub = tuple[Json, int, frozenset[str]]
 """A message that replaces a result, its tokens, and the facts that it still shows."""
 
-Leave = Callable[[range], None]
+_Leave = Callable[[range], None]
 """A way to remove a unit."""
 
 
@@ -104,9 +104,9 @@ class MessageOracle:
     def __init__(self, task: PolicyTask) -> None:
         self._task = task
         self._shown = LabView()
-        self._future = FutureNeeds(task.run)
+        self._future = _FutureNeeds(task.run)
         self._collections = 0
-        self._bare: dict[int, Stub] = {}
+        self._bare: dict[int, _Stub] = {}
 
     def view(self, history: list[Json]) -> list[Json]:
         """Return what is sent."""
@@ -131,7 +131,7 @@ class MessageOracle:
         """In COST: make the edit that pays most, if any does: all that can leave from some message on."""
         shown, now = self._shown, len(self._shown.messages)
         left = self._future.requests_left(now)
-        plan: dict[int, Stub] = {}
+        plan: dict[int, _Stub] = {}
         planned: dict[int, frozenset[str]] = {}
         best, first, removed, rewritten = 0.0, now, 0, 0
         for index in range(shown.sent - 1, shown.head - 1, -1):
@@ -146,7 +146,7 @@ class MessageOracle:
                 best, first = gain, index
         self._apply({index: stub for index, stub in plan.items() if index >= first})
 
-    def _offer(self, index: int, planned: Kept) -> Stub | None:
+    def _offer(self, index: int, planned: _Kept) -> _Stub | None:
         """Return the shorter message that could replace a message from now on, if there is one."""
         if not self._is_candidate(index):
             return None
@@ -162,17 +162,17 @@ class MessageOracle:
             and self._shown.is_whole(index)
         )
 
-    def stub(self, index: int, needed: dict[str, int]) -> Stub | None:
+    def stub(self, index: int, needed: dict[str, int]) -> _Stub | None:
         """Return what may replace a result that alone shows the needed facts."""
         return None if needed else self._bare_stub(index)
 
-    def _bare_stub(self, index: int) -> Stub:
+    def _bare_stub(self, index: int) -> _Stub:
         if index not in self._bare:
             message = self._shown.stub(index, STUB)
             self._bare[index] = message, message_weight(message), frozenset()
         return self._bare[index]
 
-    def _apply(self, stubs: dict[int, Stub]) -> None:
+    def _apply(self, stubs: dict[int, _Stub]) -> None:
         self._shown.replace({index: stub[0] for index, stub in stubs.items()})
         self._future.keep({index: stub[2] for index, stub in stubs.items()})
 
@@ -187,11 +187,11 @@ class MessageOracle:
             units = [unit for unit in shown.droppable() if unit.stop <= shown.sent]
             self._drain(units, target, self._drop)
 
-    def ways(self) -> list[Leave]:
+    def ways(self) -> list[_Leave]:
         """Return the ways to shorten a result, the mildest first."""
         return [self._mask]
 
-    def _drain(self, units: list[range], target: int, leave: Leave) -> None:
+    def _drain(self, units: list[range], target: int, leave: _Leave) -> None:
         """Remove units, cheapest first, until the view has at most `target` tokens."""
         queue = [(self._density(unit), unit.start, unit) for unit in units]
         heapify(queue)
@@ -258,22 +258,22 @@ class LineOracle(MessageOracle):
 
     def __init__(self, task: PolicyTask) -> None:
         super().__init__(task)
-        self._lines: dict[tuple[int, frozenset[str]], Stub] = {}
+        self._lines: dict[tuple[int, frozenset[str]], _Stub] = {}
 
-    def stub(self, index: int, needed: dict[str, int]) -> Stub | None:
+    def stub(self, index: int, needed: dict[str, int]) -> _Stub | None:
         """Return the needed lines, in their order."""
         key = index, frozenset(needed)
         if key not in self._lines:
             self._lines[key] = self._line_stub(*key) if needed else self._bare_stub(index)
         return self._lines[key]
 
-    def _line_stub(self, index: int, needed: frozenset[str]) -> Stub:
+    def _line_stub(self, index: int, needed: frozenset[str]) -> _Stub:
         lines = cover(self._shown.messages[index]["content"], needed)
         message = self._shown.stub(index, "\n".join([STUB, *lines]))
         held = frozenset(fact for line in lines for fact in facts_of(line))
         return message, message_weight(message), held
 
-    def ways(self) -> list[Leave]:
+    def ways(self) -> list[_Leave]:
         """Return the ways to shorten a result: down to what is needed, then completely."""
         return [self._trim, self._mask]
 

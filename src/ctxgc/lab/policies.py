@@ -15,7 +15,7 @@ from ctxgc.lab.runs import Run
 
 RegimeKind = Literal["cost", "window"]
 Kind = Literal["ours", "peer", "restated", "oracle", "base"]
-ALL = "all"
+_ALL = "all"
 
 
 class PolicyTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,10 +134,10 @@ def choose_policies(words: Iterable[str]) -> list[str]:
     for word in words:
         if word in POLICIES:
             names[word] = None
-        elif word == ALL or word in get_args(Kind):
-            names |= dict.fromkeys(n for n in POLICIES if word in (ALL, policy(n).kind))
+        elif word == _ALL or word in get_args(Kind):
+            names |= dict.fromkeys(n for n in POLICIES if word in (_ALL, policy(n).kind))
         else:
-            raise unknown_key(word, [*POLICIES, *get_args(Kind), ALL], "policy")
+            raise unknown_key(word, [*POLICIES, *get_args(Kind), _ALL], "policy")
     return list(names)
 
 

@@ -16,7 +16,7 @@ from ctxgc.lab.policies import Kind, Player, Policy, PolicyTask
 from ctxgc.session import Session
 from ctxgc.strategies import handles_in
 
-PLUGIN = "gc_mark_sweep"
+_PLUGIN = "gc_mark_sweep"
 _SECRET = b"the lab's replay"
 _BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 _STEP_SECONDS = 1.0
@@ -33,7 +33,7 @@ class CtxgcPolicy(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def settings(self) -> dict[str, Any]:
         """The strategy and its options."""
-        return {"plugin": PLUGIN, **self.options}
+        return {"plugin": _PLUGIN, **self.options}
 
     def open(self, task: PolicyTask) -> Player:
         """Begin a run."""
@@ -51,11 +51,11 @@ class SessionPlayer:
         self._shown = ""
         self._listed: frozenset[str] = frozenset()
         self._view: list[dict[str, Any]] = []
-        self._session = ReplayedSession(
+        self._session = _ReplayedSession(
             context_limit=task.limit,
             prices=task.sheet,
             store="memory:",
-            plugin=PLUGIN,
+            plugin=_PLUGIN,
             config=GCConfig(plugin_config=options),
             clock=self._now,
         )
@@ -117,7 +117,7 @@ class SessionPlayer:
         return datetime.fromtimestamp(self._times[min(last, len(self._times) - 1)], UTC)
 
 
-class ReplayedSession(Session):
+class _ReplayedSession(Session):
     """A session with the same handles in every replay, and access to its counters."""
 
     def __init__(self, **options: Any) -> None:

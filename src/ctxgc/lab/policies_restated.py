@@ -12,7 +12,7 @@ from typing import Any
 from ctxgc.lab.policies import Kind, Player, Policy, PolicyTask
 from ctxgc.lab.view import Json, LabView
 
-Rule = Callable[[LabView, PolicyTask], None]
+_Rule = Callable[[LabView, PolicyTask], None]
 
 START_SHARE = 0.8
 TARGET_SHARE = 0.6
@@ -22,13 +22,13 @@ OPENCODE_CLEARED = "[Old tool result content cleared]"
 ANTHROPIC_CLEARED = "[tool result cleared to save context]"
 
 
-class Restated:
+class _Restated:
     """A rule that edits a history before each request."""
 
     kind: Kind = "restated"
     version = "restated 2026-11"
 
-    def __init__(self, name: str, rule: Rule, **settings: Any) -> None:
+    def __init__(self, name: str, rule: _Rule, **settings: Any) -> None:
         self.name = name
         self.settings = settings
         self._rule = rule
@@ -41,7 +41,7 @@ class Restated:
 class _Editor:
     """Applies one rule to one run."""
 
-    def __init__(self, rule: Rule, task: PolicyTask) -> None:
+    def __init__(self, rule: _Rule, task: PolicyTask) -> None:
         self._rule = rule
         self._task = task
         self._shown = LabView()
@@ -64,12 +64,12 @@ class _Editor:
 # -- Masks
 
 
-def keep_last(keep: int) -> Rule:
+def _keep_last(keep: int) -> _Rule:
     """Mask all results but the newest `keep`, before each request."""
     return lambda shown, _: shown.mask(shown.results[:-keep], OMITTED)
 
 
-def batch(full: int, keep: int) -> Rule:
+def _batch(full: int, keep: int) -> _Rule:
     """Once `full` results are unmasked, mask all but the newest `keep`."""
 
     def rule(shown: LabView, _: PolicyTask) -> None:
@@ -80,7 +80,7 @@ def batch(full: int, keep: int) -> Rule:
     return rule
 
 
-def mask_oldest(shown: LabView, task: PolicyTask) -> None:
+def _mask_oldest(shown: LabView, task: PolicyTask) -> None:
     """Above 80% of the limit, mask the oldest results down to 60%; drop the oldest if masks fall short."""
     if shown.size <= START_SHARE * task.limit:
         return
@@ -97,7 +97,7 @@ def mask_oldest(shown: LabView, task: PolicyTask) -> None:
 # -- Truncation
 
 
-def drop_half(shown: LabView, task: PolicyTask) -> None:
+def _drop_half(shown: LabView, task: PolicyTask) -> None:
     """Drop the oldest half: in COST before each request, in WINDOW above 80% of the limit."""
     if task.regime == "cost":
         middle = (shown.head + len(shown.messages)) // 2
@@ -107,7 +107,7 @@ def drop_half(shown: LabView, task: PolicyTask) -> None:
         shown.drop(units[: (len(units) + 1) // 2])
 
 
-def truncate(shown: LabView, task: PolicyTask) -> None:
+def _truncate(shown: LabView, task: PolicyTask) -> None:
     """Above 80% of the limit, drop the oldest units down to 60%."""
     if shown.size > START_SHARE * task.limit:
         shown.drop_until(int(TARGET_SHARE * task.limit), shown.droppable())
@@ -116,14 +116,14 @@ def truncate(shown: LabView, task: PolicyTask) -> None:
 # -- Published rules
 
 
-def opencode(shown: LabView, _: PolicyTask) -> None:
+def _opencode(shown: LabView, _: PolicyTask) -> None:
     """When a turn has ended: prune results before the last two turns, but their newest 40k tokens."""
     users = [i for i, message in enumerate(shown.messages) if message["role"] == "user"]
     if len(users) >= 3 and users[-1] >= shown.sent:
         _opencode_prune(shown, users[-3])
 
 
-def opencode_eager(shown: LabView, _: PolicyTask) -> None:
+def _opencode_eager(shown: LabView, _: PolicyTask) -> None:
     """Do the same before each request, and without regard to turns."""
     _opencode_prune(shown, len(shown.messages))
 
@@ -142,7 +142,7 @@ def _opencode_prune(shown: LabView, end: int, protect: int = 40_000, least: int 
         shown.mask(leaving, OPENCODE_CLEARED)
 
 
-def clear_tool_uses(trigger: int, keep: int, clear_at_least: int) -> Rule:
+def _clear_tool_uses(trigger: int, keep: int, clear_at_least: int) -> _Rule:
     """Above `trigger` tokens, clear all results but the newest `keep`, if that clears enough."""
 
     def rule(shown: LabView, task: PolicyTask) -> None:
@@ -163,55 +163,55 @@ _PLAIN = "a plain mask, as many agents have it"
 
 def mask_keep_1() -> Policy:
     """Return the mask that keeps one result."""
-    return Restated("mask-keep-1", keep_last(1), source=_PLAIN, keep=1)
+    return _Restated("mask-keep-1", _keep_last(1), source=_PLAIN, keep=1)
 
 
 def mask_keep_3() -> Policy:
     """Return the mask that keeps three results."""
-    return Restated("mask-keep-3", keep_last(3), source=_PLAIN, keep=3)
+    return _Restated("mask-keep-3", _keep_last(3), source=_PLAIN, keep=3)
 
 
 def mask_keep_10() -> Policy:
     """Return the mask that keeps ten results."""
-    return Restated("mask-keep-10", keep_last(10), source=_PLAIN, keep=10)
+    return _Restated("mask-keep-10", _keep_last(10), source=_PLAIN, keep=10)
 
 
 def mask_10_3() -> Policy:
     """Return the mask that waits for ten results and keeps three."""
-    return Restated("mask-10-3", batch(10, 3), source=_PLAIN, full=10, keep=3)
+    return _Restated("mask-10-3", _batch(10, 3), source=_PLAIN, full=10, keep=3)
 
 
 def mask_30_10() -> Policy:
     """Return the mask that waits for thirty results and keeps ten."""
-    return Restated("mask-30-10", batch(30, 10), source=_PLAIN, full=30, keep=10)
+    return _Restated("mask-30-10", _batch(30, 10), source=_PLAIN, full=30, keep=10)
 
 
 def mask_oldest_results() -> Policy:
     """Return the mask for a window: the reference's best peer."""
-    return Restated("mask-oldest", mask_oldest, source=_PLAIN, start=START_SHARE, to=TARGET_SHARE)
+    return _Restated("mask-oldest", _mask_oldest, source=_PLAIN, start=START_SHARE, to=TARGET_SHARE)
 
 
 def drop_oldest_half() -> Policy:
     """Return the rule that keeps the newer half."""
-    return Restated("drop-oldest-half", drop_half, source="plain truncation", start=START_SHARE)
+    return _Restated("drop-oldest-half", _drop_half, source="plain truncation", start=START_SHARE)
 
 
 def truncate_oldest() -> Policy:
     """Return the sliding window."""
     settings = {"start": START_SHARE, "to": TARGET_SHARE}
-    return Restated("truncate-oldest", truncate, source="plain truncation", **settings)
+    return _Restated("truncate-oldest", _truncate, source="plain truncation", **settings)
 
 
 def opencode_prune() -> Policy:
     """Return opencode's rule as it is published."""
     settings = {"protect": 40_000, "least": 20_000, "turns": 2, "when": "a turn has ended"}
-    return Restated("opencode-prune", opencode, source=_OPENCODE, **settings)
+    return _Restated("opencode-prune", _opencode, source=_OPENCODE, **settings)
 
 
 def opencode_prune_eager() -> Policy:
     """Return opencode's two numbers without its turns, as the reference experiment had them."""
     settings = {"protect": 40_000, "least": 20_000, "turns": 0, "when": "each request"}
-    return Restated("opencode-prune-eager", opencode_eager, source=_OPENCODE, **settings)
+    return _Restated("opencode-prune-eager", _opencode_eager, source=_OPENCODE, **settings)
 
 
 def anthropic_clear() -> Policy:
@@ -225,4 +225,4 @@ def anthropic_clear_30k() -> Policy:
 
 
 def _anthropic(name: str, **numbers: int) -> Policy:
-    return Restated(name, clear_tool_uses(**numbers), source=_ANTHROPIC, **numbers)
+    return _Restated(name, _clear_tool_uses(**numbers), source=_ANTHROPIC, **numbers)

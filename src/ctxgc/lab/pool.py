@@ -24,7 +24,7 @@ from ctxgc.lab.runs import Run
 
 AHEAD = 2
 Done = Callable[[], None]
-Outcome = TypeVar("Outcome")
+_Outcome = TypeVar("_Outcome")
 
 
 class RunOrder(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,7 +104,7 @@ def processes(jobs: int, *initializer: Any) -> ProcessPoolExecutor:
     return pool
 
 
-def submit(pool: Executor, work: Callable[..., Outcome], *arguments: Any) -> Future[Outcome]:
+def submit(pool: Executor, work: Callable[..., _Outcome], *arguments: Any) -> Future[_Outcome]:
     """Give work to the pool.
 
     Raises:
@@ -116,7 +116,7 @@ def submit(pool: Executor, work: Callable[..., Outcome], *arguments: Any) -> Fut
         raise _ended() from None
 
 
-def result_of(future: Future[Outcome]) -> Outcome:
+def result_of(future: Future[_Outcome]) -> _Outcome:
     """Return what a process found.
 
     Raises:

@@ -12,7 +12,7 @@ from ctxgc.lab.facts import total_weight
 from ctxgc.lab.policies import RegimeKind
 
 COST_LIMIT = 200_000
-HEAD_ROLES = ("system", "developer")
+_HEAD_ROLES = ("system", "developer")
 
 
 class Regime(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,4 +64,4 @@ def parse_regime(text: str) -> Regime:
 def head_of(messages: Sequence[dict[str, Any]]) -> list[int]:
     """Return the indexes of the system messages and of the first user message."""
     first = next((i for i, m in enumerate(messages) if m.get("role") == "user"), None)
-    return [i for i, m in enumerate(messages) if m.get("role") in HEAD_ROLES or i == first]
+    return [i for i, m in enumerate(messages) if m.get("role") in _HEAD_ROLES or i == first]

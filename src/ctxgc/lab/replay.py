@@ -84,7 +84,7 @@ def unpruned_bill(
 # -- Checks of each request: is it valid, does it fit, what of the newest results does it show
 
 
-class Validity:
+class _Validity:
     """Counts the requests whose history a provider would refuse, by the rule that they break.
 
     Rules that the recorded run itself breaks do not count against a policy.
@@ -120,7 +120,7 @@ def _breaches(messages: list[dict[str, object]]) -> frozenset[str]:
     return frozenset(breach.rule for breach in check_history(messages, complete=False))
 
 
-def last_unit_tokens(needs: Needs, index: int) -> int:
+def _last_unit_tokens(needs: Needs, index: int) -> int:
     """Return the tokens that no policy can leave out: the head, and the last exchange.
 
     The last exchange is the last assistant message before `index` and everything after it.
@@ -133,7 +133,7 @@ def last_unit_tokens(needs: Needs, index: int) -> int:
     return sum(entries[i].tokens for i in wanted)
 
 
-def newest_facts(needs: Needs, step: RequestNeeds, view: Residency) -> tuple[int, int]:
+def _newest_facts(needs: Needs, step: RequestNeeds, view: Residency) -> tuple[int, int]:
     """Return how many facts the newest results hold, and how many of them the view shows.
 
     No answer has needed them yet, so without this an admission cut would look free.
@@ -208,7 +208,7 @@ class _RunReplay:
         self._lens = ViewReader(needs.library)
         self._view = Residency(needs)
         self._pricer = RequestPricer(sheet, needs.run.times)
-        self._validity = Validity(needs)
+        self._validity = _Validity(needs)
         self._count: Counter[str] = Counter()
         self._seconds: list[tuple[int, float]] = []
         self._sent = 0
@@ -244,7 +244,7 @@ class _RunReplay:
         self._count["breaks"] += same < self._sent
         self._sent = len(view)
         if sent > self._limit:
-            excused = last_unit_tokens(self._needs, step.index) > self._limit
+            excused = _last_unit_tokens(self._needs, step.index) > self._limit
             self._count["over_excused" if excused else "over"] += 1
         self._judge_needs(step)
         self._judge_outside(step)
@@ -270,7 +270,7 @@ class _RunReplay:
         """Count what no policy aims to keep: quoted lines, rare words, the newest facts."""
         lines = sum(self._view.holds_line(line, step.index) for line in step.lines)
         words = sum(self._view.holds_word(word, step.index) for word in step.words)
-        newest, shown = newest_facts(self._needs, step, self._view)
+        newest, shown = _newest_facts(self._needs, step, self._view)
         self._count.update(
             line_steps=bool(step.lines),
             line_steps_kept=bool(step.lines) and lines == len(step.lines),

@@ -28,7 +28,7 @@ class Residency:
 
     def show(self, view: Sequence[SentMessage]) -> int:
         """Take the next view; return the length of its common prefix with the last one, in messages."""
-        same = common_prefix_length(self._shown, view)
+        same = _common_prefix_length(self._shown, view)
         for entry in self._shown[same:]:
             self._leave(entry)
         for entry in view[same:]:
@@ -96,7 +96,7 @@ class Residency:
         self._words.subtract(entry.words)
 
 
-def common_prefix_length(before: Sequence[SentMessage], now: Sequence[SentMessage]) -> int:
+def _common_prefix_length(before: Sequence[SentMessage], now: Sequence[SentMessage]) -> int:
     """Return how many messages two views have in common at their beginning."""
     pairs = zip(before, now, strict=False)
     return next(

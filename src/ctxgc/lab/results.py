@@ -10,8 +10,8 @@ import msgspec
 # -- Figures with confidence intervals
 
 
-DRAWS = 1_000
-SEED = 20_261_116
+_DRAWS = 1_000
+_SEED = 20_261_116
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,8 +34,8 @@ class Bootstrap:
         place = {name: number for number, name in enumerate(names)}
         self._place = [place[group] for group in groups]
         self._size = len(names)
-        chance = random.Random(SEED)  # noqa: S311 - reproducible, not secret
-        self._draws = [chance.choices(range(self._size), k=self._size) for _ in range(DRAWS)]
+        chance = random.Random(_SEED)  # noqa: S311 - reproducible, not secret
+        self._draws = [chance.choices(range(self._size), k=self._size) for _ in range(_DRAWS)]
 
     def share(self, parts: Iterable[float], wholes: Iterable[float], empty: float = 1.0) -> Figure:
         """Return the sum of the parts over the sum of the wholes; `empty` if that is 0."""

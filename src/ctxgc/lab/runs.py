@@ -26,79 +26,7 @@ from ctxgc.wire.transcripts import (
     open_transcript,
 )
 
-Timed = tuple[dict[str, Any], float | None]
-Window = tuple[list[dict[str, Any]], list[float] | None]
-
-
-def read_windows(path: Path) -> list[Window]:
-    """Return each context window of a transcript: its messages, and their times if all are known.
-
-    A compaction ends a window. What the chat format does not have (thinking, media) is left out; what
-    a provider would refuse is repaired.
-
-    Raises:
-        TranscriptError: the file is not a transcript, or a line of it is damaged.
-    """
-    transcript = open_transcript(path)
-    items = list(transcript.items())
-    _check(transcript)
-    ends = [place for place, item in enumerate(items) if isinstance(item, Compaction)]
-    chained = transcript.kind == "claude_code"
-    found = [_window(items[:end], chained=chained) for end in (*ends, len(items))]
-    return [(messages, times) for messages, times in found if messages]
-
-
-def _check(transcript: Transcript) -> None:
-    lost = next((damage for damage in transcript.damage if damage.is_lost), None)
-    if lost is not None:
-        raise TranscriptError(
-            f"{transcript.path}, line {lost.line}: {lost.what}",
-            hint="remove the line, or use another transcript",
-            path=str(transcript.path),
-            line=lost.line,
-        )
-
-
-def _window(items: Sequence[Item], *, chained: bool) -> Window:
-    timed = list(_chat(last_window(items, chained=chained)))
-    messages = [message for message, _ in timed]
-    fixed = [m.data for m in repair(parse_history(messages, "openai"), "openai").messages]
-    times = [time for _, time in timed if time is not None]
-    return fixed, times if len(times) == len(fixed) == len(messages) else None
-
-
-def _chat(window: Iterable[RecordedMessage]) -> Iterator[Timed]:
-    for number, each in enumerate(window):
-        time = None if each.written_at is None else each.written_at.timestamp()
-        if each.format == "openai":
-            yield each.data, time
-            continue
-        try:
-            message = parse(each.data, each.format, str(number))
-        except MessageError:
-            continue
-        yield from ((said, time) for said in chat_messages(message))
-
-
-def chat_messages(message: Message) -> Iterator[dict[str, Any]]:
-    """Yield a message of any format as chat messages: results first, one each."""
-    for part in message.parts:
-        if part.kind == "tool_result":
-            yield {"role": "tool", "tool_call_id": part.call_id, "content": part.text}
-    text = message.text()
-    calls = [_call(part) for part in message.parts if part.kind == "tool_call"]
-    if calls:
-        yield {"role": "assistant", "content": text or None, "tool_calls": calls}
-    elif text:
-        yield {"role": message.role, "content": text}
-
-
-def _call(part: Part) -> dict[str, Any]:
-    function = {"name": part.name or "", "arguments": part.text or "{}"}
-    return {"id": part.call_id, "type": "function", "function": function}
-
-
-SUFFIXES = (".jsonl", ".jsonl.gz")
+_SUFFIXES = (".jsonl", ".jsonl.gz")
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -155,12 +83,12 @@ def run_files(path: Path, name: str = "") -> list[Path]:
     if path.is_file():
         return [path]
     found = sorted(path.iterdir()) if path.is_dir() else []
-    runs = [file for file in found if file.name.endswith(SUFFIXES)]
+    runs = [file for file in found if file.name.endswith(_SUFFIXES)]
     wanted = [file for file in runs if name in ("", file.name.partition(".")[0])]
     if not wanted:
         raise InputError(
             f"no runs named '{name}' at {path}" if name else f"no runs at {path}",
-            hint=f"give a file, or a folder of files that end in {' or '.join(SUFFIXES)}",
+            hint=f"give a file, or a folder of files that end in {' or '.join(_SUFFIXES)}",
             file=str(path),
         )
     return wanted
@@ -238,7 +166,7 @@ def _run(line: _Line) -> Run:
 def _read_windows(file: Path, least_tokens: int) -> Iterator[Run]:
     """Yield the context windows of a transcript as runs of one group."""
     name = file.name.removesuffix(".gz").removesuffix(".jsonl")
-    for number, (messages, times) in enumerate(read_windows(file), start=1):
+    for number, (messages, times) in enumerate(_windows(file), start=1):
         run = Run(
             id=f"{name}/{number}", group=name, source=file.name, messages=messages, times=times
         )
@@ -256,3 +184,78 @@ def _is_run(raw: bytes) -> bool:
     except msgspec.DecodeError:
         return b'"messages"' in raw
     return isinstance(said, dict) and "messages" in said
+
+
+# -- Transcripts: each context window as chat messages
+
+
+_Timed = tuple[dict[str, Any], float | None]
+_Window = tuple[list[dict[str, Any]], list[float] | None]
+
+
+def _windows(path: Path) -> list[_Window]:
+    """Return each context window of a transcript: its messages, and their times if all are known.
+
+    A compaction ends a window. What the chat format does not have (thinking, media) is left out; what
+    a provider would refuse is repaired.
+
+    Raises:
+        TranscriptError: the file is not a transcript, or a line of it is damaged.
+    """
+    transcript = open_transcript(path)
+    items = list(transcript.items())
+    _check(transcript)
+    ends = [place for place, item in enumerate(items) if isinstance(item, Compaction)]
+    chained = transcript.kind == "claude_code"
+    found = [_window(items[:end], chained=chained) for end in (*ends, len(items))]
+    return [(messages, times) for messages, times in found if messages]
+
+
+def _check(transcript: Transcript) -> None:
+    lost = next((damage for damage in transcript.damage if damage.is_lost), None)
+    if lost is not None:
+        raise TranscriptError(
+            f"{transcript.path}, line {lost.line}: {lost.what}",
+            hint="remove the line, or use another transcript",
+            path=str(transcript.path),
+            line=lost.line,
+        )
+
+
+def _window(items: Sequence[Item], *, chained: bool) -> _Window:
+    timed = list(_chat(last_window(items, chained=chained)))
+    messages = [message for message, _ in timed]
+    fixed = [m.data for m in repair(parse_history(messages, "openai"), "openai").messages]
+    times = [time for _, time in timed if time is not None]
+    return fixed, times if len(times) == len(fixed) == len(messages) else None
+
+
+def _chat(window: Iterable[RecordedMessage]) -> Iterator[_Timed]:
+    for number, each in enumerate(window):
+        time = None if each.written_at is None else each.written_at.timestamp()
+        if each.format == "openai":
+            yield each.data, time
+            continue
+        try:
+            message = parse(each.data, each.format, str(number))
+        except MessageError:
+            continue
+        yield from ((said, time) for said in _chat_messages(message))
+
+
+def _chat_messages(message: Message) -> Iterator[dict[str, Any]]:
+    """Yield a message of any format as chat messages: results first, one each."""
+    for part in message.parts:
+        if part.kind == "tool_result":
+            yield {"role": "tool", "tool_call_id": part.call_id, "content": part.text}
+    text = message.text()
+    calls = [_call(part) for part in message.parts if part.kind == "tool_call"]
+    if calls:
+        yield {"role": "assistant", "content": text or None, "tool_calls": calls}
+    elif text:
+        yield {"role": message.role, "content": text}
+
+
+def _call(part: Part) -> dict[str, Any]:
+    function = {"name": part.name or "", "arguments": part.text or "{}"}
+    return {"id": part.call_id, "type": "function", "function": function}

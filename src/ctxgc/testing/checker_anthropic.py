@@ -20,7 +20,7 @@ from ctxgc.testing.signatures import ThinkingSignatures
 _SERVER_CALLS = ("server_tool_use", "mcp_tool_use")
 
 
-def client_pairs(turns: list[RoleRun], complete: bool) -> Iterator[Breach]:
+def _client_pairs(turns: list[RoleRun], complete: bool) -> Iterator[Breach]:
     """Check that each turn of calls is answered at the very start of the next turn, once each."""
     yield from _unique(turns)
     for place, turn in enumerate(turns):
@@ -33,7 +33,7 @@ def client_pairs(turns: list[RoleRun], complete: bool) -> Iterator[Breach]:
             yield from _answered(turn, RoleRun("user", turn.index + 1))
 
 
-def server_pairs(turns: list[RoleRun]) -> Iterator[Breach]:
+def _server_pairs(turns: list[RoleRun]) -> Iterator[Breach]:
     """Check that calls of the provider's own tools and their results are in the same turn.
 
     A program whose calls the client answers gets its result in a later turn. What is open at the end
@@ -162,7 +162,7 @@ def _no_server_result(call_id: str, block: Block) -> Breach:
     return Breach("open_call", text, f"messages.{block.index}", index=block.index)
 
 
-MAX_BREAKPOINTS = 4
+_MAX_BREAKPOINTS = 4
 _TOOL_ID = re.compile(r"[a-zA-Z0-9_-]+\Z")
 _SHARED = ("text", "image", "document", "search_result", "container_upload")
 _TOOL_CHANGES = ("tool_addition", "tool_removal")
@@ -193,7 +193,7 @@ def check(
     breaches = [breach for index, item in enumerate(messages) for breach in _message(index, item)]
     breaches += [*_last_and_empty(messages), *_cache_control(body)]
     turns = turns_of(messages)
-    breaches += [*_first(turns), *client_pairs(turns, complete), *server_pairs(turns)]
+    breaches += [*_first(turns), *_client_pairs(turns, complete), *_server_pairs(turns)]
     breaches += thinking_rules(turns, body if isinstance(body, Mapping) else {})
     return breaches + (signatures.check(body) if signatures is not None else [])
 
@@ -305,16 +305,16 @@ def _first(turns: list[RoleRun]) -> Iterator[Breach]:
 
 
 def _cache_control(body: Body) -> Iterator[Breach]:
-    found = sum(1 for block in cacheable(body) if block.get("cache_control"))
-    if found > MAX_BREAKPOINTS:
+    found = sum(1 for block in _cacheable(body) if block.get("cache_control"))
+    if found > _MAX_BREAKPOINTS:
         text = (
-            f"A maximum of {MAX_BREAKPOINTS} blocks with cache_control may be provided. "
+            f"A maximum of {_MAX_BREAKPOINTS} blocks with cache_control may be provided. "
             f"Found {found}."
         )
         yield Breach("cache_control", text, "cache_control")
 
 
-def cacheable(body: Body) -> Iterator[Json]:
+def _cacheable(body: Body) -> Iterator[Json]:
     """Yield every block that may carry a cache breakpoint, in the order the provider reads them."""
     if isinstance(body, Mapping):
         for name in ("tools", "system"):

@@ -25,7 +25,7 @@ def missing_field(param: str, index: int | None = None) -> Breach:
 
 def wrong_type(param: str, wanted: str, got: Any, index: int | None = None) -> Breach:
     """Return the refusal of a field with a value of another type."""
-    text = f"Invalid type for '{param}': expected {wanted}, but got {json_type(got)} instead."
+    text = f"Invalid type for '{param}': expected {wanted}, but got {_json_type(got)} instead."
     return Breach("shape", text, param, "invalid_type", index=index)
 
 
@@ -37,7 +37,7 @@ def wrong_value(
     return Breach(rule, text, param, "invalid_value", index=index)
 
 
-def json_type(value: Any) -> str:
+def _json_type(value: Any) -> str:
     """Return OpenAI's name for the type of a JSON value, with its article."""
     names = {bool: "a boolean", int: "an integer", float: "a decimal", str: "a string"}
     if value is None:

@@ -67,7 +67,7 @@ class IssuedItems:
 
 
 # Each kind of call that the client answers, and the item that answers it.
-ANSWERS = {
+_ANSWERS = {
     "function_call": "function_call_output",
     "custom_tool_call": "custom_tool_call_output",
     "local_shell_call": "local_shell_call_output",
@@ -75,14 +75,14 @@ ANSWERS = {
     "apply_patch_call": "apply_patch_call_output",
     "computer_call": "computer_call_output",
 }
-CALL_OF = {answer: call for call, answer in ANSWERS.items()}
+_CALL_OF = {answer: call for call, answer in _ANSWERS.items()}
 # What the provider runs, or asks for, and the item that ends it.
 _ENDS = {
     "program": "program_output",
     "tool_search_call": "tool_search_output",
     "mcp_approval_request": "mcp_approval_response",
 }
-_PARTNER_OF = {**CALL_OF, **{end: start for start, end in _ENDS.items()}}
+_PARTNER_OF = {**_CALL_OF, **{end: start for start, end in _ENDS.items()}}
 _NAMED_BY = {
     "mcp_approval_request": "id",
     "mcp_approval_response": "approval_request_id",
@@ -96,7 +96,7 @@ def kind_of(item: Json) -> str:
     return "message" if "role" in item else "item_reference" if "id" in item else "None"
 
 
-def call_id_of(item: Json) -> Any:
+def _call_id_of(item: Json) -> Any:
     """Return the id that a call shares with its answer; a local shell answers with it as its `id`."""
     kind = kind_of(item)
     if kind == "local_shell_call_output" and item.get("call_id") is None:
@@ -104,17 +104,17 @@ def call_id_of(item: Json) -> Any:
     return item.get(_NAMED_BY.get(kind, "call_id"))
 
 
-def pairing(items: list[tuple[int, Json]], complete: bool) -> Iterator[Breach]:
+def _pairing(items: list[tuple[int, Json]], complete: bool) -> Iterator[Breach]:
     """Match each answer with the nearest earlier open call of its id and kind."""
     open_calls: dict[tuple[str, Any], list[tuple[int, Json]]] = {}
     last_message = -1
     for index, item in items:
-        kind, call_id = kind_of(item), call_id_of(item)
+        kind, call_id = kind_of(item), _call_id_of(item)
         if kind == "message":
             last_message = index
-        elif kind in _ENDS or (kind in ANSWERS and isinstance(call_id, str)):
+        elif kind in _ENDS or (kind in _ANSWERS and isinstance(call_id, str)):
             open_calls.setdefault((kind, call_id), []).append((index, item))
-        elif kind in _PARTNER_OF and (kind not in CALL_OF or isinstance(call_id, str)):
+        elif kind in _PARTNER_OF and (kind not in _CALL_OF or isinstance(call_id, str)):
             waiting = open_calls.get((_PARTNER_OF[kind], call_id))
             if waiting:
                 waiting.pop()
@@ -166,7 +166,7 @@ _SERVER_SIDE = (
     "mcp_approval_response", "mcp_call", "compaction", "compaction_trigger", "tool_search_call",
     "tool_search_output", "additional_tools", "configuration_update", "program", "program_output",
 )  # fmt: skip
-TYPES = (*_SERVER_SIDE, *ANSWERS, *CALL_OF)
+TYPES = (*_SERVER_SIDE, *_ANSWERS, *_CALL_OF)
 # Items whose `id` is that of another one.
 _NAMES_ANOTHER = ("item_reference", "local_shell_call_output")
 _ID_STARTS = {
@@ -195,7 +195,7 @@ def check(body: Body, *, complete: bool = True, issued: IssuedItems | None = Non
         return [Breach("empty_history", text, "input", "empty_array")]
     breaches = [breach for index, item in enumerate(items) for breach in _item(index, item)]
     sound = [(index, item) for index, item in enumerate(items) if isinstance(item, Mapping)]
-    breaches += [*pairing(sound, complete), *_reasoning(sound), *_unique(sound)]
+    breaches += [*_pairing(sound, complete), *_reasoning(sound), *_unique(sound)]
     return breaches + (list(_issued(sound, issued)) if issued is not None else [])
 
 
@@ -208,7 +208,7 @@ def _item(index: int, item: Any) -> Iterator[Breach]:
         yield wrong_value("item_type", f"input[{index}].type", kind, TYPES, index)
     elif kind == "message":
         yield from _message(index, item)
-    elif kind in ANSWERS or kind in CALL_OF:
+    elif kind in _ANSWERS or kind in _CALL_OF:
         yield from _call(index, kind, item)
     yield from _item_id(index, kind, item.get("id"))
 
@@ -241,9 +241,9 @@ def _part(index: int, where: str, role: str, part: Any) -> Iterator[Breach]:
 def _call(index: int, kind: str, item: Json) -> Iterator[Breach]:
     where = f"input[{index}]"
     # A function's output may belong to no call of this history, and a patch needs no words.
-    if not isinstance(call_id_of(item), str) and kind != "function_call_output":
+    if not isinstance(_call_id_of(item), str) and kind != "function_call_output":
         yield missing_field(f"{where}.call_id", index)
-    if kind in CALL_OF and item.get("output") is None and kind != "apply_patch_call_output":
+    if kind in _CALL_OF and item.get("output") is None and kind != "apply_patch_call_output":
         yield missing_field(f"{where}.output", index)
     if kind != "function_call":
         return
@@ -283,7 +283,7 @@ def _made_by_model(item: Json) -> bool:
     kind = kind_of(item)
     if kind == "message":
         return item.get("role") == "assistant"
-    return kind not in CALL_OF and kind != "mcp_approval_response"
+    return kind not in _CALL_OF and kind != "mcp_approval_response"
 
 
 def _unique(items: list[tuple[int, Json]]) -> Iterator[Breach]:

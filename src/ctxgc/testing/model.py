@@ -116,7 +116,7 @@ class ScriptedModel:
         with self._lock:
             self.requests.append(request)
             scripted = self._next()
-        return as_turn(scripted(request) if callable(scripted) else scripted)
+        return _as_turn(scripted(request) if callable(scripted) else scripted)
 
     def _next(self) -> Scripted:
         if self._served < len(self._turns):
@@ -131,7 +131,7 @@ class ScriptedModel:
         return self._then
 
 
-def as_turn(value: TurnLike) -> Turn:
+def _as_turn(value: TurnLike) -> Turn:
     """Return the turn that consists of a text, a call or several calls."""
     if isinstance(value, Turn):
         return value

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from ctxgc.testing import Chance, ChatRendering, Project, Script, instructions
 
-SOURCE = "ctxgc demo corpus: synthetic, a scripted agent on a generated project"
-CHARS_PER_TOKEN = 3.3
+_SOURCE = "ctxgc demo corpus: synthetic, a scripted agent on a generated project"
+_CHARS_PER_TOKEN = 3.3
 _BEGINNING = 1_770_000_000.0
 
 
@@ -43,7 +43,7 @@ def record(plan: Plan) -> dict[str, Any]:
     system = instructions(project)
     messages: list[dict[str, Any]] = [{"role": "system", "content": system}]
     times, chars, script = [clock.now], len(system), Script(project, chance)
-    while chars < plan.tokens * CHARS_PER_TOKEN:
+    while chars < plan.tokens * _CHARS_PER_TOKEN:
         for step in script.story():
             said = chat.messages(step)
             times += [clock.after(message) for message in said]
@@ -52,7 +52,7 @@ def record(plan: Plan) -> dict[str, Any]:
     return {
         "id": f"demo-{plan.number:02}",
         "group": f"demo-project-{plan.project:02}",
-        "source": SOURCE,
+        "source": _SOURCE,
         "messages": messages,
         "times": times,
     }

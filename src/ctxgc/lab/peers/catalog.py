@@ -50,17 +50,17 @@ class Peer(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
-OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "DO_NOT_TRACK": "1"}
+_OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "DO_NOT_TRACK": "1"}
 
-LANGCHAIN_CORE = Package("langchain-core", "1.7.2")
-LANGCHAIN = Package("langchain", "1.4.7")
-AGENT_FRAMEWORK = Package("agent-framework-core", "1.23.0")
-LITELLM = Package("litellm", "1.106.2", {**OFFLINE, "LITELLM_LOCAL_MODEL_COST_MAP": "True"})
-HEADROOM = Package("headroom-ai", "0.42.0", {**OFFLINE, "LITELLM_LOCAL_MODEL_COST_MAP": "True"})
-CONTEXTGC = Package("contextgc", "0.4.6")
-KOMPACT = Package("kompact", "0.4.0")
+_LANGCHAIN_CORE = Package("langchain-core", "1.7.2")
+_LANGCHAIN = Package("langchain", "1.4.7")
+_AGENT_FRAMEWORK = Package("agent-framework-core", "1.23.0")
+_LITELLM = Package("litellm", "1.106.2", {**_OFFLINE, "LITELLM_LOCAL_MODEL_COST_MAP": "True"})
+_HEADROOM = Package("headroom-ai", "0.42.0", {**_OFFLINE, "LITELLM_LOCAL_MODEL_COST_MAP": "True"})
+_CONTEXTGC = Package("contextgc", "0.4.6")
+_KOMPACT = Package("kompact", "0.4.0")
 # It adds a system prompt of 21,000 tokens that it does not see; the runs of the lab have none.
-COZEMPIC = Package(
+_COZEMPIC = Package(
     "cozempic",
     "1.8.39",
     {
@@ -110,28 +110,28 @@ PEERS: dict[str, Peer] = {
     for peer in (
         Peer(
             name="langchain-trim",
-            package=LANGCHAIN_CORE,
+            package=_LANGCHAIN_CORE,
             worker="run_langchain_trim",
             choose=_room,
             note="trim_messages as its guide for agents has it: strategy last, from a human message on",
         ),
         Peer(
             name="langchain-clear",
-            package=LANGCHAIN,
+            package=_LANGCHAIN,
             worker="run_langchain_clear",
             choose=_clearing,
             note="ClearToolUsesEdit, applied to the whole history before each request",
         ),
         Peer(
             name="agent-framework",
-            package=AGENT_FRAMEWORK,
+            package=_AGENT_FRAMEWORK,
             worker="run_agent_framework",
             choose=_room_and_target,
             note="TruncationStrategy; it has no defaults",
         ),
         Peer(
             name="litellm-trim",
-            package=LITELLM,
+            package=_LITELLM,
             worker="run_litellm_trim",
             choose=_litellm,
             note="trim_messages; in COST with the limit that its table gives the model; where it must "
@@ -139,35 +139,35 @@ PEERS: dict[str, Peer] = {
         ),
         Peer(
             name="headroom",
-            package=HEADROOM,
+            package=_HEADROOM,
             worker="run_headroom",
             choose=_model_limit,
             note="compress() on the whole history before each request; its model cannot be loaded offline",
         ),
         Peer(
             name="headroom-agent",
-            package=HEADROOM,
+            package=_HEADROOM,
             worker="run_headroom",
             choose=_agent,
             note="the same in the mode that it has for live agents, which removes nothing",
         ),
         Peer(
             name="contextgc",
-            package=CONTEXTGC,
+            package=_CONTEXTGC,
             worker="run_contextgc",
             choose=_nothing,
             note="compile_messages with its schema for coding; it knows no limit",
         ),
         Peer(
             name="kompact",
-            package=KOMPACT,
+            package=_KOMPACT,
             worker="run_kompact",
             choose=_nothing,
             note="the proxy's pipeline on its Anthropic route, one configuration per run; it knows no limit",
         ),
         Peer(
             name="cozempic",
-            package=COZEMPIC,
+            package=_COZEMPIC,
             worker="run_cozempic",
             choose=_window,
             note="what its guard does: prescription standard above 55% of the window, aggressive above 80%; "
@@ -184,14 +184,14 @@ PACKAGES: dict[str, Package] = {peer.package.name: peer.package for peer in PEER
 # -- Environments: `out/peers/NAME` under the current folder, made once
 
 
-HOME_VARIABLE = "CTXGC_LAB_PEERS"
-DEFAULT_HOME = Path("out") / "peers"
+_HOME_VARIABLE = "CTXGC_LAB_PEERS"
+_DEFAULT_HOME = Path("out") / "peers"
 PATIENCE_SECONDS = 600.0
 
 
 def home() -> Path:
     """Return the folder of all environments."""
-    return Path(os.environ.get(HOME_VARIABLE) or DEFAULT_HOME).absolute()
+    return Path(os.environ.get(_HOME_VARIABLE) or _DEFAULT_HOME).absolute()
 
 
 def interpreter(package: Package) -> Path:

@@ -19,7 +19,7 @@ from ctxgc.errors import PeerError
 from ctxgc.lab.peers.catalog import PEERS, Peer, interpreter
 from ctxgc.lab.policies import Kind, Player, Policy, PolicyTask
 
-PASSED_ON = ("PATH", "LANG", "TMPDIR", "SYSTEMROOT")
+_PASSED_ON = ("PATH", "LANG", "TMPDIR", "SYSTEMROOT")
 
 
 class Worker:
@@ -79,7 +79,7 @@ class Worker:
 
     def _environment(self, env: Mapping[str, str]) -> dict[str, str]:
         """Return a clean environment with a temporary home."""
-        passed = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+        passed = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
         fixed = {"HOME": self._home.name, "PYTHONHASHSEED": "0", "PYTHONUTF8": "1"}
         return {**passed, **fixed, **env}
 
@@ -137,7 +137,7 @@ def _close(pipe: IO[bytes] | None) -> None:
 Json = dict[str, Any]
 
 WORKERS = Path(__file__).with_name("workers")
-SECONDS = 120.0
+_SECONDS = 120.0
 
 
 class WorkerPool:
@@ -169,8 +169,8 @@ class WorkerPool:
         self._idle.clear()
 
 
-POOL = WorkerPool()
-atexit.register(POOL.close)
+_POOL = WorkerPool()
+atexit.register(_POOL.close)
 
 
 class PeerPolicy:
@@ -178,7 +178,7 @@ class PeerPolicy:
 
     kind: Kind = "peer"
 
-    def __init__(self, peer: Peer, pool: WorkerPool = POOL, seconds: float = SECONDS) -> None:
+    def __init__(self, peer: Peer, pool: WorkerPool = _POOL, seconds: float = _SECONDS) -> None:
         self.name = peer.name
         self.version = peer.package.requirement.replace("==", " ")
         self._peer = peer
@@ -197,13 +197,13 @@ class PeerPolicy:
             PeerError: the library is not installed, or does not work here.
         """
         worker = self._pool.take(self._peer, self._seconds)
-        player = PeerPlayer(worker)
+        player = _PeerPlayer(worker)
         weakref.finalize(player, self._pool.give_back, self._peer, worker)
         worker.ask({"open": self._peer.choose(task.regime, task.limit)})
         return player
 
 
-class PeerPlayer:
+class _PeerPlayer:
     """One run, pruned by a peer."""
 
     def __init__(self, worker: Worker) -> None:

@@ -12,21 +12,21 @@ from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")
 
-VERBS = (
+_VERBS = (
     "merge", "resolve", "expand", "settle", "collect", "reserve", "dispatch", "normalise", "rank",
     "allocate", "validate", "reconcile", "schedule", "fold", "route", "trim", "publish", "archive",
 )  # fmt: skip
-NOUNS = (
+_NOUNS = (
     "shipment", "invoice", "parcel", "voucher", "carrier", "ledger", "quota", "tariff", "batch",
     "window", "depot", "rebate", "manifest", "pallet", "surcharge", "courier", "waybill", "refund",
 )  # fmt: skip
-QUALITIES = (
+_QUALITIES = (
     "pending", "overdue", "partial", "nightly", "regional", "priority", "stale", "inbound", "bonded",
     "returned", "split", "expired", "insured", "manual", "weekly", "shared",
 )  # fmt: skip
 PEOPLE = ("Mira", "Tomasz", "Ines", "Kofi", "Hanne", "Rafael", "Yuki", "Oksana")
 PLACES = ("Rotterdam", "Gdynia", "Valencia", "Tampere", "Bristol", "Trieste", "Malmo", "Porto")
-PACKAGES = ("freightline", "stockroom", "tollgate", "parceldesk", "harbourmaster", "crossdock")
+_PACKAGES = ("freightline", "stockroom", "tollgate", "parceldesk", "harbourmaster", "crossdock")
 
 
 class Chance(Random):
@@ -47,11 +47,11 @@ class Chance(Random):
 
     def symbol(self) -> str:
         """Return a function name such as `merge_overdue_parcel`."""
-        return f"{self.choice(VERBS)}_{self.choice(QUALITIES)}_{self.choice(NOUNS)}"
+        return f"{self.choice(_VERBS)}_{self.choice(_QUALITIES)}_{self.choice(_NOUNS)}"
 
     def constant(self) -> str:
         """Return a constant name such as `STALE_QUOTA_LIMIT`."""
-        return f"{self.choice(QUALITIES)}_{self.choice(NOUNS)}_limit".upper()
+        return f"{self.choice(_QUALITIES)}_{self.choice(_NOUNS)}_limit".upper()
 
     def ticket(self) -> str:
         """Return a ticket number such as `FRT-4711`."""
@@ -85,11 +85,11 @@ class Function(NamedTuple):
 
 def make_function(chance: Chance, name: str, constant: str) -> Function:
     """Return a function of a random kind under this name; `constant` is its module's."""
-    return chance.choice(KINDS)(chance, name, constant)
+    return chance.choice(_KINDS)(chance, name, constant)
 
 
 def _total(chance: Chance, name: str, constant: str) -> Function:
-    noun, flag = chance.choice(NOUNS), chance.choice(QUALITIES)
+    noun, flag = chance.choice(_NOUNS), chance.choice(_QUALITIES)
     right = f'        if entry["{flag}"] and entry["{noun}_weight"] < {constant}:\n'
     wrong = f'        if entry["{flag}"] and entry["{noun}_weight"] <= {constant}:\n'
     text = (
@@ -110,7 +110,7 @@ def _total(chance: Chance, name: str, constant: str) -> Function:
 
 
 def _lookup(chance: Chance, name: str, constant: str) -> Function:
-    noun, other = chance.choice(NOUNS), chance.choice(QUALITIES)
+    noun, other = chance.choice(_NOUNS), chance.choice(_QUALITIES)
     right = f'    {noun}_key = f"{{region}}:{{code.strip().upper()}}"\n'
     wrong = f'    {noun}_key = f"{{region}}:{{code.upper()}}"\n'
     text = (
@@ -135,7 +135,7 @@ def _lookup(chance: Chance, name: str, constant: str) -> Function:
 
 
 def _windows(chance: Chance, name: str, constant: str) -> Function:
-    noun, flag = chance.choice(NOUNS), chance.choice(QUALITIES)
+    noun, flag = chance.choice(_NOUNS), chance.choice(_QUALITIES)
     right = f"        {flag}_end = min(start + step, finish)\n"
     wrong = f"        {flag}_end = start + step\n"
     text = (
@@ -159,7 +159,7 @@ def _windows(chance: Chance, name: str, constant: str) -> Function:
 
 
 def _parse(chance: Chance, name: str, constant: str) -> Function:
-    noun, flag = chance.choice(NOUNS), chance.choice(QUALITIES)
+    noun, flag = chance.choice(_NOUNS), chance.choice(_QUALITIES)
     right = f'    head, _, {flag}_part = line.partition("|")\n'
     wrong = f'    head, {flag}_part = line.split("|")\n'
     text = (
@@ -182,7 +182,7 @@ def _parse(chance: Chance, name: str, constant: str) -> Function:
 
 
 def _retry(chance: Chance, name: str, constant: str) -> Function:
-    noun, flag = chance.choice(NOUNS), chance.choice(QUALITIES)
+    noun, flag = chance.choice(_NOUNS), chance.choice(_QUALITIES)
     right = f"            {flag}_delay = min({flag}_delay * 2, {constant})\n"
     wrong = f"            {flag}_delay = {flag}_delay * 2\n"
     text = (
@@ -203,7 +203,7 @@ def _retry(chance: Chance, name: str, constant: str) -> Function:
 
 
 def _group(chance: Chance, name: str, constant: str) -> Function:
-    noun, flag = chance.choice(NOUNS), chance.choice(QUALITIES)
+    noun, flag = chance.choice(_NOUNS), chance.choice(_QUALITIES)
     right = f"        {flag}_groups.setdefault({noun}.depot, []).append({noun})\n"
     wrong = f"        {flag}_groups[{noun}.depot] = [{noun}]\n"
     text = (
@@ -222,8 +222,8 @@ def _group(chance: Chance, name: str, constant: str) -> Function:
     )  # fmt: skip
 
 
-Kind = Callable[[Chance, str, str], Function]
-KINDS: tuple[Kind, ...] = (_total, _lookup, _windows, _parse, _retry, _group)
+_Kind = Callable[[Chance, str, str], Function]
+_KINDS: tuple[_Kind, ...] = (_total, _lookup, _windows, _parse, _retry, _group)
 
 
 class Module(NamedTuple):
@@ -240,10 +240,10 @@ class Project:
 
     def __init__(self, chance: Chance, modules: int) -> None:
         self.chance = chance
-        self.package = chance.choice(PACKAGES)
+        self.package = chance.choice(_PACKAGES)
         self.root = f"/home/dev/{self.package}"
         self.files: dict[str, str] = {}
-        self.modules = [self._module(noun) for noun in chance.some(NOUNS, modules)]
+        self.modules = [self._module(noun) for noun in chance.some(_NOUNS, modules)]
         self.commits = [(chance.hexes(8), f"Import {self.package} {n}.0") for n in (3, 2, 1)]
         self.files[f"{self.root}/README.md"] = self._readme()
         self.files[f"{self.root}/settings.toml"] = self._settings()

@@ -18,8 +18,8 @@ from ctxgc.testing.agent.render import (
 from ctxgc.testing.agent.stories import Script
 from ctxgc.testing.agent.tools import AgentStep, instructions
 
-MODULES = 10
-CHARS_PER_TOKEN = 4
+_MODULES = 10
+_CHARS_PER_TOKEN = 4
 _RENDERERS: dict[str, type[Renderer]] = {
     "openai": ChatRendering,
     "anthropic": AnthropicRendering,
@@ -120,7 +120,7 @@ def make_session(
     if tokens is None:
         _fill(ledger, renderer, steps, messages)
     else:
-        _grow(ledger, renderer, steps, tokens * CHARS_PER_TOKEN)
+        _grow(ledger, renderer, steps, tokens * _CHARS_PER_TOKEN)
     return AgentSession(seed, format, ledger.messages, system, renderer.tools(), ledger.facts())
 
 
@@ -150,7 +150,7 @@ def _grow(ledger: _Ledger, renderer: Renderer, steps: Iterator[AgentStep], chars
 def seeded_project(seed: int) -> tuple[Project, Chance]:
     """Return the project of a seed, and the chance that decides what happens to it."""
     chance = Chance(f"session {seed}")
-    return Project(chance, MODULES), chance
+    return Project(chance, _MODULES), chance
 
 
 def _bad_arguments(form: str, unknown: bool) -> InputError:

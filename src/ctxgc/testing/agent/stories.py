@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from ctxgc.testing.agent.project import PEOPLE, Chance, Project, make_function
 from ctxgc.testing.agent.tools import Agent, AgentStep, say, service_log, user
 
-MAX_FUNCTIONS = 14
+_MAX_FUNCTIONS = 14
 
 
 class Script:
@@ -18,7 +18,7 @@ class Script:
 
     def story(self) -> Iterator[AgentStep]:
         """Yield the steps of the next task; now and then there is nothing to do, and none."""
-        return self._agent.chance.choice(STORIES)(self._agent)
+        return self._agent.chance.choice(_STORIES)(self._agent)
 
     def steps(self) -> Iterator[AgentStep]:
         """Yield the steps of task after task, without an end."""
@@ -26,7 +26,7 @@ class Script:
             yield from self.story()
 
 
-def repair(agent: Agent) -> Iterator[AgentStep]:
+def _repair(agent: Agent) -> Iterator[AgentStep]:
     """A test fails; the agent reads, finds the fault, fixes it and runs the tests."""
     chance, project = agent.chance, agent.project
     module = chance.choice(project.modules)
@@ -61,7 +61,7 @@ def repair(agent: Agent) -> Iterator[AgentStep]:
     yield say(f"{ticket} is fixed in {project.head}:\n\n{_bullets(names)}\n\nAll tests pass.")
 
 
-def incident(agent: Agent) -> Iterator[AgentStep]:
+def _incident(agent: Agent) -> Iterator[AgentStep]:
     """A request failed at night; the agent searches a long log and fixes the fault that it names."""
     chance, project = agent.chance, agent.project
     module, function = chance.choice(project.functions())
@@ -88,7 +88,7 @@ def incident(agent: Agent) -> Iterator[AgentStep]:
     )
 
 
-def limit(agent: Agent) -> Iterator[AgentStep]:
+def _limit(agent: Agent) -> Iterator[AgentStep]:
     """A constant must change; the agent decides on a value and says why."""
     chance, project = agent.chance, agent.project
     module = chance.choice(project.modules)
@@ -111,13 +111,13 @@ def limit(agent: Agent) -> Iterator[AgentStep]:
     yield say(f"Decision for {ticket}: {module.constant} is now {value} ({project.head}).")
 
 
-def feature(agent: Agent) -> Iterator[AgentStep]:
+def _feature(agent: Agent) -> Iterator[AgentStep]:
     """A new function is wanted, with a test; the first version has a fault."""
     chance, project = agent.chance, agent.project
     module = chance.choice(project.modules)
     function = make_function(chance, chance.symbol(), module.constant)
     taken = any(function.name in text for text in project.files.values())
-    if taken or len(module.functions) >= MAX_FUNCTIONS:  # files do not grow without an end
+    if taken or len(module.functions) >= _MAX_FUNCTIONS:  # files do not grow without an end
         return
     ticket, last, path = chance.ticket(), module.functions[-1], project.short(module.path)
     yield user(
@@ -141,7 +141,7 @@ def feature(agent: Agent) -> Iterator[AgentStep]:
     yield say(f"`{function.name}` is in {path}, tested, in {project.head}.")
 
 
-def question(agent: Agent) -> Iterator[AgentStep]:
+def _question(agent: Agent) -> Iterator[AgentStep]:
     """The user asks what was done long ago; the agent answers from the conversation."""
     chance = agent.chance
     if len(agent.memories) < 2:
@@ -154,7 +154,7 @@ def question(agent: Agent) -> Iterator[AgentStep]:
     yield say(f"So far:\n\n{_bullets(told.values())}\n\nNothing else is open.", *told)
 
 
-def tour(agent: Agent) -> Iterator[AgentStep]:
+def _tour(agent: Agent) -> Iterator[AgentStep]:
     """The user wants an overview; the agent reads several files that it may never need again."""
     chance, project = agent.chance, agent.project
     modules = chance.some(project.modules, chance.randrange(2, 4))
@@ -180,8 +180,8 @@ _QUESTIONS = (
     "Which tickets are done, and where?",
 )
 
-Story = Callable[[Agent], Iterator[AgentStep]]
-STORIES: tuple[Story, ...] = (
-    repair, repair, repair, incident, limit, feature, feature, question, tour,
+_Story = Callable[[Agent], Iterator[AgentStep]]
+_STORIES: tuple[_Story, ...] = (
+    _repair, _repair, _repair, _incident, _limit, _feature, _feature, _question, _tour,
 )  # fmt: skip
 """What may be asked; a story that is listed several times is asked more often."""

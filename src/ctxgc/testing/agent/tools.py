@@ -16,7 +16,7 @@ from typing import Any
 
 from ctxgc.testing.agent.project import PLACES, Chance, Function, Module, Project
 
-READ_LINES = 2000
+_READ_LINES = 2000
 FILE_ACCESS = {"Read": "read", "Edit": "edit"}
 """What each tool that works on the file named by `file_path` does to it."""
 
@@ -228,7 +228,7 @@ def _calls(text: str, *calls: AgentCall) -> AgentStep:
     return AgentStep("assistant", text, calls)
 
 
-def _lines(project: Project, path: str, offset: int = 1, limit: int = READ_LINES) -> str:
+def _lines(project: Project, path: str, offset: int = 1, limit: int = _READ_LINES) -> str:
     """Return lines of a file with their numbers."""
     lines = project.files[path].splitlines()[offset - 1 : offset - 1 + limit]
     return "\n".join(f"{number:>6}→{line}" for number, line in enumerate(lines, offset))

@@ -80,7 +80,7 @@ _ANTHROPIC_WORDS = {
 }
 
 
-def check_fields(
+def _check_fields(
     body: Json, form: Format, *, extra: Collection[str] = (), optional: Collection[str] = ()
 ) -> list[Breach]:
     """Return what is wrong with the top-level fields of a request.
@@ -270,7 +270,7 @@ def check_request(
 ) -> None:
     """Refuse unknown fields, wrong types and what the headers do not allow."""
     counting = path.endswith("/count_tokens")
-    breaches = check_fields(
+    breaches = _check_fields(
         body,
         form,
         extra=settings.extra_fields,

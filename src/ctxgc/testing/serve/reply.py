@@ -12,7 +12,7 @@ from ctxgc.testing.breach import Json
 from ctxgc.testing.model import ToolCall, Turn
 from ctxgc.testing.serve.cache import CacheUse, Count
 
-PIECE = 24
+_PIECE = 24
 CREATED = 1_790_000_000
 
 
@@ -49,8 +49,8 @@ def reply_to(turn: Turn, use: CacheUse, ids: ServerIds, start: str, count: Count
 
 def pieces(text: str) -> Iterator[str]:
     """Yield the pieces in which a text is streamed; nothing for an empty text."""
-    for at in range(0, len(text), PIECE):
-        yield text[at : at + PIECE]
+    for at in range(0, len(text), _PIECE):
+        yield text[at : at + _PIECE]
 
 
 def event(data: Json | str, name: str | None = None) -> bytes:

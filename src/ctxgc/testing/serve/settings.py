@@ -45,7 +45,7 @@ class FaultQueue:
             return self._faults.popleft() if self._faults else None
 
 
-MEGABYTE = 1 << 20
+_MEGABYTE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Settings:
 
     context_limit: int | None = 200_000
     count_output: bool = True
-    max_body_bytes: int = 32 * MEGABYTE
+    max_body_bytes: int = 32 * _MEGABYTE
     require_key: bool = True
     validate: bool = True
     bind_thinking: bool = True
