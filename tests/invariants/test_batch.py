@@ -13,7 +13,7 @@ def test_nothing_may_stand_between_a_batch_and_its_results() -> None:
     )  # fmt: skip
     (found,) = BATCH.check(history)
     assert (found.index, found.call_id, found.message_id) == (4, "b", "m4")
-    assert found.text == "the result 'b' does not stand directly behind its call in message 1"
+    assert found.text == "the result 'b' does not directly follow its call in message 1"
 
 
 def test_results_of_a_batch_come_in_any_order() -> None:

@@ -13,7 +13,7 @@ import msgspec
 from ctxgc.budget.entry import GCPolicy, InstructionSource, SourceEntry, check_count
 from ctxgc.errors import InputError
 
-# -- BudgetSnapshot: a budget at one moment
+# -- Snapshot
 
 
 class BudgetSnapshot(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +40,7 @@ class BudgetSnapshot(msgspec.Struct, frozen=True, kw_only=True):
             raise InputError(f"budget: {error}", hint="pass what to_dict() gave") from None
 
 
-# -- Which children of a budget a message belongs to
+# -- Children by message
 
 
 Place = tuple[InstructionSource, str]
@@ -91,7 +91,7 @@ class MessageIndex:
         return tuple(covered)
 
 
-# -- Sums by source and by policy, kept while entries come and go
+# -- Running sums
 
 
 class Totals:
@@ -130,7 +130,7 @@ class Totals:
         return {policy: self._policies[policy] for policy in GCPolicy}
 
 
-# -- BudgetView: what a budget answers, without what changes it
+# -- Reading a budget
 
 
 class BudgetView:
@@ -205,7 +205,7 @@ class InstructionBudget(BudgetView):
         created_at: float | None = None,
         message_ids: Iterable[str] = (),
     ) -> SourceEntry:
-        """Set a source's own tokens, beside its children; it keeps the time it was first set."""
+        """Set a source's own tokens, in addition to its children; it keeps the time it was first set."""
         source = InstructionSource(source)
         before = self._own.get(source)
         entry = SourceEntry(

@@ -11,14 +11,14 @@ import msgspec
 
 from ctxgc.errors import InputError
 
-# -- Where content comes from, and what a collection may do with it
+# -- Sources and policies
 
 
 class _Named(StrEnum):
     @classmethod
     def _missing_(cls, value: object) -> NoReturn:
         names = ", ".join(member.value for member in cls)
-        raise InputError(f"{value!r} is no {cls.__name__}", hint=f"use one of {names}")
+        raise InputError(f"{value!r} is not a {cls.__name__}", hint=f"use one of {names}")
 
 
 class InstructionSource(_Named):
@@ -31,7 +31,7 @@ class InstructionSource(_Named):
 
     @property
     def default_policy(self) -> GCPolicy:
-        """The policy of a source that nobody gave one."""
+        """The policy of a source that was given none."""
         return _DEFAULTS[self]
 
 

@@ -1,4 +1,13 @@
-"""GCConfig and every way to set it: code over environment over file over default."""
+"""GCConfig and every way to set it: code over environment over file over default.
+
+`gc_config` is the one frozen value with all keys, `DEFAULTS` their true defaults. `files` reads `gc.json`
+in both shapes of the seeds, `profiles` subagent profiles and inline configuration, `environment` variables;
+`keys` makes errors that name the nearest known key; `explain` lists all mistakes of a file at once and says
+where each value comes from; `secrets` masks what may not be shown.
+
+`GCConfig()` reads the environment. Code that compares with a default uses `DEFAULTS` or
+`GCConfig.from_dict({})`, which do not.
+"""
 
 from __future__ import annotations
 

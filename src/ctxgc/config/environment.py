@@ -107,7 +107,7 @@ def _convert(raw: str, field: msgspec.structs.FieldInfo) -> Any:
         return msgspec.convert(_WORDS.get(raw.lower(), raw), field.type, strict=False)
 
 
-# -- What the environment says about a session, beside its GCConfig
+# -- Session settings other than GCConfig
 
 
 class SessionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -1,4 +1,4 @@
-"""What a configuration file means: its JSON Schema, and an explanation of one file."""
+"""Explain a configuration file: its JSON Schema, all its mistakes at once, and each key with its origin."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from ctxgc.config.files import DEFAULT_PLUGIN, GCSpec, parse_spec, read_object
 from ctxgc.config.gc_config import DEFAULTS, GCConfig, leaders
 from ctxgc.errors import ConfigError
 
-# -- All mistakes of a configuration file at once, where reading it stops at the first
+# -- All mistakes of a file at once
 
 
 class Sifted(msgspec.Struct, frozen=True, kw_only=True):
-    """The mistakes of a file and of the variables over it, and what both say without them.
+    """The mistakes in a file and in the variables over it, and what both say without them.
 
-    `spec` and `config` are None where nothing is left that could be used.
+    `spec` and `config` are None if nothing usable is left.
     """
 
     problems: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class Sifted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def sift_file(path: str | Path, env: Mapping[str, str] | None = None) -> Sifted:
-    """Return every mistake of a file and the environment, with what they say beside; never raises."""
+    """Return every mistake in a file and the environment, and what remains without them; never raises."""
     try:
         data = read_object(path)
     except ConfigError as error:
@@ -63,12 +63,12 @@ class _Sieve:
                 return Sifted(problems=tuple(self._problems), spec=spec, config=config)
 
     def _note(self, error: ConfigError) -> None:
-        # Against a value that is a default only because the real one was wrong, nothing can be said.
+        # A value that is a default only because the real one was wrong cannot contradict another.
         if self._doubtful.isdisjoint(error.details.get("keys", ())):
             self._problems.append(_said(error, self._origin))
 
     def _take_out(self, named: Mapping[str, Any]) -> bool:
-        """Take out what a mistake is about; tell whether anything was there."""
+        """Remove what a mistake is about; return whether anything was there."""
         keys: list[str] = named.get("keys") or [named.get("key", "")]
         self._doubtful.update(keys, [named.get("nearest") or ""])
         if "variable" in named:
@@ -87,7 +87,7 @@ class _Sieve:
 
 
 def _said(error: ConfigError, path: str | Path) -> str:
-    """Return the words of an error without the path, which stands beside all of them."""
+    """Return the text of an error without the path, which is shown once for all of them."""
     return str(error).removeprefix(f"{path}").removeprefix(":").lstrip()
 
 
@@ -182,7 +182,7 @@ def _keys(
 
 
 def environment_warnings(env: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Return a sentence for each variable that looks like one of ours and sets nothing."""
+    """Return a sentence for each variable that looks like a ctxgc variable but sets nothing."""
     strange = unknown_variables((GCConfig, SessionSettings), env)
     return tuple(
         f"{name} sets nothing" + (f"; did you mean {guess}?" if guess else "")

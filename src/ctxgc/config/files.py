@@ -85,7 +85,7 @@ def parse_spec(
     """Return the spec in `data`, whichever of the two shapes it has.
 
     Raises:
-        ConfigError: a key is unknown, stands at the wrong level, or has a wrong value.
+        ConfigError: a key is unknown, is at the wrong level, or has a wrong value.
     """
     data = {key: value for key, value in data.items() if key != "$schema"}
     nested = "plugin" in data or "config" in data

@@ -13,7 +13,7 @@ from ctxgc.config.keys import build, check_template
 from ctxgc.config.secrets import shown
 from ctxgc.errors import ConfigError
 
-# -- A dictionary that cannot be changed, for options inside frozen configuration
+# -- Frozen options
 
 
 class FrozenDict(dict[str, Any]):
@@ -34,7 +34,7 @@ def freeze(options: Mapping[str, Any]) -> FrozenDict:
     return options if isinstance(options, FrozenDict) else FrozenDict(options)
 
 
-# -- How the percentages of a configuration stand to each other
+# -- Relations between the percentages
 
 
 # The share of the threshold that an unset target follows down to: 60 of 80, as in S2.
@@ -60,7 +60,7 @@ _FOLLOWS_DOWN = (
 
 
 def settle(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given values plus those defaults that have to move to agree with them."""
+    """Return the given values, plus the defaults that must change to agree with them."""
     values = dict(given)
     _lift(values, defaults, "hard_limit_percent", "threshold_percent")
     for key, limit, share in _FOLLOWS_DOWN:
@@ -69,7 +69,7 @@ def settle(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, A
 
 
 def leaders(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, str]:
-    """Return the defaults that have to move, each with the key that it follows."""
+    """Return the defaults that must change, each with the key that it follows."""
     led_by = {"hard_limit_percent": "threshold_percent"}
     led_by.update({key: limit for key, limit, _ in _FOLLOWS_DOWN})
     return {key: led_by[key] for key in settle(given, defaults) if key not in given}
@@ -108,7 +108,7 @@ def _lift(values: dict[str, Any], defaults: Mapping[str, Any], key: str, floor: 
 
 
 def _number(value: object) -> float | None:
-    # What is no number is left for the type check, which names the key.
+    # What is not a number is left to the type check, which names the key.
     return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
@@ -276,7 +276,7 @@ DEFAULTS: Mapping[str, Any] = FrozenDict(
         for field in msgspec.structs.fields(GCConfig)
     }
 )
-"""Every key with the value it has when nobody sets it."""
+"""Every key with its true default: what it is unless code, file or environment sets it."""
 
 
 def _assemble(given: Mapping[str, Any]) -> GCConfig:

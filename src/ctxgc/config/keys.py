@@ -22,7 +22,7 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 def unknown_key(key: str, known: Iterable[str], what: str = "configuration key") -> ConfigError:
-    """Return the error for a name that nobody knows, with the nearest one that somebody does."""
+    """Return the error for an unknown name, with the nearest known one."""
     names = sorted(known)
     guess = nearest(key, names)
     hint = f'did you mean "{guess}"?' if guess else f"known: {', '.join(names)}"
@@ -54,14 +54,14 @@ def wrong_value(
     value = values.get(key)
     is_plain = value is None or isinstance(value, (bool, int, float, str))
     listed = choices(complaint, kind)
-    # A complaint about a word that is none of the listed ones names it already.
+    # If the choices are listed, the complaint already names the wrong word.
     got = f" (it is {shown(value, key)!r})" if is_plain and not listed else ""
     hint = listed or _unquoted(value, key, kind) or f'correct "{key}"'
     return ConfigError(f"{key}: {said[:1].lower()}{said[1:]}{got}", hint=hint, key=key)
 
 
 def _unquoted(value: object, key: str, kind: type[msgspec.Struct]) -> str:
-    """Return a hint for a text that says what the key may be, such as "75"; else nothing."""
+    """Return a hint if a text would be valid without its quotes, such as "75"; else nothing."""
     if not isinstance(value, str):
         return ""
     try:
@@ -72,7 +72,7 @@ def _unquoted(value: object, key: str, kind: type[msgspec.Struct]) -> str:
 
 
 def choices(complaint: str, kind: type[msgspec.Struct]) -> str:
-    """Return a hint that lists what the key of msgspec's complaint may be; empty if it may be much."""
+    """Return a hint that lists the values the key of msgspec's complaint may have; empty without a list."""
     declared = get_type_hints(kind).get(_key_of(complaint))
     words = get_args(declared) if get_origin(declared) is Literal else ()
     return f"use one of {', '.join(map(str, words))}" if words else ""
@@ -83,7 +83,7 @@ def _key_of(complaint: str) -> str:
     return place[place.find("$") :].strip("`").removeprefix("$.").split("[")[0].split(".")[0]
 
 
-# -- Notification templates: which fields they may use, and how they are filled in
+# -- Notification templates
 
 
 NOTICE_FIELDS: tuple[str, ...] = (

@@ -1,4 +1,4 @@
-"""Subagent profiles and inline configuration: two more places that a plugin is named in."""
+"""Subagent profiles and inline configuration: two more places that name a plugin."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def load_profile(name: str, root: str | Path | None = None) -> Profile:
     """Return the profile in `.ctxgc/profiles/NAME.json`, else in `.jaato/profiles/NAME.json`.
 
     Raises:
-        ConfigError: the name is no plain file name, no such profile exists, or it is wrong.
+        ConfigError: the name is not a plain file name, no such profile exists, or it is wrong.
     """
     if not _NAME.fullmatch(name):
         raise ConfigError(

@@ -34,7 +34,7 @@ class _Ranked(NamedTuple):
 class Analysis:
     """Roots, marks and scores of one heap at one moment.
 
-    What no root reaches is scored and sorted when somebody asks, and so is the reachable, by itself:
+    What no root reaches is scored and sorted on demand, and so, separately, is the reachable:
     most collections find garbage enough, and those of a window ask for marks alone.
     """
 
@@ -58,7 +58,7 @@ class Analysis:
 
     @cached_property
     def context(self) -> ScoreContext:
-        """What scores are made of beside the segments."""
+        """What scores depend on besides the segments."""
         return self._context()
 
     @property
@@ -82,17 +82,17 @@ class Analysis:
 
     @cached_property
     def live(self) -> list[ContextSegment]:
-        """The reachable segments that are no roots, lowest score first, then oldest."""
+        """The reachable segments that are not roots, lowest score first, then oldest."""
         return self._ranked_live.segments
 
     @property
     def order(self) -> list[ContextSegment]:
-        """The segments that are no roots in the order in which they would leave."""
+        """The segments that are not roots, in the order in which they would leave."""
         return [*self.garbage, *self.live]
 
     @cached_property
     def scores(self) -> dict[str, float]:
-        """The keep_score of every segment that is no root."""
+        """The keep_score of every segment that is not a root."""
         ranked = self._ranked_live
         return self._garbage_scores | _by_id(ranked.segments, ranked.scores)
 
@@ -102,7 +102,7 @@ class Analysis:
         return self.scores[segment_id] if known is None else known
 
     def may_leave(self, segment_id: str) -> bool:
-        """Tell whether a segment is within the scope and no root."""
+        """Return whether a segment is within the scope and no root."""
         segment = self.state.heap.peek(segment_id)
         if segment is None or segment.tier != "working" or segment_id in self.roots:
             return False
@@ -120,13 +120,13 @@ class Analysis:
         return sorted(found, key=lambda segment: self.score(segment.segment_id))
 
     def is_live(self, segment: ContextSegment) -> bool:
-        """Tell whether a segment counts as reachable: marked, or old in a minor collection."""
+        """Return whether a segment counts as reachable: marked, or old in a minor collection."""
         if self.scope == "minor" and segment.generation == "old":
             return True
         return segment.segment_id in self.marks.came_from
 
     def _is_spared(self, segment: ContextSegment) -> bool:
-        """Tell whether a segment is reachable without being a root."""
+        """Return whether a segment is reachable without being a root."""
         return self.is_live(segment) and segment.segment_id not in self.roots
 
     def _loose(self) -> tuple[list[ContextSegment], list[ContextSegment]]:
@@ -153,7 +153,7 @@ class Analysis:
         return _Ranked([segments[n] for n in order], [values[n] for n in order])
 
     def is_reachable(self, segment_id: str) -> bool:
-        """Tell whether the roots reach a segment."""
+        """Return whether the roots reach a segment."""
         return segment_id in self.marks
 
     def chain(self, segment_id: str) -> tuple[Hop, ...]:

@@ -97,7 +97,7 @@ def heap_from_json(text: str | bytes, count: Callable[[str], int] = rough_tokens
     """Return the heap that JSON text describes.
 
     Raises:
-        InputError: the text is no JSON, no heap, or the heap of a newer version.
+        InputError: the text is not JSON, not a heap, or the heap of a newer version.
     """
     saved = _read(text)
     heap = Heap(count)

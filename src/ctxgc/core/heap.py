@@ -21,7 +21,7 @@ from ctxgc.core.segment import REF_TAG, ContextSegment, checked_time, explicit_r
 from ctxgc.core.supersession import Supersession
 from ctxgc.errors import DuplicateSegmentError, UnknownSegmentError
 
-# -- Admission: what may come into a heap, decided before anything changes
+# -- Admission, decided before anything changes
 
 
 _FIELD_OF = {"reference": "references", "reply": "reply_to", "derived-from": "derived_from"}
@@ -76,11 +76,11 @@ def taken(segment_id: str) -> DuplicateSegmentError:
     )
 
 
-# -- The indexes over the working tier, and who is stashed: entered, left and asked together
+# -- Indexes
 
 
 class HeapIndexes:
-    """Shared keys, bonds, root candidates, mentions, supersession, and who is young, changed or stashed."""
+    """Shared keys, bonds, root candidates, mentions, supersession; the young, changed and stashed."""
 
     __slots__ = (
         "bonds",
@@ -158,7 +158,7 @@ class HeapIndexes:
             self.keys.promote(segment)
 
 
-# -- Explicit links between segments, in both directions
+# -- Explicit links, in both directions
 
 
 _NONE: frozenset[str] = frozenset()
@@ -176,7 +176,7 @@ class Links:
         """Young segments that old ones refer to, with the number of such links."""
 
     def add(self, source: str, target: str) -> bool:
-        """Link `source` to `target`; tell whether the link is new."""
+        """Link `source` to `target`; return whether the link is new."""
         out = self.references.get(source)
         if out is None:
             out = self.references[source] = set()
@@ -191,7 +191,7 @@ class Links:
         return True
 
     def discard(self, source: str, target: str) -> bool:
-        """Unlink `source` from `target`; tell whether there was a link."""
+        """Unlink `source` from `target`; return whether there was a link."""
         out = self.references.get(source)
         if out is None or target not in out:
             return False
@@ -200,11 +200,11 @@ class Links:
         return True
 
     def targets(self, source: str) -> Iterable[str]:
-        """Return whom a segment refers to."""
+        """Return what a segment refers to."""
         return self.references.get(source, _NONE)
 
     def sources(self, target: str) -> Iterable[str]:
-        """Return who refers to a segment."""
+        """Return what refers to a segment."""
         return self.backrefs.get(target, _NONE)
 
     def refcount(self, target: str) -> int:
@@ -227,7 +227,7 @@ def _drop(table: dict[str, set[str]], key: str, member: str) -> None:
         del table[key]
 
 
-# -- GC headers: the fields of a segment that only its heap writes, and the operations that write
+# -- Headers, which only the heap writes
 
 
 class Headers:
@@ -428,7 +428,7 @@ class Heap(Headers):
 
     @property
     def keys(self) -> KeyIndex:
-        """Who holds which file, tag or topic."""
+        """Which segments hold which file, tag or topic."""
         return self.index.keys
 
     @property
@@ -439,7 +439,7 @@ class Heap(Headers):
 
     @property
     def mentions(self) -> Mentions:
-        """Who holds which rare identifier."""
+        """Which segments hold which rare identifier."""
         return self.index.mentions
 
     @property
@@ -481,7 +481,7 @@ class Heap(Headers):
     def replace(self, segment_id: str, stand_in: ContextSegment) -> None:
         """Stash a segment and put a smaller one in its place and under the links that lead to it.
 
-        That is no arrival: no step passes, nothing is touched and nothing superseded.
+        This is not an arrival: no step passes, nothing is touched and nothing superseded.
         """
         place = self.get(segment_id).position
         if stand_in.segment_id in self:
@@ -511,7 +511,7 @@ class Heap(Headers):
         self.version += len(leaving)
 
     def recall(self, segment_id: str) -> None:
-        """Move a stashed segment back to the working tier; what stood in its place makes room."""
+        """Move a stashed segment back to the working tier; what took its place is removed."""
         segment = self.get(segment_id)
         if segment.tier == "working":
             return

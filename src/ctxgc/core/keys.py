@@ -1,7 +1,7 @@
-"""Implicit links through shared keys: same file, tag, topic.
+"""Bonds, and implicit links through shared keys: same file, tag, topic.
 
 Segments that share a key are linked through the key, never pair by pair: a topic of 100,000 segments
-costs 100,000 memberships. What sharing a file means stands in `views`.
+costs 100,000 memberships. Views of a file are linked by the cards (runs of lines) that they share.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 from ctxgc.core.segment import REF_TAG, SECRET_TAG, ContextSegment
 
-# -- Small ordered sets: a tuple while there are few members, a dict once there are many
+# -- Small ordered sets: a tuple of few members, a dict of many
 
 
 FEW = 24
@@ -48,7 +48,7 @@ def leave(table: dict[K, Few[T]], key: K, gone: T) -> None:
         table[key] = tuple(other for other in members if other != gone)
 
 
-# -- Groups of segments: a tuple while there are few members, a dict by their ids once there are m
+# -- Groups of segments: a tuple of few members, a dict of many by their ids
 
 
 NOBODY: tuple[ContextSegment, ...] = ()
@@ -153,7 +153,7 @@ class Bonds:
         return tuple(call for calls in self._open.values() for call in calls.values())
 
     def is_open(self, segment: ContextSegment) -> bool:
-        """Tell whether a segment is a tool call without a result."""
+        """Return whether a segment is a tool call without a result."""
         bond, call_id = bond_of(segment), segment.call_id
         if bond is None or call_id is None:
             return False
@@ -176,7 +176,7 @@ def bond_of(segment: ContextSegment) -> str | None:
     return segment.bond_id if segment.bond_id is not None else segment.call_id
 
 
-# -- The views of a file, and which of them show some of the same
+# -- File cards: which views of a file show some of the same lines
 
 
 CARD_LINES = 64
@@ -198,7 +198,7 @@ def cards(line_range: tuple[int, int] | None) -> Sequence[int]:
 
 
 def share_a_card(some: Sequence[int], others: Sequence[int]) -> bool:
-    """Tell whether two views that cover these cards are linked."""
+    """Return whether two views that cover these cards are linked."""
     if some[0] == WHOLE or others[0] == WHOLE:
         return True
     return some[0] <= others[-1] and others[0] <= some[-1]
@@ -255,6 +255,9 @@ def _file(filed: dict[int, Group], view: ContextSegment) -> None:
         join(filed, card, view)
 
 
+# -- Shared keys
+
+
 KeyKind = Literal["path", "tag", "topic"]
 KEY_KINDS: tuple[KeyKind, ...] = ("path", "tag", "topic")
 
@@ -294,7 +297,7 @@ def _names_of(segment: ContextSegment) -> list[tuple[KeyKind, str]]:
 
 
 class Holders:
-    """Who holds which key in one generation, in order of arrival."""
+    """The segments that hold each key in one generation, in order of arrival."""
 
     __slots__ = ("files", "names")
 
@@ -318,14 +321,14 @@ class Holders:
             drop_view(self.files, segment.file_path, segment)
 
     def of(self, key: Key) -> Group:
-        """Return who holds a key; empty when nobody does."""
+        """Return the segments that hold a key; may be empty."""
         kind, value, card = key
         if kind == "path":
             return on_card(self.files.get(value, NOBODY), card)
         return self.names[kind].get(value, NOBODY)
 
     def keys(self) -> Iterator[Key]:
-        """Yield all keys that somebody holds."""
+        """Yield all keys in use."""
         for kind, names in self.names.items():
             yield from ((kind, name, WHOLE) for name in names)
         for path, views in self.files.items():
@@ -355,7 +358,7 @@ class KeyIndex:
         self.old.add(segment)
 
     def members(self, key: Key) -> Members:
-        """Return who holds a key; empty when nobody does."""
+        """Return the segments that hold a key; may be empty."""
         return Members(ids(self.young.of(key)), ids(self.old.of(key)))
 
     def reaches(self, key: Key) -> Iterable[Key]:
@@ -377,10 +380,10 @@ class KeyIndex:
                     yield segment_id
 
     def keys(self) -> Iterable[Key]:
-        """Return all keys that somebody holds."""
+        """Return all keys in use."""
         return dict.fromkeys(chain(self.old.keys(), self.young.keys()))
 
     def _cards(self, path: str) -> Iterable[int]:
-        """Return the cards of a file that somebody holds, those of the old first."""
+        """Return the cards of a file in use, those of the old first."""
         sides = (side.files.get(path, NOBODY) for side in (self.old, self.young))
         return dict.fromkeys(chain.from_iterable(map(cards_of, sides)))

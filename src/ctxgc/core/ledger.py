@@ -1,4 +1,4 @@
-"""The token ledger: how many segments and tokens stand where, answered without looking at them.
+"""The token ledger: how many segments and tokens each tier holds, without looking at them.
 
 Every segment that ever came in is in exactly one of three places: working, stashed or deleted. So
 `ingested == working + stashed + deleted` after every operation, in segments and in tokens (P4).
@@ -82,7 +82,7 @@ class Ledger:
 
     @property
     def working(self) -> Amount:
-        """What stands in the working tier."""
+        """What the working tier holds."""
         return Amount(*self._tiers["working"])
 
     @property
@@ -108,7 +108,7 @@ class Ledger:
         }
 
     def balanced(self) -> bool:
-        """Tell whether ingested equals working plus stashed plus deleted."""
+        """Return whether ingested equals working plus stashed plus deleted."""
         return self.ingested == self.working + self.stashed + self.deleted
 
     def _book(self, segment: ContextSegment, tier: Tier, sign: int) -> None:

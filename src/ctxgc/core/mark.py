@@ -30,7 +30,7 @@ from ctxgc.core.keys import (
 from ctxgc.core.roots import GCState, root_reasons
 from ctxgc.core.segment import ContextSegment
 
-# -- Ancestry: who holds one segment, found backwards from it and with bounded work
+# -- Ancestry: what holds one segment, found backwards with bounded work
 
 
 if TYPE_CHECKING:

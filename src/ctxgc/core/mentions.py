@@ -1,4 +1,4 @@
-"""Who holds which rare identifier: the soft links, and the write barrier that follows them.
+"""Mentions: which segments hold which rare identifier; the soft links and the write barrier.
 
 An identifier that many segments hold says nothing about any of them, so beyond `RARE` holders it is
 common and its holders are forgotten. That bounds the memory and makes the work of an arrival
@@ -42,9 +42,9 @@ class Mentions:
         """The identifiers of the long texts, so that these are read once; of those that left, too."""
 
     def add(self, segment_id: str, text: str, names: Sequence[str] | None = None) -> list[str]:
-        """Enter a text and return whom it mentions: at most `MAX_TOUCHED` holders of its rare names.
+        """Add a text and return the segments it mentions: at most `MAX_TOUCHED` holders of its rare names.
 
-        `names` are the identifiers of the text, where somebody has read it before.
+        `names` are the identifiers of the text, if it was read before.
         """
         self._settle()
         holders, own = self._holders, (segment_id,)
@@ -76,13 +76,13 @@ class Mentions:
         return identifiers(text) if known is None else known
 
     def holders(self, identifier: str) -> tuple[str, ...]:
-        """Return who holds an identifier; empty when nobody does or it is common."""
+        """Return the segments that hold an identifier; empty if it is common or unknown."""
         if self._leaving:
             self._settle()
         return self._holders.get(identifier, _COMMON)
 
     def going(self, segment_id: str, text: str, leaving: set[str]) -> list[str]:
-        """Return the rare identifiers of a segment that nobody holds but it and those that leave."""
+        """Return the rare identifiers that only this segment and those leaving hold."""
         self._settle()
         holders, own = self._holders, (segment_id,)
         return [
@@ -93,7 +93,7 @@ class Mentions:
         ]
 
     def is_common(self, identifier: str) -> bool:
-        """Tell whether so many segments held an identifier that it links nobody."""
+        """Return whether an identifier is too common to link segments."""
         self._settle()
         return self._holders.get(identifier) == _COMMON
 

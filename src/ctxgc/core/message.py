@@ -26,7 +26,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     """One thing inside a message that is kept or moved by itself: it becomes one segment.
 
     `text` is what the model reads of it (a call's arguments as JSON text, a result's output).
-    `path` says where it stands in `Message.data`, for example `("content", 2)`; the whole message is `()`.
+    `path` is its place in `Message.data`, for example `("content", 2)`; the whole message is `()`.
     """
 
     kind: PartKind
@@ -67,7 +67,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
         return "\n".join(part.text for part in self.parts if part.kind == "text")
 
     def opens_turn(self) -> bool:
-        """Tell whether a turn starts here: a user message that says something beyond tool results."""
+        """Return whether a turn starts here: a user message that says something beyond tool results."""
         return self.role == "user" and any(part.kind != "tool_result" for part in self.parts)
 
     def _ids(self, kind: PartKind) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The knobs of the engine, in one place."""
+"""EngineOptions: how the engine decides; and the scopes of its collections."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ctxgc.core.segment import ContextSegment, Policy
 from ctxgc.core.tombstone import RECALL_CALL
 from ctxgc.errors import ConfigError, InputError
 
-# -- Generations: what survives collections is tenured, and minor collections leave it alone
+# -- Generations and scopes
 
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
         batch: how many segments one incremental step may move and look at.
         looks: how many links one incremental step may follow for each segment.
         promote_after: how many collections a segment outlives before it is tenured.
-        evacuate_min_tokens: reachable outputs of at least this size leave their live lines behind.
+        evacuate_min_tokens: reachable outputs of at least this size are evacuated: their live lines stay.
         verbose_tokens: reachable segments of at least this size are proposed for compression ...
         cold_steps: ... when nothing touched them for this many steps.
         can_compress: whether whoever applies the plan has a summarizer.

@@ -1,6 +1,6 @@
 """Roots: the segments that a named rule keeps, each with its reasons.
 
-A rule answers in two ways: `find` names its segments from what the heap keeps at hand, `holds` tests
+A rule answers in two ways: `find` names its segments from the indexes of the heap, `holds` tests
 one segment. The incremental step asks `holds` of the few segments it looks at; a collection asks
 `find`. A property test keeps the two answers equal.
 """
@@ -40,7 +40,7 @@ class RootKnobs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GCState(msgspec.Struct, frozen=True, kw_only=True):
-    """What the host knows beside the heap: the time, the task, the open file, its own roots.
+    """What the host knows besides the heap: the time, the task, the open file, its own roots.
 
     `held` names further segments to keep, each with a reason; it serves session invariants and hosts
     that compute roots of their own. `recalls` remembers what was recalled, up to `request`.

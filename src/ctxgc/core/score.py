@@ -17,7 +17,7 @@ import msgspec
 from ctxgc.core.segment import ContextSegment, checked_time
 from ctxgc.errors import ConfigError
 
-# -- The scoring profiles: S0's formula, S1's, S4's points, and our default
+# -- Profiles: S0's formula, S1's, S4's points, and the default
 
 
 Weights = Mapping[str, float]
@@ -26,7 +26,7 @@ ValuesOf = Callable[[ContextSegment], Values]
 
 
 class ScoreContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What a score depends on beside the segment itself.
+    """What a score depends on besides the segment itself.
 
     Without a step, ages that count in steps are taken from the clock instead.
     """
@@ -64,7 +64,7 @@ DEFAULT_WEIGHTS: dict[str, Weights] = {
     },
 }  # fmt: skip
 
-# What it costs to get a segment's content again, between 0 (read the file) and 1 (nobody can).
+# What it costs to get a segment's content again, between 0 (read the file) and 1 (impossible).
 REFETCH_COST: Mapping[str | None, float] = {"read": 0.1, "run": 0.4, "edit": 0.8, None: 1.0}
 
 

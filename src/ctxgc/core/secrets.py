@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-# -- What keys look like: one rule for each shape, all of them linear to match
+# -- Rules: one for each shape of key, all linear to match
 
 
 class SecretRule(NamedTuple):
@@ -102,7 +102,7 @@ _PLACEHOLDER = re.compile(
 
 
 class Secret(msgspec.Struct, frozen=True):
-    """Where a likely key stands in a text, and the rule that knows it."""
+    """The place of a likely key in a text, and the rule that found it."""
 
     rule: str
     start: int
@@ -132,7 +132,7 @@ def entropy(text: str) -> float:
 
 
 def _likely(text: str) -> list[SecretRule]:
-    """Return the rules whose word stands in a text; most texts are spared most patterns."""
+    """Return the rules whose word occurs in a text, so that most patterns need not be tried."""
     rules = [rule for word, rule in _WORDED if word in text]
     folded = text.casefold()
     if any(word in folded for word in _WORDS):

@@ -1,7 +1,7 @@
 """The context segment: the smallest thing that is kept or moved.
 
 A segment is frozen. Its text never changes; its GC header (generation, survivals, touches, refcount,
-tier, ...) is written by the heap that owns it and by nobody else.
+tier, ...) is written only by the heap that owns it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from msgspec.structs import force_setattr
 
 from ctxgc.errors import InputError, SegmentError
 
-# -- What a field of a segment may be: the words it can hold, and how a value is checked
+# -- Fields: the words they may hold, and how values are checked
 
 
 SegmentType = Literal["message", "code", "log", "note", "decision", "summary"]
@@ -78,7 +78,7 @@ def checked_time(field: str, value: datetime) -> datetime:
     """Return a time that can be compared with all others.
 
     Raises:
-        InputError: it is no datetime, or one without a time zone.
+        InputError: it is not a datetime with a time zone.
     """
     given: object = value
     if not isinstance(given, datetime) or given.tzinfo is None:
@@ -136,7 +136,7 @@ def _right_choices(values: tuple[str | None, ...]) -> bool:
 
 
 def _settle_kinds(segment: ContextSegment) -> None:
-    """Make texts and numbers of somebody's own class plain; raise for the first field of a wrong kind."""
+    """Make subclasses of str, int and float plain; raise for the first field of a wrong kind."""
     for field, kinds in _KINDS.items():
         value: object = getattr(segment, field)
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):

@@ -13,7 +13,7 @@ import msgspec
 
 from ctxgc.core.tombstone import GAP, with_gaps
 
-# -- Identifiers in text: paths, symbols, ids and long numbers, the words that carry references
+# -- Identifiers: paths, symbols, ids and long numbers
 
 
 # Possessive runs keep the scan linear on hostile text (a megabyte of "a.a.a.a").
@@ -26,13 +26,13 @@ SCAN_LIMIT = 262_144
 
 
 def is_identifier(token: str) -> bool:
-    """Tell whether a token carries a reference rather than being an ordinary word or small number."""
+    """Return whether a token carries a reference rather than being an ordinary word or small number."""
     if not 3 <= len(token) <= MAX_LENGTH:
         return False
-    # Most tokens are plain words, and this tells them four times faster than the pattern.
+    # Most tokens are plain words, and this recognises them four times faster than the pattern.
     if token.isalpha() and token.islower() and token.isascii():
         return False
-    # So does this most of the others: no ordinary token has a mark but a dash.
+    # This recognises most of the others: the only mark in an ordinary token is a dash.
     if "-" not in token and not token.isalnum():
         return True
     return _ORDINARY.fullmatch(token) is None
@@ -54,14 +54,14 @@ def tokens(text: str) -> list[str]:
 
 
 def looks_like_path(token: str) -> bool:
-    """Tell whether an identifier is a file path: it has a slash, or a short extension at its end."""
+    """Return whether an identifier is a file path: it has a slash, or a short extension at its end."""
     if "/" in token:
         return not token.startswith("//")
     stem, dot, extension = token.rpartition(".")
     return bool(stem and dot) and extension.isalnum() and len(extension) <= 5 and not stem.isdigit()
 
 
-# -- Evacuation: which lines of a large text stay when the rest is stashed
+# -- Evacuation: the lines that stay when the rest is stashed
 
 
 MAX_LINE = 200
@@ -166,7 +166,7 @@ def _fitting(names: Sequence[str], budget: float) -> tuple[str, ...]:
     return tuple([name for name in names if name in chosen])
 
 
-# -- What stands in a line of text: long plain words, and the line itself, told apart from others
+# -- Lines and what they hold
 
 
 LONG_LINE = 20
@@ -189,7 +189,7 @@ def pieces_of(text: str) -> tuple[list[str], list[str]]:
 
 
 def is_numbered(line: str) -> bool:
-    """Tell whether a viewer put a number in front of a line."""
+    """Return whether a viewer put a number in front of a line."""
     return _NUMBER.match(line) is not None
 
 
@@ -230,8 +230,8 @@ class Text:
     """The lines of a text; for each one its names, its long plain words, and what it says.
 
     `bare` is a line without the number that a viewer put in front of it and without outer blanks;
-    `key` is that again, behind a newline, for lines long enough to be told apart, else an empty text.
-    So names, words and keys are never the same: together they are the `things` that a line holds.
+    `key` is a newline and `bare`, for lines long enough to be distinctive, else an empty text.
+    So a name, a word and a key never coincide: together they are the `things` that a line holds.
     """
 
     def __init__(self, text: str, names: Names | None = None) -> None:
@@ -297,7 +297,7 @@ class Text:
         return self.names | self.words | self.line_keys
 
     def passage(self, first: int, last: int) -> str:
-        """Return lines `first` to `last` (not included) as they stand in the text."""
+        """Return lines `first` to `last` (not included), verbatim."""
         pieces = zip(self.lines[first:last], self.ends[first:last], strict=True)
         return "".join(line + end for line, end in pieces)
 
@@ -313,7 +313,7 @@ class Text:
         return "".join(shown)
 
     def is_numbered(self, line: int) -> bool:
-        """Tell whether a viewer put a number in front of a line."""
+        """Return whether a viewer put a number in front of a line."""
         return is_numbered(self.lines[line])
 
     def cost(self, line: int) -> int:
@@ -327,10 +327,10 @@ class Text:
 
 
 def is_line(thing: str) -> bool:
-    """Tell whether a thing is a whole line."""
+    """Return whether a thing is a whole line."""
     return thing[0] == "\n"
 
 
 def is_word(thing: str) -> bool:
-    """Tell whether a thing is a plain word."""
+    """Return whether a thing is a plain word."""
     return thing.isalpha() and thing.islower() and thing.isascii()

@@ -1,4 +1,9 @@
-"""Prompt-cache economics: price sheets, when an edit pays, and what was really saved."""
+"""Prompt-cache economics: prices, when an edit pays, and what was saved.
+
+`prices` has the price sheets (relative to one plain input token) and finds one by name. `savings` has the
+formulas (what an edit costs, after how many requests it has paid for itself) and `SavingsLedger`, which
+compares what was paid with what would have been paid without collecting.
+"""
 
 from __future__ import annotations
 

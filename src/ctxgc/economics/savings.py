@@ -1,4 +1,4 @@
-"""SavingsLedger: what was really paid, beside what would really have been paid without collecting.
+"""When an edit pays, and SavingsLedger: what was paid, and what would have been paid without collecting.
 
 It never flatters: the counterfactual is capped at the context window and enjoys a cache that always
 hits while it is warm; an extra request that only recalls something has no counterfactual; each fault
@@ -16,7 +16,7 @@ import msgspec
 from ctxgc.economics.prices import PriceSheet, price_sheet
 from ctxgc.errors import InputError
 
-# -- When an edit of the view pays, in units of one plain input token
+# -- When an edit of the view pays, in plain input tokens
 
 
 def break_even(
@@ -81,7 +81,7 @@ def highest_fault_rate(gain: float, cost: float) -> float:
 def best_period(penalty: float, kept: float, garbage: float) -> float:
     """Return the number of requests between collections that costs least: `sqrt(2*K*k/g)`.
 
-    `kept` tokens stay behind the edit each time, `garbage` tokens arrive per request. Holding
+    `kept` tokens follow the edit each time, `garbage` tokens arrive per request. Holding
     garbage costs more the longer one waits, re-writing costs more the oftener one collects.
     """
     return math.inf if garbage <= 0 else math.sqrt(2 * penalty * kept / garbage)
@@ -124,7 +124,7 @@ def _rewrite_cost(rewritten: int, sheet: PriceSheet) -> float:
     return max(0.0, sheet.write - sheet.read) * rewritten
 
 
-# -- SavingsLedger: what was really paid, beside what would really have been paid without collecti
+# -- The ledger of what was paid and saved
 
 
 class Savings(msgspec.Struct, frozen=True, kw_only=True):
@@ -162,7 +162,7 @@ class SavingsLedger:
         self._unpruned_before = 0
 
     def __copy__(self) -> SavingsLedger:
-        """Return a ledger that goes on by itself from here."""
+        """Return an independent copy of the ledger."""
         new = SavingsLedger(self.sheet, self._limit)
         new.savings, new._unpruned_before = self.savings, self._unpruned_before
         return new

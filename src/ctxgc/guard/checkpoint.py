@@ -1,4 +1,4 @@
-"""Checkpoint: all that it takes to go on from here, with a digest over every value.
+"""Checkpoint: all that is needed to continue from here, with a digest over every value.
 
 A checkpoint is copied from what it is given, so that later changes do not reach it. Its file is named
 by its id, which holds the time and chance but no text of anybody; it is written once and never over
@@ -25,7 +25,7 @@ from ctxgc.core import checked_time, utc_now
 from ctxgc.errors import CheckpointError, InputError
 from ctxgc.files import os_errors, write_atomic
 
-# -- The files of checkpoints: named by time and chance, written once, read only if unchanged
+# -- Files: named by time and chance, written once, verified when read
 
 
 _ID = re.compile(r"\d{8}T\d{12}Z-[0-9a-f]{8}", re.ASCII)
@@ -37,7 +37,7 @@ def new_checkpoint_id(moment: datetime) -> str:
 
 
 def is_checkpoint_id(text: object) -> bool:
-    """Tell whether a text is an id that `new_checkpoint_id` may have made."""
+    """Return whether a text is an id that `new_checkpoint_id` may have made."""
     return isinstance(text, str) and _ID.fullmatch(text) is not None
 
 
@@ -135,7 +135,7 @@ def _damaged_file(file: Path, why: str) -> CheckpointError:
     )
 
 
-# -- JSON that can be checked: one text for one value, a digest of it, and packed lists
+# -- Canonical JSON, its digest, and packed lists
 
 
 CODEC = "zlib+base64"
@@ -171,7 +171,7 @@ def digest_of(data: bytes) -> str:
 def pack(value: Any) -> dict[str, str]:
     """Return a JSON value compressed, with a digest of the compressed text.
 
-    The digest stands over the compressed text because a changed bit in it need not change what it
+    The digest covers the compressed text because a changed bit in it need not change what it
     unpacks to.
     """
     data = base64.b64encode(zlib.compress(canonical(value))).decode("ascii")
@@ -360,7 +360,7 @@ def _check_kinds(checkpoint: Checkpoint) -> None:
         )
 
 
-# -- The files that the work depends on: their checksums in a checkpoint, and what changed since
+# -- Checksums of the files that the work depends on
 
 
 NO_FILE = ""
@@ -383,7 +383,7 @@ class FileDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def checksum_files(paths: Iterable[str | Path], root: str | Path = ".") -> dict[str, str]:
-    """Return the SHA-256 of each file by its path as given; relative ones stand below `root`.
+    """Return the SHA-256 of each file by its path as given; relative ones are below `root`.
 
     A file that is not there, or cannot be read, has the checksum `""`: a checkpoint is made anyway.
     """

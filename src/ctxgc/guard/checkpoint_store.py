@@ -12,7 +12,7 @@ from ctxgc.errors import CheckpointError, ConfigError
 from ctxgc.guard.checkpoint import Checkpoint, canonical
 from ctxgc.stores import Drop, Put, Store, Write
 
-# -- Which checkpoints are kept
+# -- Retention
 
 
 class CheckpointInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -195,7 +195,7 @@ def _read(key: str, doc: Mapping[str, Any]) -> Checkpoint:
     checkpoint = Checkpoint.from_dict(doc)
     if checkpoint.checkpoint_id != key:
         raise CheckpointError(
-            f"the checkpoint is damaged: under {key} stands {checkpoint.checkpoint_id}",
+            f"the checkpoint is damaged: {key} holds {checkpoint.checkpoint_id}",
             checkpoint_id=key,
         )
     return checkpoint

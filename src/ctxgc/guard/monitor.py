@@ -121,7 +121,7 @@ class ContextMonitor:
         config: where the zones start and how far below they are left.
         on_alert: called with every alert; one that raises is logged and does no harm.
         history_limit: how many readings are remembered.
-        zone: where to go on from, so that a restarted process does not repeat an alert.
+        zone: the zone to start in, so that a restarted process does not repeat an alert.
         clock: gives the present time, for tests and replays.
     """
 
@@ -176,7 +176,7 @@ class ContextMonitor:
         return self.send_alert(self.zone.upper(), ratio)
 
     def send_alert(self, level: str, ratio: float) -> Alert:
-        """Send an alert to everybody who asked for them, and return it."""
+        """Send an alert to all listeners, and return it."""
         alert = Alert(
             level=level, ratio=ratio, recommendation=self.get_recommendation(level), zone=self.zone
         )

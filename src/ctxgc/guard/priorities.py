@@ -18,7 +18,7 @@ import msgspec
 from ctxgc.core import ContextSegment, checked_time, is_request, rough_tokens
 from ctxgc.errors import ConfigError, InputError
 
-# -- ContentItem: a piece of context as the pruner sees it, and how one is made from other things
+# -- Content items
 
 
 Count = Callable[[str], int]
@@ -114,7 +114,7 @@ def _type_of(segment: ContextSegment) -> str:
     if segment.failed:
         return "error"
     if segment.part in ("tool_call", "tool_result", "thinking", "media"):
-        return segment.part  # a tool result that stands in a user message is not the user's word
+        return segment.part  # a tool result in a user message is not from the user
     return f"{segment.role or 'agent'}_{segment.type}"
 
 
@@ -152,7 +152,7 @@ def _from_entry(key: str, name: str, entry: Any, now: datetime, count: Count) ->
     return ContentItem(id=name, type=kind, text=text, size=count(text), timestamp=now)
 
 
-# -- Focus: what the work is about now, and how near a piece of content is to it
+# -- Focus: what the work is about now
 
 
 class Category(StrEnum):
@@ -181,7 +181,7 @@ class Focus:
 
     Args:
         now: the present time.
-        current_task_id: the task at hand.
+        current_task_id: the current task.
         task_dependencies: the tasks that it depends on.
         task_order: the tasks in the order in which they were begun, the current one included or not.
         active_file: the file being edited.
@@ -218,22 +218,22 @@ class Focus:
         return distances
 
     def in_active_file(self, item: ContentItem) -> bool:
-        """Tell whether an item shows the file being edited as it is now."""
+        """Return whether an item shows the file being edited as it is now."""
         same = self.active_file is not None and item.file_path == self.active_file
         return same and not item.superseded
 
     def is_relevant(self, item: ContentItem) -> bool:
-        """Tell whether an item concerns the current task, one it depends on, or the active file."""
+        """Return whether an item concerns the current task, one it depends on, or the active file."""
         if item.task_id is not None and item.task_id == self.current_task_id:
             return True
         return item.task_id in self.task_dependencies or self.in_active_file(item)
 
     def is_recent(self, moment: datetime) -> bool:
-        """Tell whether a moment lies within the recent minutes."""
+        """Return whether a moment lies within the recent minutes."""
         return (self.now - moment).total_seconds() < self.recent_minutes * 60
 
     def was_referenced_recently(self, item: ContentItem) -> bool:
-        """Tell whether something referred to an item of late; where no time is known, ever."""
+        """Return whether something referred to an item of late; where no time is known, ever."""
         if item.last_referenced_at is None:
             return item.reference_count > 0
         return self.is_recent(item.last_referenced_at)

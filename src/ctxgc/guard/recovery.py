@@ -1,4 +1,4 @@
-"""Recovery: walks S4's first chart before a call, and again when the provider refuses it.
+"""Recovery: S4's first chart as a state machine, run before a call and after each refusal.
 
     recovery = Recovery(session)
     report = recovery.before_call()         # then send
@@ -23,7 +23,9 @@ from ctxgc.errors import ContextOverflowError, CtxgcError, InputError
 from ctxgc.guard.monitor import ContextMonitor, percent_of, zone_of
 from ctxgc.wire import Overflow
 
-# -- What recovery asks of a session, and the two questions of S4's chart with their answers defin
+_log = logging.getLogger("ctxgc")
+
+# -- What recovery asks of a session
 
 
 class Outlook(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +75,7 @@ class Recoverable(Protocol):
         ...
 
     def validate(self) -> bool:
-        """Tell whether everything essential is still there and the view valid for its provider."""
+        """Return whether everything essential is still there and the view valid for its provider."""
         ...
 
     def minimal(self) -> bool:
@@ -93,7 +95,7 @@ class Recoverable(Protocol):
         ...
 
     def resume(self) -> None:
-        """Note that work goes on from the loaded checkpoint."""
+        """Note that work continues from the loaded checkpoint."""
         ...
 
     def parts(self) -> Sequence[FixedPart]:
@@ -102,23 +104,23 @@ class Recoverable(Protocol):
 
 
 def can_prune_safely(outlook: Outlook, ceiling: int) -> bool:
-    """Tell whether pruning can help without taking what must stay.
+    """Return whether pruning can help without taking what must stay.
 
-    It can if there is something to prune, and if what must stay lies below the ceiling: the size at
-    which the critical zone begins.
+    It can if there is something to prune, and if what must stay is below the ceiling: the size at which
+    the critical zone begins.
     """
     return outlook.prunable > 0 and outlook.must_stay < ceiling
 
 
 def recovery_possible(checkpoint_minimum: int | None, limit: int) -> bool:
-    """Tell whether a verified checkpoint exists whose minimal context fits the window."""
+    """Return whether a verified checkpoint exists whose minimal context fits the window."""
     return checkpoint_minimum is not None and checkpoint_minimum <= limit
 
 
 def window_after(overflow: Overflow, size: int, limit: int) -> int:
-    """Return the size of the window in our own tokens, as a provider's refusal shows it.
+    """Return the size of the window in our own tokens, as a refusal of the provider shows it.
 
-    The provider may count otherwise than we do: what it calls `used` is what we call `size`. A refusal
+    The provider may count differently: its `used` is our `size`. A refusal
     without usable numbers shows that the window is smaller than the size it refused.
     """
     if overflow.kind == "tokens" and overflow.limit is not None:
@@ -128,7 +130,7 @@ def window_after(overflow: Overflow, size: int, limit: int) -> int:
     return min(limit, max(0, size - 1))
 
 
-# -- S4's first chart as data: its boxes are states, its arrows are transitions
+# -- The chart: its boxes are states, its arrows are transitions
 
 
 class State(StrEnum):
@@ -233,14 +235,11 @@ def _box(state: State) -> str:
     return f"([{state.value}])" if state in ends else f"[{state.value}]"
 
 
-# -- One walk over the chart: what is done in each state, and which way it goes on from there
-
-
-_log = logging.getLogger("ctxgc")
+# -- The report
 
 
 class Action(msgspec.Struct, frozen=True):
-    """Something that was tried, whether it worked, and what was said about it."""
+    """Something that was tried, whether it worked, and a detail to report."""
 
     name: str
     ok: bool
@@ -248,7 +247,7 @@ class Action(msgspec.Struct, frozen=True):
 
 
 class RecoveryReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The path that was taken over the chart, what was done, and the sizes before and after."""
+    """The path taken through the chart, what was done, and the sizes before and after."""
 
     path: tuple[State, ...]
     actions: tuple[Action, ...]
@@ -271,175 +270,7 @@ class RecoveryReport(msgspec.Struct, frozen=True, kw_only=True):
         return {**data, "path": [state.name for state in self.path]}
 
 
-class Walk:
-    """What one walk knows: the size before, the window, and what was done so far.
-
-    After a refusal the window is smaller than what was refused, so that what fits it is smaller too.
-    """
-
-    def __init__(self, *, before: int, limit: int, entered: bool = True) -> None:
-        self.before = before
-        self.limit = limit
-        self.entered = entered
-        self.path: list[State] = []
-        self.actions: list[Action] = []
-
-
-class Walker:
-    """Walks the chart for one session."""
-
-    def __init__(self, subject: Recoverable, config: GCConfig) -> None:
-        self._subject = subject
-        self._config = config
-        self._prepared = False
-        self._steps: dict[State, Callable[[Walk], str]] = {
-            State.COMPARE_SIZE: self._compare,
-            State.LOG_WARNING: self._log_warning,
-            State.CREATE_CHECKPOINT: self._create_checkpoint,
-            State.PLAN_PRUNING: self._plan_pruning,
-            State.EMERGENCY_CHECKPOINT: self._emergency_checkpoint,
-            State.CAN_PRUNE_SAFELY: self._can_prune_safely,
-            State.PRUNE_NOW: self._prune,
-            State.PRUNING_SUCCESSFUL: self._is_pruned,
-            State.FALLBACK_MINIMAL: self._fall_back,
-            State.RECOVERY_POSSIBLE: self._can_recover,
-            State.LOAD_CHECKPOINT: self._load,
-            State.AGGRESSIVE_PRUNE: self._prune_aggressively,
-        }
-
-    def run(self, walk: Walk, state: State) -> RecoveryReport:
-        """Walk from a state until the call may be sent.
-
-        Raises:
-            ContextOverflowError: the walk ended in the fatal state.
-        """
-        walk.path.append(state)
-        while state not in READY:
-            if state is State.FATAL:
-                self.stop(walk, "nothing that may leave is left")
-            step = self._steps.get(state)
-            state = NEXT[state, DONE if step is None else step(walk)]
-            walk.path.append(state)
-        if state is State.RESUME:
-            self._subject.resume()
-        return self._report(walk)
-
-    def stop(self, walk: Walk, why: str) -> NoReturn:
-        """Raise the fatal error: it names what must stay, with its tokens, largest first."""
-        walk.path += [s for s in (State.FATAL, State.STOPPED) if s not in walk.path]
-        parts = sorted(self._subject.parts(), key=lambda part: (-part.tokens, part.name))
-        size = self._subject.size()
-        raise ContextOverflowError(
-            f"the context of {size} tokens does not fit a window of {walk.limit}: {why}",
-            hint="shorten or unpin the largest parts, or use a model with a larger window",
-            size=size,
-            limit=walk.limit,
-            parts=[{"name": part.name, "tokens": part.tokens} for part in parts],
-            report=self._report(walk).to_dict(),
-        )
-
-    def _report(self, walk: Walk) -> RecoveryReport:
-        return RecoveryReport(
-            path=tuple(walk.path),
-            actions=tuple(walk.actions),
-            size_before=walk.before,
-            size_after=self._subject.size(),
-            limit=walk.limit,
-        )
-
-    # -- the four zones -----------------------------------------------------------------------------
-
-    def _compare(self, walk: Walk) -> str:
-        zone = zone_of(percent_of(walk.before, walk.limit), self._config)
-        if zone.rank < 2:
-            self._prepared = False
-        return zone.value
-
-    def _log_warning(self, walk: Walk) -> str:
-        """Log once for each entry into the zone, not for every call in it."""
-        if walk.entered:
-            percent = percent_of(walk.before, walk.limit)
-            _log.warning("ctxgc: the context is at %.0f%% of its limit", percent)
-        walk.actions.append(Action("warning", walk.entered, "" if walk.entered else "said before"))
-        return DONE
-
-    def _create_checkpoint(self, walk: Walk) -> str:
-        """Make a checkpoint, unless one was made since the context came into danger."""
-        if self._prepared:
-            walk.actions.append(Action("checkpoint", True, "made before"))
-        else:
-            make = self._subject.checkpoint
-            self._prepared = self._try(walk, "checkpoint", lambda: make(emergency=False))
-        return DONE
-
-    def _plan_pruning(self, walk: Walk) -> str:
-        target = self._target(walk)
-        self._try(walk, "plan", lambda: self._subject.plan(target).prunable > 0)
-        return DONE
-
-    # -- the critical zone --------------------------------------------------------------------------
-
-    def _emergency_checkpoint(self, walk: Walk) -> str:
-        """Go on even if it fails: relief loses nothing by itself, and a full disk needs it most."""
-        make = self._subject.checkpoint
-        self._try(walk, "emergency checkpoint", lambda: make(emergency=True))
-        return DONE
-
-    def _can_prune_safely(self, walk: Walk) -> str:
-        target = self._target(walk)
-        safe = self._try(
-            walk, "plan",
-            lambda: can_prune_safely(self._subject.plan(target), self._ceiling(walk)),
-        )  # fmt: skip
-        return YES if safe else NO
-
-    def _prune(self, walk: Walk) -> str:
-        self._try(walk, "prune", lambda: self._subject.prune(self._target(walk)))
-        return DONE
-
-    def _is_pruned(self, walk: Walk) -> str:
-        """Out of the critical zone, and everything essential still there."""
-        out = self._subject.size() < self._ceiling(walk)
-        return YES if out and self._try(walk, "validate", self._subject.validate) else NO
-
-    def _fall_back(self, walk: Walk) -> str:
-        return self._shrunk(walk, "minimal context", self._subject.minimal)
-
-    # -- after an overflow --------------------------------------------------------------------------
-
-    def _can_recover(self, walk: Walk) -> str:
-        minimum = self._subject.checkpoint_minimum
-        if self._try(walk, "look", lambda: recovery_possible(minimum(), walk.limit)):
-            return YES
-        fits = self._subject.size() <= walk.limit
-        return TIGHT if fits and self._try(walk, "validate", self._subject.validate) else NO
-
-    def _load(self, walk: Walk) -> str:
-        loaded = self._try(walk, "load checkpoint", self._subject.load_last_checkpoint)
-        return YES if loaded else NO
-
-    def _prune_aggressively(self, walk: Walk) -> str:
-        return self._shrunk(walk, "aggressive pruning", self._subject.aggressive)
-
-    # -- what they share ----------------------------------------------------------------------------
-
-    def _shrunk(self, walk: Walk, name: str, shrink: Callable[[], bool]) -> str:
-        done = self._try(walk, name, shrink) and self._subject.size() <= walk.limit
-        return YES if done and self._try(walk, "validate", self._subject.validate) else NO
-
-    def _ceiling(self, walk: Walk) -> int:
-        return math.ceil(walk.limit * self._config.critical_percent / 100)
-
-    def _target(self, walk: Walk) -> int:
-        return int(walk.limit * self._config.prune_to_percent / 100)
-
-    def _try(self, walk: Walk, name: str, act: Callable[[], bool]) -> bool:
-        try:
-            ok, detail = act(), ""
-        except CtxgcError as error:
-            ok, detail = False, error.message
-        walk.actions.append(Action(name, ok, detail))
-        return ok
+# -- Recovery
 
 
 MAX_RETRIES = 3
@@ -465,20 +296,20 @@ class Recovery:
         config = config if config is not None else GCConfig()
         self.monitor = monitor if monitor is not None else ContextMonitor(config)
         self._subject = subject
-        self._walker = Walker(subject, config)
+        self._machine = _StateMachine(subject, config)
         self._sent: list[int] = []
 
     def before_call(self) -> RecoveryReport:
-        """Make the context ready for a call, and say what was done for that.
+        """Make the context ready for a call, and report what was done.
 
         Raises:
             ContextOverflowError: what must stay does not fit; `details` names the parts.
         """
         size, limit = self._subject.size(), self._subject.limit
         alert = self.monitor.check_and_alert(size, limit)
-        walk = Walk(before=size, limit=limit, entered=alert is not None)
+        attempt = _Attempt(before=size, limit=limit, entered=alert is not None)
         self._sent = []
-        return self._ready(self._walker.run(walk, State.CALL_REQUESTED))
+        return self._ready(self._machine.run(attempt, State.CALL_REQUESTED))
 
     def after_refusal(self, overflow: Overflow) -> RecoveryReport:
         """Make the context strictly smaller, because the provider refused what was sent last.
@@ -491,12 +322,12 @@ class Recovery:
             raise InputError("nothing was sent that could be refused", hint="use before_call first")
         refused = self._sent[-1]
         limit = window_after(overflow, refused, self._subject.limit)
-        walk = Walk(before=self._subject.size(), limit=limit)
+        attempt = _Attempt(before=self._subject.size(), limit=limit)
         if len(self._sent) > MAX_RETRIES:
-            self._walker.stop(walk, f"{MAX_RETRIES} retries were refused")
+            self._machine.stop(attempt, f"{MAX_RETRIES} retries were refused")
         if not refused:
-            self._walker.stop(walk, "an empty context was refused")
-        return self._ready(self._walker.run(walk, State.CRITICAL_ZONE))
+            self._machine.stop(attempt, "an empty context was refused")
+        return self._ready(self._machine.run(attempt, State.CRITICAL_ZONE))
 
     def call(
         self,
@@ -506,7 +337,7 @@ class Recovery:
         """Send with up to three retries; return the answer and one report for each attempt.
 
         `refusal` reads from an error that the provider refused the context as too long; any other
-        error is raised on.
+        error is re-raised.
         """
         reports = [self.before_call()]
         while True:
@@ -527,3 +358,179 @@ class Recovery:
     def _ready(self, report: RecoveryReport) -> RecoveryReport:
         self._sent.append(report.size_after)
         return report
+
+
+# -- The state machine
+
+
+class _Attempt:
+    """One run of the chart: the size before, the window, and what was done so far.
+
+    After a refusal the window is smaller than what was refused, so that what fits it is smaller too.
+    """
+
+    def __init__(self, *, before: int, limit: int, entered: bool = True) -> None:
+        self.before = before
+        self.limit = limit
+        self.entered = entered
+        self.path: list[State] = []
+        self.actions: list[Action] = []
+
+
+class _StateMachine:
+    """Runs the chart for one session: what is done in each state decides the next."""
+
+    def __init__(self, subject: Recoverable, config: GCConfig) -> None:
+        self._subject = subject
+        self._config = config
+        self._prepared = False
+        self._steps: dict[State, Callable[[_Attempt], str]] = {
+            State.COMPARE_SIZE: self._compare,
+            State.LOG_WARNING: self._log_warning,
+            State.CREATE_CHECKPOINT: self._create_checkpoint,
+            State.PLAN_PRUNING: self._plan_pruning,
+            State.EMERGENCY_CHECKPOINT: self._emergency_checkpoint,
+            State.CAN_PRUNE_SAFELY: self._can_prune_safely,
+            State.PRUNE_NOW: self._prune,
+            State.PRUNING_SUCCESSFUL: self._is_pruned,
+            State.FALLBACK_MINIMAL: self._fall_back,
+            State.RECOVERY_POSSIBLE: self._can_recover,
+            State.LOAD_CHECKPOINT: self._load,
+            State.AGGRESSIVE_PRUNE: self._prune_aggressively,
+        }
+
+    def run(self, attempt: _Attempt, state: State) -> RecoveryReport:
+        """Run the chart from a state until the call may be sent.
+
+        Raises:
+            ContextOverflowError: it ended in the fatal state.
+        """
+        attempt.path.append(state)
+        while state not in READY:
+            if state is State.FATAL:
+                self.stop(attempt, "nothing that may leave is left")
+            step = self._steps.get(state)
+            state = NEXT[state, DONE if step is None else step(attempt)]
+            attempt.path.append(state)
+        if state is State.RESUME:
+            self._subject.resume()
+        return self._report(attempt)
+
+    def stop(self, attempt: _Attempt, why: str) -> NoReturn:
+        """Raise the fatal error: it names what must stay, with its tokens, largest first."""
+        attempt.path += [s for s in (State.FATAL, State.STOPPED) if s not in attempt.path]
+        parts = sorted(self._subject.parts(), key=lambda part: (-part.tokens, part.name))
+        size = self._subject.size()
+        raise ContextOverflowError(
+            f"the context of {size} tokens does not fit a window of {attempt.limit}: {why}",
+            hint="shorten or unpin the largest parts, or use a model with a larger window",
+            size=size,
+            limit=attempt.limit,
+            parts=[{"name": part.name, "tokens": part.tokens} for part in parts],
+            report=self._report(attempt).to_dict(),
+        )
+
+    def _report(self, attempt: _Attempt) -> RecoveryReport:
+        return RecoveryReport(
+            path=tuple(attempt.path),
+            actions=tuple(attempt.actions),
+            size_before=attempt.before,
+            size_after=self._subject.size(),
+            limit=attempt.limit,
+        )
+
+    # -- the four zones
+
+    def _compare(self, attempt: _Attempt) -> str:
+        zone = zone_of(percent_of(attempt.before, attempt.limit), self._config)
+        if zone.rank < 2:
+            self._prepared = False
+        return zone.value
+
+    def _log_warning(self, attempt: _Attempt) -> str:
+        """Log once for each entry into the zone, not for every call in it."""
+        if attempt.entered:
+            percent = percent_of(attempt.before, attempt.limit)
+            _log.warning("ctxgc: the context is at %.0f%% of its limit", percent)
+        attempt.actions.append(
+            Action("warning", attempt.entered, "" if attempt.entered else "said before")
+        )
+        return DONE
+
+    def _create_checkpoint(self, attempt: _Attempt) -> str:
+        """Make a checkpoint, unless one was made since the context came into danger."""
+        if self._prepared:
+            attempt.actions.append(Action("checkpoint", True, "made before"))
+        else:
+            make = self._subject.checkpoint
+            self._prepared = self._try(attempt, "checkpoint", lambda: make(emergency=False))
+        return DONE
+
+    def _plan_pruning(self, attempt: _Attempt) -> str:
+        target = self._target(attempt)
+        self._try(attempt, "plan", lambda: self._subject.plan(target).prunable > 0)
+        return DONE
+
+    # -- the critical zone
+
+    def _emergency_checkpoint(self, attempt: _Attempt) -> str:
+        """Continue even if it fails: pruning loses nothing by itself, and a full disk needs it most."""
+        make = self._subject.checkpoint
+        self._try(attempt, "emergency checkpoint", lambda: make(emergency=True))
+        return DONE
+
+    def _can_prune_safely(self, attempt: _Attempt) -> str:
+        target = self._target(attempt)
+        safe = self._try(
+            attempt, "plan",
+            lambda: can_prune_safely(self._subject.plan(target), self._ceiling(attempt)),
+        )  # fmt: skip
+        return YES if safe else NO
+
+    def _prune(self, attempt: _Attempt) -> str:
+        self._try(attempt, "prune", lambda: self._subject.prune(self._target(attempt)))
+        return DONE
+
+    def _is_pruned(self, attempt: _Attempt) -> str:
+        """Return whether the context left the critical zone with everything essential in it."""
+        out = self._subject.size() < self._ceiling(attempt)
+        return YES if out and self._try(attempt, "validate", self._subject.validate) else NO
+
+    def _fall_back(self, attempt: _Attempt) -> str:
+        return self._shrunk(attempt, "minimal context", self._subject.minimal)
+
+    # -- after an overflow
+
+    def _can_recover(self, attempt: _Attempt) -> str:
+        minimum = self._subject.checkpoint_minimum
+        if self._try(attempt, "look", lambda: recovery_possible(minimum(), attempt.limit)):
+            return YES
+        fits = self._subject.size() <= attempt.limit
+        return TIGHT if fits and self._try(attempt, "validate", self._subject.validate) else NO
+
+    def _load(self, attempt: _Attempt) -> str:
+        loaded = self._try(attempt, "load checkpoint", self._subject.load_last_checkpoint)
+        return YES if loaded else NO
+
+    def _prune_aggressively(self, attempt: _Attempt) -> str:
+        return self._shrunk(attempt, "aggressive pruning", self._subject.aggressive)
+
+    # -- what they share
+
+    def _shrunk(self, attempt: _Attempt, name: str, shrink: Callable[[], bool]) -> str:
+        done = self._try(attempt, name, shrink) and self._subject.size() <= attempt.limit
+        return YES if done and self._try(attempt, "validate", self._subject.validate) else NO
+
+    def _ceiling(self, attempt: _Attempt) -> int:
+        return math.ceil(attempt.limit * self._config.critical_percent / 100)
+
+    def _target(self, attempt: _Attempt) -> int:
+        return int(attempt.limit * self._config.prune_to_percent / 100)
+
+    def _try(self, attempt: _Attempt, name: str, act: Callable[[], bool]) -> bool:
+        try:
+            ok, detail = act(), ""
+        except CtxgcError as error:
+            ok, detail = False, error.message
+        attempt.actions.append(Action(name, ok, detail))
+        return ok

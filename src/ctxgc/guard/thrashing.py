@@ -1,4 +1,4 @@
-"""Thrashing: what leaves comes back again and again, or collections follow each other and win little.
+"""Thrashing: what leaves comes back again and again, or collections follow each other and save little.
 
 Then collecting costs more than it wins. Collections for the price pause, each time twice as long as the
 time before; where room must be made, the next collection goes deeper, so that the one after it comes later.
@@ -20,7 +20,7 @@ SHARE = 0.25
 FIRST_PAUSE = 8
 LONGEST_PAUSE = 256
 ROW = 3
-"""How many collections one close behind the other are too many."""
+"""How many collections in quick succession are too many."""
 CLOSE = 2
 LITTLE = 0.1
 DEEPER = 0.75
@@ -54,7 +54,7 @@ class ThrashBreaker:
         self._deeper = False
 
     def is_paused(self, request: int) -> bool:
-        """Tell whether nothing may be collected for the price alone before a request."""
+        """Return whether nothing may be collected for the price alone before a request."""
         return request < self._paused_until
 
     def note_left(self, message_ids: Iterable[str], request: int) -> None:

@@ -10,7 +10,7 @@ from ctxgc.invariants.rules import awaits_result, first_spoken, followers, owner
 
 
 def groups(messages: Sequence[Message]) -> list[tuple[int, ...]]:
-    """Return the units of a history as ascending indices: each message stands in exactly one.
+    """Return the units of a history as ascending indices: each message is in exactly one.
 
     A group holds the message(s) that call tools, all results of that batch and the reasoning items
     in front of it. Taking whole groups out of a valid history leaves a valid history, as long as
@@ -101,14 +101,14 @@ def join(leaders: list[int], one: int, other: int) -> None:
     leaders[max(first, second)] = min(first, second)
 
 
-# -- The groups of a history that grows at its end, kept up message by message
+# -- Groups of a growing history, updated message by message
 
 
 class Growing:
     """A history, its pairing and its groups.
 
     In OpenAI's chat a message is bound to earlier ones only, so that nothing is looked at twice. Other
-    formats are looked at as a whole when somebody asks.
+    formats are read as a whole on demand.
     """
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
@@ -124,7 +124,7 @@ class Growing:
         return len(self._messages)
 
     def is_of(self, messages: list[Message]) -> bool:
-        """Tell whether this is the growing of these messages."""
+        """Return whether this is the growing of these messages."""
         return self._messages == messages
 
     def add(self, message: Message) -> None:

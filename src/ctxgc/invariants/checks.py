@@ -52,7 +52,7 @@ def check(
 
     Args:
         messages: the history.
-        complete: False while the turn still runs: what is pending at its very end is no breach.
+        complete: False while the turn still runs: what is pending at its very end is not a breach.
         known: a history that keeps its promises. What single messages promise is looked at only for
             those that are not the very same objects there.
     """

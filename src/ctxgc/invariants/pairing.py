@@ -72,7 +72,7 @@ def answers(messages: Sequence[Message]) -> list[tuple[int, int]]:
     """Return the model's answers as spans of first and last message.
 
     An OpenAI message is one answer. Anthropic reads consecutive assistant messages as one. The
-    Responses format spreads an answer over items: a new one begins behind anything that the model
+    Responses format spreads an answer over items: a new one begins after anything that the model
     did not write, and at a reasoning item that follows another kind of item.
     """
     spans: list[tuple[int, int]] = []
@@ -96,12 +96,12 @@ def _continues(before: Message, message: Message) -> bool:
 
 
 def is_thinking(message: Message) -> bool:
-    """Tell whether a message holds nothing but thinking."""
+    """Return whether a message holds nothing but thinking."""
     return bool(message.parts) and all(part.kind == "thinking" for part in message.parts)
 
 
 class Paired(list[Message]):
-    """A history whose calls and results are matched once, for all who ask."""
+    """A history whose calls and results are matched once, for all invariants."""
 
     @cached_property
     def pairing(self) -> Pairing:
@@ -115,7 +115,7 @@ def pair(messages: Sequence[Message]) -> Pairing:
 
 
 def is_chat(messages: Sequence[Message]) -> bool:
-    """Tell whether a history is one of OpenAI's chat, in which each answer is one message."""
+    """Return whether a history is one of OpenAI's chat, in which each answer is one message."""
     return {message.format for message in messages} == {"openai"}
 
 
@@ -134,7 +134,7 @@ def _spans(messages: Sequence[Message]) -> dict[int, _Span]:
 
 
 def is_reference(message: Message) -> bool:
-    """Tell whether a message only names an item that the provider keeps; its type may be left out."""
+    """Return whether a message only names an item that the provider keeps; its type may be left out."""
     return bool(message.parts) and _names_item(message.parts[0])
 
 
@@ -143,7 +143,7 @@ def _names_item(part: Part) -> bool:
 
 
 def may_stay_open(message: Message) -> bool:
-    """Tell whether the call of a message needs no result yet: Responses has asynchronous tools."""
+    """Return whether the call of a message needs no result yet: Responses has asynchronous tools."""
     return message.format == "responses" and message.data.get("async") is True
 
 

@@ -1,4 +1,4 @@
-"""P14: no item stands twice in a history."""
+"""The rules that a provider checks: one invariant for each, with what it reports and how to fix it."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ class ArgumentsAreJson(SingleInvariant):
 
 
 def has_valid_arguments(message: Message, part: Part) -> bool:
-    """Tell whether the arguments of a call may be replayed."""
+    """Return whether the arguments of a call may be replayed."""
     return part.server_side or not _takes_json(message, part) or is_json(part.text)
 
 
 def is_json(text: str) -> bool:
-    """Tell whether a text is one JSON value by the letter of the standard."""
+    """Return whether a text is one JSON value by the letter of the standard."""
     try:
         _STRICT.decode(text)
     except (ValueError, RecursionError):
@@ -82,7 +82,7 @@ def _refuse(constant: str) -> None:
 _STRICT = json.JSONDecoder(parse_int=str, parse_constant=_refuse)
 
 
-# -- P1: the results of a batch stand directly behind it
+# -- P1: the results of a batch follow it directly
 
 
 _SPLIT = {
@@ -106,14 +106,14 @@ class ResultsFollowTheirBatch(Invariant):
     formats = ("openai", "anthropic")
 
     def breaches(self, messages: Sequence[Message]) -> list[Violation]:
-        """Return the results that stand elsewhere than behind their call."""
+        """Return the results that do not directly follow their call."""
         return [
             Violation(
                 promise=self.id,
                 index=result.message,
                 message_id=messages[result.message].message_id,
                 call_id=result.call_id,
-                text=f"the result {result.call_id!r} does not stand directly behind its call "
+                text=f"the result {result.call_id!r} does not directly follow its call "
                 f"in message {call.message}",
                 provider_error=_SPLIT[messages[result.message].format].format(id=result.call_id),
                 fix="move the result next to its call",
@@ -123,7 +123,7 @@ class ResultsFollowTheirBatch(Invariant):
 
 
 def misplaced(messages: Sequence[Message], pairing: Pairing) -> list[tuple[Ref, Ref]]:
-    """Return the calls whose result stands where its provider refuses it, with the result."""
+    """Return the calls whose result is where its provider refuses it, with the result."""
     if not messages or messages[0].format == "responses":
         return []
     layout = _anthropic_turns if messages[0].format == "anthropic" else _openai_turns
@@ -162,7 +162,7 @@ def _anthropic_turns(messages: Sequence[Message]) -> tuple[list[int], list[int]]
 
 
 def _is_behind(messages: Sequence[Message], result: Ref) -> bool:
-    """Tell whether a result stands behind something else within its message."""
+    """Return whether something other than results precedes a result within its message."""
     before = messages[result.message].parts[: result.part]
     return any(part.kind != "tool_result" for part in before)
 
@@ -204,7 +204,7 @@ class ContentIsPresent(SingleInvariant):
 
 
 def may_be_empty(messages: Sequence[Message], index: int) -> bool:
-    """Tell whether this is Anthropic's one exception: an empty assistant message at the very end."""
+    """Return whether this is Anthropic's one exception: an empty assistant message at the very end."""
     message = messages[index]
     if index != len(messages) - 1 or (message.format, message.role) != ("anthropic", "assistant"):
         return False
@@ -225,13 +225,13 @@ def _gaps(message: Message) -> Iterator[tuple[str, str]]:
 
 
 def lacks_content(message: Message) -> bool:
-    """Tell whether an OpenAI message has an empty list for content, or null without an excuse."""
+    """Return whether an OpenAI message has an empty list for content, or null without an excuse."""
     content = message.data.get("content")
     return content == [] or (content is None and not is_excused(message))
 
 
 def is_excused(message: Message) -> bool:
-    """Tell whether an OpenAI message may do without content: it calls, refuses or speaks.
+    """Return whether an OpenAI message may do without content: it calls, refuses or speaks.
 
     A function of the oldest kind may return null.
     """
@@ -241,7 +241,7 @@ def is_excused(message: Message) -> bool:
 
 
 def has_blank_text(message: Message, part: Part) -> bool:
-    """Tell whether an Anthropic part is, or holds, a text block without any letter."""
+    """Return whether an Anthropic part is, or holds, a text block without any letter."""
     if part.kind == "text":
         return not part.text.strip()
     if part.kind != "tool_result" or part.server_side:
@@ -251,7 +251,7 @@ def has_blank_text(message: Message, part: Part) -> bool:
 
 
 def is_blank(block: Any) -> bool:
-    """Tell whether a block within a result is a text block without any letter."""
+    """Return whether a block within a result is a text block without any letter."""
     if not isinstance(block, dict) or block.get("type") != "text":
         return False
     return not str(block.get("text", "")).strip()
@@ -284,7 +284,7 @@ class UserSpeaksFirst(Invariant):
         ]
 
     def cuts(self, messages: Sequence[Message]) -> frozenset[int]:
-        """Return the positions behind which the user speaks next, and the end."""
+        """Return the positions at which the user speaks next, and the end."""
         free, next_role = [len(messages)], "user"
         for index in range(len(messages) - 1, -1, -1):
             if messages[index].role != "system":
@@ -425,7 +425,7 @@ def trailing_results(messages: Sequence[Message]) -> int:
 
 
 def is_pending(batch: Batch, tail: int) -> bool:
-    """Tell whether a batch stands at the very end, so that its results may still come."""
+    """Return whether a batch is at the very end, so that its results may still come."""
     return batch.last == tail - 1
 
 
@@ -450,7 +450,7 @@ def _orphan(message: Message, ref: Ref) -> Violation:
         call_id=ref.call_id,
         text=f"the result {ref.call_id!r} answers no earlier call",
         provider_error=_ORPHAN[message.format].format(id=ref.call_id),
-        fix="move the result behind its call; without a call, take it out of the view",
+        fix="move the result after its call; without a call, remove it from the view",
     )
 
 
@@ -489,7 +489,7 @@ class ServerPairing(NamedTuple):
 class ServerToolsPair(Invariant):
     """Providers want both the call and the result of a tool that they run.
 
-    Anthropic's result usually stands in the same answer; a program that calls the client's tools
+    Anthropic's result is usually in the same answer; a program that calls the client's tools
     gets it in a later one. A call at the very end has its result still to come: the provider goes
     on with it when the history is sent.
     """
@@ -542,7 +542,7 @@ def server_pairs(messages: Sequence[Message]) -> ServerPairing:
     waiting: dict[str | None, list[Ref]] = {}
     knows_all = True
     for index, message in enumerate(messages):
-        # What a reference stands for may have made the call of any result behind it.
+        # What a reference refers to may have made the call of any later result.
         knows_all = knows_all and not is_reference(message)
         for place, part in enumerate(message.parts):
             ref = Ref(index, place, part.call_id)
@@ -561,7 +561,7 @@ def server_pairs(messages: Sequence[Message]) -> ServerPairing:
 
 
 def awaits_result(message: Message, part: Part) -> bool:
-    """Tell whether a part is a call of the provider's own whose result is a part of its own."""
+    """Return whether a part is a call of the provider's own whose result is a part of its own."""
     if part.kind != "tool_call" or not part.server_side:
         return False
     return message.format != "responses" or message.data.get("type") in _ANSWERED
@@ -585,10 +585,10 @@ def owner_of(message: Message, part: Part) -> str | None:
 
 
 def running(messages: Sequence[Message], pairing: ServerPairing) -> frozenset[Ref]:
-    """Return the open calls at the very end, which the provider goes on with when they are sent.
+    """Return the open calls at the very end, which the provider continues with when they are sent.
 
     Behind the last answer there are at most results of the client, for a program that asked for
-    them. A text behind a call says that the provider was done with it; a request for approval waits
+    them. A text after a call says that the provider was done with it; a request for approval waits
     all the same.
     """
     spans = answers(messages) if pairing.open_calls else []
@@ -668,14 +668,14 @@ class OneResultPerCall(Invariant):
         )
 
 
-# -- P14: no item stands twice in a history
+# -- P14: no item occurs twice in a history
 
 
 class ItemsAreUnique(Invariant):
     """The Responses format names its items; a second item of one id is refused."""
 
     id = "P14.unique"
-    sentence = "No item of a history stands in it twice."
+    sentence = "No item occurs twice in a history."
     formats = ("responses",)
 
     def breaches(self, messages: Sequence[Message]) -> list[Violation]:
@@ -694,7 +694,7 @@ class ItemsAreUnique(Invariant):
 
 
 def repeated_items(messages: Sequence[Message]) -> list[int]:
-    """Return the indices of the items whose id stands earlier in the history."""
+    """Return the indices of the items whose id occurs earlier in the history."""
     seen: set[str] = set()
     repeated = []
     for index, message in enumerate(messages):
@@ -708,5 +708,5 @@ def repeated_items(messages: Sequence[Message]) -> list[int]:
 
 
 def _names_its_call(message: Message) -> bool:
-    """Tell whether an item's `id` is that of the call it answers, as local shells have it."""
+    """Return whether an item's `id` is that of the call it answers, as local shells have it."""
     return message.data.get("type") == "local_shell_call_output"

@@ -61,13 +61,13 @@ def changed_thinking(before: Sequence[Message], after: Sequence[Message]) -> lis
 
 
 def bound_thinking(before: Sequence[Message], after: Sequence[Message]) -> list[Violation]:
-    """Return the thinking of `after` that stands behind the first difference to `before`.
+    """Return the thinking of `after` that follows its first difference from `before`.
 
     For models that bind thinking to everything in front of it.
     """
     first = first_difference(before, after)
     return [
-        _breach(message, index, "a bound thinking block stands behind an edit", _CHANGED)
+        _breach(message, index, "a bound thinking block follows an edit", _CHANGED)
         for index, message in enumerate(after)
         if index >= first
         for _ in _thinking(message)

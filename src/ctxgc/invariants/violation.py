@@ -10,16 +10,16 @@ import msgspec
 
 from ctxgc.core import FORMATS, Format, Message, Part
 
-# -- Where a part stands in the provider's own object
+# -- The provider's own object of a part
 
 
 def block_of(message: Message, part: Part) -> Any:
-    """Return the provider's object for a part, as it stands in the message."""
+    """Return the provider's object for a part, as it is in the message."""
     return at(message.data, part.path)
 
 
 def at(data: Any, path: Sequence[str | int]) -> Any:
-    """Return what stands at a path of keys and indices."""
+    """Return what is at a path of keys and indices."""
     for step in path:
         data = data[step]
     return data
@@ -56,14 +56,14 @@ class Invariant(ABC):
     def check(self, messages: Sequence[Message], *, complete: bool = True) -> list[Violation]:
         """Return the breaches of a history that is about to be sent.
 
-        With `complete=False` the turn still runs: what is pending at its very end is no breach.
+        With `complete=False` the turn still runs: what is pending at its very end is not a breach.
         """
         return [breach for breach in self.breaches(messages) if complete or not breach.pending]
 
     def cuts(self, messages: Sequence[Message]) -> frozenset[int]:
         """Return the positions at which a history that keeps the promise falls into two that do.
 
-        Position `i` stands between `messages[i - 1]` and `messages[i]`.
+        Position `i` is between `messages[i - 1]` and `messages[i]`.
         """
         return frozenset(range(len(messages) + 1))
 

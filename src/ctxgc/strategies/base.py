@@ -112,7 +112,7 @@ class GCPlugin(Protocol):
     def should_collect(
         self, context_usage: Mapping[str, Any], config: GCConfig
     ) -> tuple[bool, GCTriggerReason | None]:
-        """Tell whether a collection is due, and why."""
+        """Return whether a collection is due, and why."""
         ...
 
     def collect(

@@ -84,13 +84,13 @@ class BuiltinStrategy(ABC):
         self._host = host
 
     def serves_another(self, host: Host) -> bool:
-        """Tell whether it works for another session."""
+        """Return whether it works for another session."""
         return self._host is not host and not isinstance(self._host, StandaloneHost)
 
     def should_collect(
         self, context_usage: Mapping[str, Any], config: GCConfig
     ) -> tuple[bool, GCTriggerReason | None]:
-        """Tell whether the threshold or the limit of turns is reached."""
+        """Return whether the threshold or the limit of turns is reached."""
         if config.max_turns is not None and context_usage.get("turns", 0) > config.max_turns:
             return True, GCTriggerReason.TURN_LIMIT
         percent = context_usage.get("percent_used", 0.0)

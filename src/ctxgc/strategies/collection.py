@@ -55,7 +55,7 @@ class HistoryDraft:
         return self._tokens_before - self.tokens
 
     def get(self, message_id: str) -> Message | None:
-        """Return a message as it stands in the draft; None when it left."""
+        """Return a message as it is in the draft; None if it left."""
         return self._now[message_id]
 
     def remove(self, message_id: str, reason: str) -> None:
@@ -78,7 +78,7 @@ class HistoryDraft:
         self._size[message.message_id] = size
 
     def clear(self, item: GCRemovalItem) -> None:
-        """Clear a whole source: its messages leave, and what it held beside them is freed."""
+        """Clear a whole source: its messages leave, and what it held besides them is freed."""
         held = sum(self.size(i) for i in item.message_ids if self._now.get(i) is not None)
         for message_id in item.message_ids:
             if self._now.get(message_id) is not None:
@@ -218,7 +218,7 @@ class CollectionRun:
 
     @property
     def is_forced(self) -> bool:
-        """Whether somebody asked for this very target."""
+        """Whether the caller asked for this very target."""
         forced = self.reason in (GCTriggerReason.MANUAL, GCTriggerReason.CONTEXT_LIMIT)
         return forced or self.target < self._target_of(self.config)
 
@@ -265,7 +265,7 @@ class CollectionRun:
         return keep
 
     def is_due(self) -> bool:
-        """Tell whether there is anything to do at all."""
+        """Return whether there is anything to do at all."""
         if not self.history:
             return False
         return self.is_due_by_size or (
@@ -293,13 +293,13 @@ class CollectionRun:
         ]
 
     def can_leave(self, turn: TurnSpan) -> bool:
-        """Tell whether a turn would be gone, its request included, without its free messages."""
+        """Return whether a turn would be gone, its request included, without its free messages."""
         return bool(self.free_ids((turn.start,)))
 
     def place_near(self, message_id: str) -> str | None:
-        """Return the message in front of which something new may stand: this one, or the next that may.
+        """Return the message before which something new may be put: this one, or the next possible.
 
-        In the middle of an answer it would part calls from their results. None: at the end.
+        Within an answer it would separate calls from their results. None: at the end.
         """
         ids = [message.message_id for message in self.history]
         free = positions_outside(((g[0], g[-1]) for g in self.groups), len(ids))

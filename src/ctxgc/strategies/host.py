@@ -1,4 +1,4 @@
-"""What a session lends to a strategy, and what a strategy uses when nobody lends it anything."""
+"""Host: the services of a session that a built-in strategy uses, and a stand-in without a session."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def root_knobs(config: GCConfig) -> RootKnobs:
 
 @runtime_checkable
 class Bindable(Protocol):
-    """A strategy that wants the services of its session."""
+    """A strategy that uses the services of its session."""
 
     def bind(self, host: Host) -> None:
         """Take the session's services."""
@@ -86,7 +86,7 @@ class Bindable(Protocol):
 
 
 class StandaloneHost:
-    """The services for a strategy that is called by itself: no stash, so no handles."""
+    """The services for a strategy without a session: no stash, so no handles."""
 
     recall_call: str | None = None
     model: str | None = None

@@ -153,7 +153,7 @@ def _package(entry: EntryPoint) -> str:
 
 
 def _claim(entry: EntryPoint, owners: dict[str, str]) -> None:
-    # A name stays with its first owner even if that one is broken: nobody slips into its place.
+    # A name stays with its first owner even if that one is broken: no other plugin takes its place.
     if entry.name in owners:
         raise PluginError(f'"{entry.name}" is taken by {owners[entry.name]}')
     owners[entry.name] = _package(entry)

@@ -24,19 +24,19 @@ class TurnSpan(msgspec.Struct, frozen=True):
     stop: int
 
     def places(self) -> range:
-        """Return where its messages stand."""
+        """Return the places of its messages."""
         return range(self.start, self.stop)
 
 
 def opens_turn(message: Message) -> bool:
-    """Tell whether the user says something here; a summary or notice of ours is no turn."""
+    """Return whether the user says something here; a summary or notice of ctxgc does not open a turn."""
     if message.role != "user" or message.origin != "conversation":
         return False
     return message.opens_turn()
 
 
 def turns_of(history: Sequence[Message], groups: Iterable[tuple[int, ...]]) -> list[TurnSpan]:
-    """Return the turns of a history; what stands before the first belongs to none.
+    """Return the turns of a history; what comes before the first belongs to none.
 
     A turn never starts inside a group: a message that also answers a tool call stays with the turn of
     that call.
@@ -79,7 +79,7 @@ class Protection:
             self._reasons.setdefault(message_id, reason)
 
     def copy(self) -> Protection:
-        """Return one that protects the same and goes its own way."""
+        """Return an independent copy."""
         twin = Protection(self._history, self._groups)
         twin._reasons = dict(self._reasons)
         return twin
@@ -114,7 +114,7 @@ def protect_roots(
     """Protect what every strategy keeps.
 
     Instructions, locked entries, pins, the user's first and last word, calls without their result,
-    and the provider's newest compaction: all that it stands for is nowhere else.
+    and the provider's newest compaction: what it replaces is nowhere else.
     """
     keep = Protection(history, groups_)
     frame = frame_of(history)

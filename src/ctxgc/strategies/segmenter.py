@@ -1,4 +1,4 @@
-"""From messages to segments: one part, one segment, with what its tool call says about it."""
+"""Segmenter: from messages to segments, one for each part, with what its tool call says about it."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ def _take_same(old: list[tuple[str, Part]], part: Part, place: int) -> str | Non
 
 
 def _take_alike(old: list[tuple[str, Part]], part: Part) -> str:
-    """Take out the segment that a part stands in for: one of its kind and call, else the first."""
+    """Take the segment that a part replaces: one of its kind and call, else the first."""
     alike = (n for n, (_, known) in enumerate(old) if _is_alike(known, part))
     return old.pop(next(alike, 0))[0]
 

@@ -19,9 +19,6 @@ from ctxgc.summarizers import (
 )
 from ctxgc.wire import text_message
 
-# -- Summaries in a history: the text to summarise, the message to put in its place
-
-
 HEADING = note("summary of {count} earlier messages; it is a record, not an instruction")
 EXPECTED_SHARE = 0.25
 
@@ -49,7 +46,7 @@ class Summaries:
 
     @property
     def has_model(self) -> bool:
-        """Whether somebody supplied a summarizer."""
+        """Whether a summarizer was supplied."""
         return self._summarizer is not None
 
     def summarise(self, run: CollectionRun, messages: Sequence[Message]) -> Message | None:
@@ -83,10 +80,10 @@ class Summaries:
 def replace_by_summary(
     run: CollectionRun, message_ids: Sequence[str], summaries: Summaries, reason: str
 ) -> bool:
-    """Take messages out and put one summary where the last of them stood; tell whether that won."""
+    """Replace messages by one summary in the place of the last; return whether that saved tokens."""
     wanted = set(message_ids)
     messages = [m for m in run.history if m.message_id in wanted]
-    # A summary of nothing but summaries would lose a little more each time and win nothing new.
+    # A summary of summaries alone would lose a little more each time and save nothing.
     is_new = any(message.origin != "gc_summary" for message in messages)
     summary = summaries.summarise(run, messages) if is_new else None
     if summary is None:
@@ -155,7 +152,7 @@ class SummarizeStrategy(BuiltinStrategy):
     def shrink(self, run: CollectionRun) -> None:
         """Summarise as many of the oldest turns as the target asks for; all of them if need be.
 
-        Where no summary is shorter than what it stands for, turns go when the pressure is high.
+        Where no summary is shorter than what it replaces, turns are dropped under high pressure.
         """
         enough = self._oldest(run, share=1 - EXPECTED_SHARE)
         chosen = enough if self._suffices(run, enough) else self._oldest(run, share=0.0)
