@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ctxgc.invariants import groups
-from ctxgc.strategies import opens_turn
 from ctxgc.strategies.protection import TurnSpan, turns_of
 from ctxgc.wire import parse, text_message
 from tests.strategies.build import talk
@@ -22,8 +21,8 @@ def test_a_turn_reaches_to_the_next_request() -> None:
 def test_what_we_wrote_opens_no_turn() -> None:
     notice = text_message("user", "some messages left", "openai", "n", "gc_notice")
     summary = text_message("user", "they worked", "openai", "s", "gc_summary")
-    assert not opens_turn(notice)
-    assert not opens_turn(summary)
+    assert not notice.opens_turn()
+    assert not summary.opens_turn()
 
 
 def test_a_message_that_also_answers_a_call_stays_with_the_turn_of_the_call() -> None:

@@ -67,8 +67,10 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
         return "\n".join(part.text for part in self.parts if part.kind == "text")
 
     def opens_turn(self) -> bool:
-        """Return whether a turn starts here: a user message that says something beyond tool results."""
-        return self.role == "user" and any(part.kind != "tool_result" for part in self.parts)
+        """Return whether the user says something here; a tool result, summary or notice opens no turn."""
+        if self.role != "user" or self.origin != "conversation":
+            return False
+        return any(part.kind != "tool_result" for part in self.parts)
 
     def _ids(self, kind: PartKind) -> tuple[str, ...]:
         ids = [

@@ -161,12 +161,6 @@ class SavingsLedger:
         self._limit = context_limit
         self._unpruned_before = 0
 
-    def __copy__(self) -> SavingsLedger:
-        """Return an independent copy of the ledger."""
-        new = SavingsLedger(self.sheet, self._limit)
-        new.savings, new._unpruned_before = self.savings, self._unpruned_before
-        return new
-
     def record(
         self, sent: int, cached: int, unpruned: int, *, warm: bool = True, extra: bool = False
     ) -> Savings:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, fields
+from datetime import datetime
 from typing import Any
 
 from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource
@@ -21,7 +22,6 @@ from ctxgc.invariants import is_thinking, may_stay_open
 from ctxgc.session.events import Events
 from ctxgc.session.state import SessionOptions, SessionState
 from ctxgc.session.view import View
-from ctxgc.strategies import opens_turn
 from ctxgc.tokens import CountingCache, message_tokens
 
 SYSTEM_KEY = "system_prompt"
@@ -36,9 +36,9 @@ class Accounting:
         context_limit: int,
         counter: CountingCache,
         state: SessionState,
-        clock: Callable[[], float],
+        clock: Callable[[], datetime],
     ) -> None:
-        self.budget = InstructionBudget(context_limit, clock=clock)
+        self.budget = InstructionBudget(context_limit, clock=self._now)
         self.counter = counter
         self._state = state
         self.message_total = 0
@@ -50,6 +50,9 @@ class Accounting:
         self._clock = clock
         self._sizes: dict[int, tuple[Message, int]] = {}
         self._first_request: str | None = None
+
+    def _now(self) -> float:
+        return self._clock().timestamp()
 
     def tokens(self, message: Message) -> int:
         """Return the tokens of a message; each message object is counted once."""
@@ -79,7 +82,7 @@ class Accounting:
 
     def birth(self, message_id: str) -> float:
         """Return when a message first came in; now, if it never did."""
-        return self.born.setdefault(message_id, self._clock())
+        return self.born.setdefault(message_id, self._now())
 
     def leave(self, message: Message) -> None:
         """Remove a message from the budget."""
@@ -192,7 +195,7 @@ class Accounting:
             return GCPolicy.PRESERVABLE
         if message.origin == "gc_notice":
             return GCPolicy.EPHEMERAL
-        if opens_turn(message) and self._first_request in (None, message.message_id):
+        if message.opens_turn() and self._first_request in (None, message.message_id):
             self._first_request = message.message_id
             return GCPolicy.LOCKED
         return GCPolicy.PARTIAL if _says_something(message) else GCPolicy.EPHEMERAL

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from ctxgc.config import mask_text
@@ -32,7 +31,6 @@ from ctxgc.core import (
 )
 from ctxgc.economics import PriceSheet
 from ctxgc.errors import PlanError
-from ctxgc.guard import Thrash
 from ctxgc.session.accounting import Accounting, ContextUsage, UsageMeter
 from ctxgc.session.apply import ViewEditor
 from ctxgc.session.archive import Applied, Archive, CollectionLog
@@ -46,6 +44,7 @@ from ctxgc.session.plugin_check import (
     true_items,
 )
 from ctxgc.session.protected_messages import ProtectedMessages
+from ctxgc.session.recall import RecallFeedback
 from ctxgc.session.state import SessionOptions, SessionState
 from ctxgc.session.view import BoundThinking, HistoryChange, View, compare
 from ctxgc.stores import Put
@@ -67,28 +66,6 @@ def cycles_paused() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
-
-
-class RecallFeedback:
-    """Learns from what had left the view and was needed again: similar segments are kept longer."""
-
-    def __init__(self, state: SessionState, events: Events) -> None:
-        self._state = state
-        self._events = events
-
-    def note(self, segments: Iterable[ContextSegment], message_ids: Iterable[str] = ()) -> None:
-        """Record that segments were needed after they had left, and which messages that brings back."""
-        state = self._state
-        for segment in segments:
-            state.ghosts.note(segment, state.requests)
-        self.report(state.thrashing.note_back(message_ids, state.requests))
-
-    def report(self, found: Thrash | None) -> None:
-        """Emit that collecting does more harm than good, if so; the next collection reports it too."""
-        if found is not None:
-            numbers = msgspec.to_builtins(found).items()
-            self._state.thrash = {name: number for name, number in numbers if number}
-            self._events.emit("thrashing", **self._state.thrash)
 
 
 class SessionHost:

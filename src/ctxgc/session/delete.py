@@ -233,7 +233,6 @@ class StashCollector:
         stash: Stash,
         protected: ProtectedMessages,
         archive: Archive,
-        log: CollectionLog,
         deletion: Deletion,
     ) -> None:
         self._options = options
@@ -242,21 +241,7 @@ class StashCollector:
         self._stash = stash
         self._protected = protected
         self._archive = archive
-        self._log = log
         self._deletion = deletion
-        self.restart()
-
-    def restart(self) -> None:
-        """Count the collections so far as seen."""
-        self._seen = len(self._log.applied)
-
-    def collect_if_due(self) -> None:
-        """Apply the configured limits, once after each collection that added to the stash."""
-        done, config = len(self._log.applied), self._options.config
-        limits = config.stash_max_age_seconds, config.stash_max_bytes
-        if limits != (None, None) and done != self._seen:
-            self.collect(max_age_seconds=limits[0], max_bytes=limits[1])
-        self._seen = done
 
     def collect(
         self, *, max_age_seconds: float | None = None, max_bytes: int | None = None

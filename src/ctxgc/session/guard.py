@@ -30,7 +30,7 @@ from ctxgc.guard import (
 from ctxgc.invariants import check
 from ctxgc.session.accounting import Accounting, UsageMeter
 from ctxgc.session.apply import ViewEditor
-from ctxgc.session.archive import Archive, message_from_doc, message_to_doc
+from ctxgc.session.archive import Archive, CollectionLog, message_from_doc, message_to_doc
 from ctxgc.session.collection import Collector
 from ctxgc.session.delete import StashCollector
 from ctxgc.session.events import Events
@@ -59,6 +59,7 @@ class SessionGuard:
         subject: RecoverableSession,
         stash_collector: StashCollector,
         new_auto_recall: Callable[[], AutoRecall],
+        log: CollectionLog,
         events: Events,
     ) -> None:
         self._options = options
@@ -68,6 +69,7 @@ class SessionGuard:
         self._subject = subject
         self._stash_collector = stash_collector
         self._new_auto_recall = new_auto_recall
+        self._log = log
         self._events = events
         self.restart()
 
@@ -80,7 +82,7 @@ class SessionGuard:
         self._triggers = CheckpointTriggers(config, clock=clock)
         self._subject.restart()
         self._recovery = Recovery(self._subject, config, self._monitor)
-        self._stash_collector.restart()
+        self._collections = len(self._log.applied)
         self.auto_recall = self._new_auto_recall()
 
     def before_request(self) -> RecoveryReport | None:
@@ -95,7 +97,7 @@ class SessionGuard:
             return None
         self.auto_recall.bring_back()
         self.checkpoint_if_due()
-        self._stash_collector.collect_if_due()
+        self._collect_stash_if_due()
         return self._with_notice(self._recovery.before_call())
 
     def after_refusal(self, overflow: Overflow) -> RecoveryReport:
@@ -120,6 +122,14 @@ class SessionGuard:
         checkpoint = self._checkpoints.make(label, **contents)
         self._triggers.made(checkpoint.timestamp)
         return checkpoint
+
+    def _collect_stash_if_due(self) -> None:
+        """Apply the configured limits, once after each collection that added to the stash."""
+        done, config = len(self._log.applied), self._options.config
+        limits = config.stash_max_age_seconds, config.stash_max_bytes
+        if limits != (None, None) and done != self._collections:
+            self._stash_collector.collect(max_age_seconds=limits[0], max_bytes=limits[1])
+        self._collections = done
 
     def _with_notice(self, report: RecoveryReport) -> RecoveryReport:
         self._subject.show_notice(report.limit)

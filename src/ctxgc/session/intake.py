@@ -17,7 +17,7 @@ from ctxgc.session.events import Events
 from ctxgc.session.state import SessionOptions, SessionState
 from ctxgc.session.view import BoundThinking, View, compare, digest, wrong_format
 from ctxgc.stores import Drop
-from ctxgc.strategies import MarkSweepStrategy, Segmenter, opens_turn
+from ctxgc.strategies import MarkSweepStrategy, Segmenter
 from ctxgc.wire import RawMessage, Texts, detect_format, message_bytes, parse, refuse_answers
 
 
@@ -135,7 +135,7 @@ class Intake:
 
     def _count_turn(self, message: Message) -> None:
         state, pinned_turns = self._state, self._options.config.pinned_turn_indices
-        if opens_turn(message):
+        if message.opens_turn():
             state.turns_taken += 1
         # A pin by number is resolved once, as the turn comes in, and stays with its messages.
         if state.turns_taken - 1 in pinned_turns:

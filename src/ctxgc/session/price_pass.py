@@ -115,9 +115,8 @@ class PricePass:
             options.plugin, limit, options.prices, tokens, self._texts
         )
 
-    @property
     def is_on(self) -> bool:
-        """Whether what leaves is chosen by its price."""
+        """Return whether what leaves is chosen by its price."""
         return self.collector is not None
 
     def recount(self) -> None:

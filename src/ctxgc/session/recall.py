@@ -6,6 +6,8 @@ import uuid
 from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
 
+import msgspec
+
 from ctxgc.core import (
     ContextSegment,
     Heap,
@@ -18,10 +20,10 @@ from ctxgc.core import (
     note,
 )
 from ctxgc.errors import PlanError
+from ctxgc.guard import Thrash
 from ctxgc.session.accounting import Accounting
 from ctxgc.session.apply import ViewEditor
 from ctxgc.session.archive import Archive, CollectionLog
-from ctxgc.session.collection import RecallFeedback
 from ctxgc.session.events import Events
 from ctxgc.session.handles import Hit, Stash, excerpt
 from ctxgc.session.protected_messages import ProtectedMessages, whole_groups
@@ -34,6 +36,28 @@ from ctxgc.wire import text_message
 MOST_NAMES = 8
 MOST_SHARE = 0.02
 MESSAGE_TOKENS = 8
+
+
+class RecallFeedback:
+    """Learns from what had left the view and was needed again: similar segments are kept longer."""
+
+    def __init__(self, state: SessionState, events: Events) -> None:
+        self._state = state
+        self._events = events
+
+    def note(self, segments: Iterable[ContextSegment], message_ids: Iterable[str] = ()) -> None:
+        """Record that segments were needed after they had left, and which messages that brings back."""
+        state = self._state
+        for segment in segments:
+            state.ghosts.note(segment, state.requests)
+        self.report(state.thrashing.note_back(message_ids, state.requests))
+
+    def report(self, found: Thrash | None) -> None:
+        """Emit that collecting does more harm than good, if so; the next collection reports it too."""
+        if found is not None:
+            numbers = msgspec.to_builtins(found).items()
+            self._state.thrash = {name: number for name, number in numbers if number}
+            self._events.emit("thrashing", **self._state.thrash)
 
 
 class SessionRecall:
@@ -150,7 +174,7 @@ class AutoRecall:
         editor: ViewEditor,
         feedback: RecallFeedback,
         events: Events,
-        reads_results: Callable[[], bool],
+        price_pass_is_on: Callable[[], bool],
     ) -> None:
         self._options = options
         self._state = state
@@ -161,7 +185,7 @@ class AutoRecall:
         self._editor = editor
         self._feedback = feedback
         self._events = events
-        self._reads_results = reads_results
+        self._price_pass_is_on = price_pass_is_on
         self._names = Mentions()
         self._indexed: dict[str, ContextSegment] = {}
         self.last: Message | None = None
@@ -172,9 +196,11 @@ class AutoRecall:
 
         Nothing is added beyond 2 % of the window, nor what would make a collection due.
         """
+        if not self._options.config.auto_recall or not self._heap.index.stashed:
+            return None
         view = self._view
         fresh = self._fresh()
-        asking = self._asking(fresh) if self._options.config.auto_recall and fresh else []
+        asking = self._asking(fresh) if fresh else []
         if not asking:
             return None
         names = self._only_stashed(self._unheld(asking))[:MOST_NAMES]
@@ -242,7 +268,7 @@ class AutoRecall:
         """
         if message.role == "assistant":
             return False
-        return self._reads_results() or not message.results()
+        return not message.results() or not self._price_pass_is_on()
 
     def _holds_alone(self, name: str, own: set[str]) -> bool:
         working = self._heap.mentions

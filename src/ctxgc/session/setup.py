@@ -23,7 +23,7 @@ from ctxgc.errors import InputError
 from ctxgc.session.accounting import Accounting, RequestLog, UsageMeter
 from ctxgc.session.apply import ViewEditor
 from ctxgc.session.archive import Archive, CollectionLog
-from ctxgc.session.collection import Collector, RecallFeedback, SessionHost
+from ctxgc.session.collection import Collector, SessionHost
 from ctxgc.session.delete import Deletion, StashCollector
 from ctxgc.session.events import Events
 from ctxgc.session.guard import Checkpoints, RecoverableSession, SessionGuard
@@ -32,7 +32,7 @@ from ctxgc.session.intake import Intake
 from ctxgc.session.notices import Notices
 from ctxgc.session.price_pass import PricePass
 from ctxgc.session.protected_messages import Pins, ProtectedMessages
-from ctxgc.session.recall import AutoRecall, SessionRecall
+from ctxgc.session.recall import AutoRecall, RecallFeedback, SessionRecall
 from ctxgc.session.state import SessionOptions, SessionState
 from ctxgc.session.view import BoundThinking, View
 from ctxgc.stores import SearchFilters, Store, consistent_read, open_store
@@ -241,9 +241,7 @@ class SessionParts:
             counter, heap, clock, marks_secrets=options.config.secrets != "off"
         )
         self.stash = stash = Stash(heap, bytes.fromhex(state.secret))
-        self.accounting = accounting = Accounting(
-            context_limit, counter, state, lambda: clock().timestamp()
-        )
+        self.accounting = accounting = Accounting(context_limit, counter, state, clock)
         self.archive = archive = Archive(
             store, session_id, state=state, view=view, heap=heap, segmenter=segmenter, stash=stash,
             accounting=accounting, thinking=thinking,
@@ -301,7 +299,7 @@ class SessionParts:
         )  # fmt: skip
         self.stash_collector = stash_collector = StashCollector(
             options=options, view=view, heap=heap, stash=stash, protected=protected,
-            archive=archive, log=log, deletion=deletion,
+            archive=archive, deletion=deletion,
         )  # fmt: skip
         self.checkpoints = checkpoints = Checkpoints(
             options=options, state=state, view=view, heap=heap, accounting=accounting, meter=meter,
@@ -316,13 +314,13 @@ class SessionParts:
             return AutoRecall(
                 options=options, state=state, view=view, heap=heap, segmenter=segmenter,
                 accounting=accounting, editor=editor, feedback=feedback, events=events,
-                reads_results=lambda: not price_pass.is_on,
+                price_pass_is_on=price_pass.is_on,
             )  # fmt: skip
 
         self.guard = SessionGuard(
             options=options, state=state, accounting=accounting, checkpoints=checkpoints,
             subject=recoverable, stash_collector=stash_collector, new_auto_recall=new_auto_recall,
-            events=events,
+            log=log, events=events,
         )  # fmt: skip
 
     def adopt(self, plugin: GCPlugin, config: GCConfig | None) -> None:

@@ -17,7 +17,6 @@ import msgspec
 from ctxgc.core import Format, Message, common_prefix
 from ctxgc.errors import MessageError
 from ctxgc.invariants import Growing, Paired, check, first_difference, follow
-from ctxgc.strategies import opens_turn
 from ctxgc.wire import binds_thinking, message_bytes, render, strip_bound_thinking
 
 PRICE_READER = "price"
@@ -109,7 +108,7 @@ class View:
             self._growing.add(message)
         self.messages.append(message)
         self._follow_calls(message, len(self.messages) - 1)
-        self.turns += opens_turn(message)
+        self.turns += message.opens_turn()
         self.arrivals.append(Arrival(message.message_id, digest(message), request))
         self._numbers[message.message_id] = len(self.arrivals)
 
@@ -320,7 +319,7 @@ def tools_of(message: Message) -> list[tuple[str, str | None, bool]]:
 
 
 def _turns(messages: Iterable[Message]) -> int:
-    return sum(map(opens_turn, messages))
+    return sum(message.opens_turn() for message in messages)
 
 
 # -- signed thinking --------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         PluginFailure, discover_gc_plugins, gc_from_inline, gc_from_spec, load_gc_from_file,
         load_gc_plugin,
     )
-    from ctxgc.strategies.protection import frame_of, locked_messages, opens_turn
+    from ctxgc.strategies.protection import frame_of, locked_messages
     from ctxgc.strategies.segmenter import Exchange, Segmenter
 else:
     __getattr__, __dir__, __all__ = lazy(
@@ -60,7 +60,7 @@ else:
             "plugins":
                 "PluginFailure discover_gc_plugins gc_from_inline gc_from_spec "
                 "load_gc_from_file load_gc_plugin",
-            "protection": "frame_of locked_messages opens_turn",
+            "protection": "frame_of locked_messages",
             "segmenter": "Exchange Segmenter",
         },
     )

@@ -28,13 +28,6 @@ class TurnSpan(msgspec.Struct, frozen=True):
         return range(self.start, self.stop)
 
 
-def opens_turn(message: Message) -> bool:
-    """Return whether the user says something here; a summary or notice of ctxgc does not open a turn."""
-    if message.role != "user" or message.origin != "conversation":
-        return False
-    return message.opens_turn()
-
-
 def turns_of(history: Sequence[Message], groups: Iterable[tuple[int, ...]]) -> list[TurnSpan]:
     """Return the turns of a history; what comes before the first belongs to none.
 
@@ -43,7 +36,7 @@ def turns_of(history: Sequence[Message], groups: Iterable[tuple[int, ...]]) -> l
     """
     legal = positions_outside(((group[0], group[-1]) for group in groups), len(history))
     users = [(i, message) for i, message in enumerate(history) if message.role == "user"]
-    starts = [i for i, message in users if opens_turn(message) and i in legal]
+    starts = [i for i, message in users if message.opens_turn() and i in legal]
     stops = [*starts[1:], len(history)] if starts else []
     return [
         TurnSpan(n, start, stop) for n, (start, stop) in enumerate(zip(starts, stops, strict=True))
@@ -61,7 +54,7 @@ class HistoryFrame(msgspec.Struct, frozen=True):
 def frame_of(history: Sequence[Message]) -> HistoryFrame:
     """Return the frame of a history; without a request, its parts for requests are empty."""
     system = [m.message_id for m in history if m.role == "system"]
-    requests = [m.message_id for m in history if opens_turn(m)]
+    requests = [m.message_id for m in history if m.opens_turn()]
     return HistoryFrame(system, requests[:1], requests[-1:])
 
 
