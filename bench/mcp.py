@@ -19,8 +19,7 @@ import anyio
 from mcp import Client, StdioServerParameters
 
 from bench.tables import duration, print_table, run
-from ctxgc.mcp import ContextService
-from ctxgc.mcp.ingest import NewSegment
+from ctxgc.mcp import ContextService, NewSegment
 
 SEGMENTS = 10_000
 CALLS = 300

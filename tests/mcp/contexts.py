@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ctxgc.config import GCConfig
-from ctxgc.mcp import ContextService
-from ctxgc.mcp.ingest import NewSegment
+from ctxgc.mcp import ContextService, NewSegment
 from ctxgc.stores import COLLECTIONS, Store, open_store
 from tests.fakes import WordCounter, still
 

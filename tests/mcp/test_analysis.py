@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ctxgc.errors import CtxgcError, StalePlanError
-from ctxgc.mcp.ingest import NewSegment
+from ctxgc.mcp import NewSegment
 from tests.fakes import still
 from tests.mcp.contexts import everything, filled, log, make, opened, put
 from tests.requirements import requirement

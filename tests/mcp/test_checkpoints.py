@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from ctxgc.errors import CheckpointError
-from ctxgc.mcp import ContextService
-from ctxgc.mcp.ingest import NewSegment
+from ctxgc.mcp import ContextService, NewSegment
 from ctxgc.stores import Put
 from tests.fakes import still
 from tests.mcp.contexts import everything, filled, log, make, opened, put

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from ctxgc.config import GCConfig
 from ctxgc.guard.thrashing import FIRST_PAUSE, LEAST_BACK
-from ctxgc.mcp import ContextService
-from ctxgc.mcp.ingest import NewSegment
+from ctxgc.mcp import ContextService, NewSegment
 from tests.mcp.contexts import log, make, opened
 
 EAGER = GCConfig.from_dict({"recent_messages": 1, "recent_files": 0})
@@ -67,7 +66,7 @@ def test_the_peace_and_the_ghosts_survive_a_restart_of_the_server() -> None:
     insist(service)
     again = make(store, config=EAGER)
     assert left(again, log(1_000, words=1)) == []
-    known = again._turns.ask(lambda context: context.saved)
+    known = again._lock.ask(lambda context: context.saved)
     assert list(known.ghosts) == ["file a.py"]
     assert known.thrashing["paused_until"] > 0
 

@@ -13,10 +13,9 @@ from mcp import Client
 from starlette.testclient import TestClient
 
 from ctxgc.errors import ConfigError, CtxgcError
-from ctxgc.mcp import Options
-from ctxgc.mcp.ingest import NewSegment
+from ctxgc.mcp import NewSegment, ServerOptions
 from ctxgc.mcp.server import build_server
-from ctxgc.mcp.start import checked_hosts
+from ctxgc.mcp.start import allowed_hosts_of
 from ctxgc.mcp.transport import CALLER, FIRST, Callers, depth_of, http_app, read_tokens
 from ctxgc.stores import SearchFilters
 from tests.mcp.clients import MODES, call, fail, http_client, http_server, over_http, run
@@ -283,16 +282,16 @@ def test_a_token_file_that_others_may_read_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        Options(host="0.0.0.0"),
-        Options(host="0.0.0.0", use_token=False, allowed_hosts=("box",)),
-        Options(host="192.168.1.5"),
+        ServerOptions(host="0.0.0.0"),
+        ServerOptions(host="0.0.0.0", use_token=False, allowed_hosts=("box",)),
+        ServerOptions(host="192.168.1.5"),
     ],
 )
-def test_serving_others_needs_a_token_and_a_name(options: Options) -> None:
+def test_serving_others_needs_a_token_and_a_name(options: ServerOptions) -> None:
     with pytest.raises(CtxgcError):
-        checked_hosts(options)
+        allowed_hosts_of(options)
 
 
 def test_loopback_may_go_without_a_token() -> None:
-    assert checked_hosts(Options(use_token=False)) == ("127.0.0.1", "localhost", "[::1]")
-    assert checked_hosts(Options(host="0.0.0.0", allowed_hosts=("box",))) == ("box",)
+    assert allowed_hosts_of(ServerOptions(use_token=False)) == ("127.0.0.1", "localhost", "[::1]")
+    assert allowed_hosts_of(ServerOptions(host="0.0.0.0", allowed_hosts=("box",))) == ("box",)

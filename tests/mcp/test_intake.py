@@ -8,8 +8,7 @@ import pytest
 
 from ctxgc.config import GCConfig
 from ctxgc.errors import CtxgcError, InputError, MessageError, SegmentError
-from ctxgc.mcp import ingest
-from ctxgc.mcp.ingest import NewSegment
+from ctxgc.mcp import NewSegment, ingest
 from tests.mcp.contexts import everything, filled, log, make, opened, put
 
 OPENAI: list[dict[str, Any]] = [

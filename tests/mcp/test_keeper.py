@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from ctxgc.errors import CtxgcError, StoreError, StoreVersionError
-from ctxgc.mcp import ContextService
-from ctxgc.mcp.ingest import NewSegment
+from ctxgc.mcp import ContextService, NewSegment
 from ctxgc.stores import MemoryStore, Put, Store, Write
 from tests.examples import one_in
 from tests.mcp.contexts import everything, filled, log, make, opened, put

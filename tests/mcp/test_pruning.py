@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ctxgc.errors import InputError, UnknownSegmentError
-from ctxgc.mcp.ingest import NewSegment
+from ctxgc.mcp import NewSegment
 from ctxgc.stores import SearchFilters
 from tests.mcp.contexts import everything, filled, log, make, opened, put
 from tests.requirements import requirement

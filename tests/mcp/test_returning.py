@@ -7,8 +7,7 @@ import pytest
 from ctxgc import Session
 from ctxgc.config import GCConfig
 from ctxgc.errors import InputError, SummarizerError, UnknownSegmentError
-from ctxgc.mcp import ContextService, find
-from ctxgc.mcp.ingest import NewSegment
+from ctxgc.mcp import ContextService, NewSegment, recall
 from ctxgc.stores import SearchFilters, Store
 from tests.mcp.contexts import QUIET, everything, filled, log, make, opened, put
 
@@ -55,7 +54,7 @@ def test_lines_and_patterns_show_a_part_and_leave_the_rest_where_it_is() -> None
 
 
 def test_a_very_long_text_is_shown_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(find, "MOST_SHOWN", 100)
+    monkeypatch.setattr(recall, "MOST_SHOWN", 100)
     service = make()
     only = _stashed(service)
     shown, first = "", service.recall(only)

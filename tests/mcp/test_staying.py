@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ctxgc.errors import ConfigError, CtxgcError, InputError
-from ctxgc.mcp.ingest import NewSegment
+from ctxgc.mcp import NewSegment
 from tests.mcp.contexts import everything, filled, log, make, opened, put
 from tests.requirements import requirement
 

@@ -210,16 +210,16 @@ def test_stdout_carries_only_protocol_whoever_prints(tmp_path: Path) -> None:
     (tmp_path / "noise.py").write_text(NOISE, encoding="utf-8")
     program = (
         "import sys; sys.argv[0] = 'ctxgc'\n"
-        "from ctxgc.mcp.transport import Wire; wire = Wire()\n"
+        "from ctxgc.mcp import ProtocolStdout; stdout = ProtocolStdout()\n"
         "import noise\n"
-        "from ctxgc.mcp.start import Options, run_stdio\n"
+        "from ctxgc.mcp import ServerOptions, run_stdio\n"
         "import ctxgc.mcp.service as service\n"
         "quiet = service.ContextService.usage\n"
         "def loud(self):\n"
         "    print('in the middle of a call'); import os; os.system('echo a shell')\n"
         "    return quiet(self)\n"
         "service.ContextService.usage = loud\n"
-        f"run_stdio(Options(store='json:{tmp_path / 'store.json'}'), wire)\n"
+        f"run_stdio(ServerOptions(store='json:{tmp_path / 'store.json'}'), stdout)\n"
     )
     with _raw([sys.executable, "-c", program], tmp_path) as raw:
         assert raw.call(1, "context_usage")["usage"]["tokens"] == 0
@@ -245,7 +245,7 @@ def test_a_store_that_cannot_be_read_is_told_at_the_start(tmp_path: Path) -> Non
         check=False,
     )
     assert (done.returncode, done.stdout) == (1, "")
-    assert "names no file" in done.stderr
+    assert "has no path" in done.stderr
 
 
 def test_the_cost_of_the_schemas_is_printed() -> None:

@@ -36,14 +36,14 @@ def mcp(print_schema_cost: bool, over_http: bool, no_token: bool, **chosen: Any)
     if print_schema_cost:
         _write_costs()
         return
-    from ctxgc.mcp import Wire  # noqa: PLC0415
+    from ctxgc.mcp import ProtocolStdout  # noqa: PLC0415
 
-    wire = None if over_http else Wire()
+    wire = None if over_http else ProtocolStdout()
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
     _need_sdk()
-    from ctxgc.mcp import Options, run_http, run_stdio  # noqa: PLC0415
+    from ctxgc.mcp import ServerOptions, run_http, run_stdio  # noqa: PLC0415
 
-    options = Options(use_token=not no_token, **chosen)
+    options = ServerOptions(use_token=not no_token, **chosen)
     if wire is None:
         run_http(options)
     else:

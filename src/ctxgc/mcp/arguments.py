@@ -1,4 +1,4 @@
-"""The arguments of the tools, as pydantic sees them. Nothing behind the edge knows these classes."""
+"""The arguments of the tools, as pydantic models. Only the tools know these classes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _parsed(value: Any) -> Any:
 
 
 def _listed(value: Any) -> Any:
-    """Take a single text for a list with one item."""
+    """Read a single text as a list with one item."""
     found = _parsed(value)
     return [found] if isinstance(found, str) else found
 

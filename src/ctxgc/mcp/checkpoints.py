@@ -1,4 +1,4 @@
-"""Checkpoints of a context: which segments stood where, and what was said beside them.
+"""Checkpoints of a context: which segments were in which tier, and the saved state.
 
 A checkpoint holds headers and digests, never a text: what is deleted later is gone for good, and a
 restore says so. All other texts are in the store anyway, working or stashed.
@@ -18,17 +18,17 @@ from ctxgc.errors import CheckpointError
 from ctxgc.guard import Checkpoint, CheckpointStore, checksum_files, compare_files
 from ctxgc.mcp import usage
 from ctxgc.mcp.context import AllowedRoots, Context, saved_from_doc
-from ctxgc.mcp.find import MOST_LISTED, Bench, Json
+from ctxgc.mcp.request import MOST_LISTED, Json, RequestContext
 
 MOST_FILES = 20
 _OWN = (
     "secret", "version", "step", "updates", "deleted", "collections", "imports", "ghosts", "thrashing",
 )  # fmt: skip
-"""What goes on as it is when a checkpoint is restored."""
+"""What a restore does not change."""
 
 
 class RestoredContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What a restore did: back in the working tier, moved out of it, deleted since, files changed."""
+    """What a restore did: segments recalled, stashed, and deleted since, and files that changed."""
 
     checkpoint_id: str
     label: str
@@ -38,7 +38,45 @@ class RestoredContext(msgspec.Struct, frozen=True, kw_only=True):
     files: list[dict[str, str]]
 
 
-def make(context: Context, label: str, roots: AllowedRoots) -> Checkpoint:
+def checkpoint(request: RequestContext, context: Context, label: str) -> Json:
+    """Make a checkpoint."""
+    made = _make(context, label, request.roots)
+    context.writes.extend(request.shelf().writes(made))
+    return {
+        "checkpoint_id": made.checkpoint_id,
+        "label": label,
+        "segments": len(made.conversation_history),
+        "usage": usage.change(context, context.tokens),
+        "next": f"context_checkpoint(action='restore', checkpoint_id='{made.checkpoint_id}')",
+    }
+
+
+def list_checkpoints(request: RequestContext, context: Context) -> Json:
+    """List the checkpoints."""
+    return {
+        "checkpoints": _described(request.shelf()),
+        "usage": usage.size(context),
+        "next": "context_checkpoint(action='restore', checkpoint_id)",
+    }
+
+
+def restore(request: RequestContext, context: Context, wanted: str | None) -> Json:
+    """Go back to a checkpoint."""
+    before = context.tokens
+    heap, done = _restored_heap(context, _find(request.shelf(), wanted))
+    context.replace_heap(heap)
+    listed = msgspec.to_builtins(done)
+    return {
+        **{k: v[:MOST_LISTED] if isinstance(v, list) else v for k, v in listed.items()},
+        "usage": usage.change(context, before),
+        "next": usage.next_call(context),
+    }
+
+
+# -- Making and restoring
+
+
+def _make(context: Context, label: str, roots: AllowedRoots) -> Checkpoint:
     """Return a checkpoint of a context as it is now."""
     return Checkpoint(
         label=label,
@@ -51,11 +89,11 @@ def make(context: Context, label: str, roots: AllowedRoots) -> Checkpoint:
     )
 
 
-def restored_heap(context: Context, checkpoint: Checkpoint) -> tuple[Heap, RestoredContext]:
-    """Return the heap as it was then; what came in since is stashed, nothing is lost by this.
+def _restored_heap(context: Context, checkpoint: Checkpoint) -> tuple[Heap, RestoredContext]:
+    """Return the heap as it was then; what was added since is stashed, so nothing is lost.
 
     Raises:
-        CheckpointError: a text is not the one that it was then.
+        CheckpointError: a text has changed since.
     """
     checkpoint.verify()
     heap = context.heap
@@ -75,7 +113,7 @@ def restored_heap(context: Context, checkpoint: Checkpoint) -> tuple[Heap, Resto
     )
 
 
-def described(shelf: CheckpointStore) -> list[dict[str, Any]]:
+def _described(shelf: CheckpointStore) -> list[dict[str, Any]]:
     """Return what is on the shelf, newest first."""
     return [
         {
@@ -87,8 +125,8 @@ def described(shelf: CheckpointStore) -> list[dict[str, Any]]:
     ]
 
 
-def find(shelf: CheckpointStore, wanted: str | None) -> Checkpoint:
-    """Return a checkpoint by id or label, verified; the newest that verifies when none is named.
+def _find(shelf: CheckpointStore, wanted: str | None) -> Checkpoint:
+    """Return a checkpoint by id or label, verified; the newest that verifies if none is given.
 
     Raises:
         CheckpointError: there is none, or it is damaged.
@@ -106,18 +144,18 @@ def find(shelf: CheckpointStore, wanted: str | None) -> Checkpoint:
 
 def _header(segment: ContextSegment) -> dict[str, Any]:
     doc = segment_to_dict(segment)
-    return {**doc, "text": "", "digest": _digest(segment.text)}
+    return {**doc, "text": "", "digest": text_digest(segment.text)}
 
 
 def _then(heap: Heap, wanted: dict[str, dict[str, Any]]) -> list[ContextSegment]:
-    """All segments that there are, those of the checkpoint with the headers that they had."""
+    """Return all segments, those of the checkpoint with the headers they had then."""
     found = []
     for segment in heap:
         doc = wanted.get(segment.segment_id)
         if doc is None:
             found.append(msgspec.structs.replace(segment, tier="stashed"))
             continue
-        if doc["digest"] != _digest(segment.text):
+        if doc["digest"] != text_digest(segment.text):
             raise CheckpointError(
                 f"the text of '{segment.segment_id}' is not the one of the checkpoint",
                 hint="the store was changed by other means; use another checkpoint",
@@ -139,7 +177,7 @@ def _rebuilt(context: Context, segments: list[ContextSegment]) -> Heap:
 
 
 def _without_strays(segment: ContextSegment, known: set[str]) -> ContextSegment:
-    """A segment whose links lead only to what there still is."""
+    """Return the segment without links to segments that are gone."""
     return msgspec.structs.replace(
         segment,
         references=tuple(i for i in segment.references if i in known),
@@ -165,43 +203,6 @@ def _files(context: Context, roots: AllowedRoots) -> Iterable[str]:
     return [path for path in list(newest)[:MOST_FILES] if roots.holds(Path(path))]
 
 
-def _digest(text: str) -> str:
+def text_digest(text: str) -> str:
+    """Return a digest of a text."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-
-
-# -- Answers about checkpoints
-
-
-def checkpoint(bench: Bench, context: Context, label: str) -> Json:
-    """Keep the context."""
-    made = make(context, label, bench.roots)
-    context.writes.extend(bench.shelf().writes(made))
-    return {
-        "checkpoint_id": made.checkpoint_id,
-        "label": label,
-        "segments": len(made.conversation_history),
-        "usage": usage.change(context, context.tokens),
-        "next": f"context_checkpoint(action='restore', checkpoint_id='{made.checkpoint_id}')",
-    }
-
-
-def list_checkpoints(bench: Bench, context: Context) -> Json:
-    """List the checkpoints."""
-    return {
-        "checkpoints": described(bench.shelf()),
-        "usage": usage.size(context),
-        "next": "context_checkpoint(action='restore', checkpoint_id)",
-    }
-
-
-def restore(bench: Bench, context: Context, wanted: str | None) -> Json:
-    """Go back to a checkpoint."""
-    before = context.tokens
-    heap, done = restored_heap(context, find(bench.shelf(), wanted))
-    context.replace_heap(heap)
-    listed = msgspec.to_builtins(done)
-    return {
-        **{k: v[:MOST_LISTED] if isinstance(v, list) else v for k, v in listed.items()},
-        "usage": usage.change(context, before),
-        "next": usage.next_call(context),
-    }

@@ -1,4 +1,4 @@
-"""Compressing: segments are replaced by one summary, and stay stashed behind it."""
+"""Compression: segments are replaced by one summary, and stay stashed behind it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import msgspec
 from ctxgc.config import GCConfig
 from ctxgc.core import ContextSegment
 from ctxgc.errors import InputError, SummarizerError
+from ctxgc.mcp import usage
 from ctxgc.mcp.context import Context
+from ctxgc.mcp.request import Json
 from ctxgc.summarizers import (
     INSTRUCTIONS,
     ExtractiveSummarizer,
@@ -22,10 +24,14 @@ from ctxgc.tokens import TokenCounter
 
 RATIO = 0.25
 _PLAIN = (None, "text", "tool_result")
+_INHERITED = (
+    "role", "file_path", "line_range", "tags", "topic_id", "task_id", "trust", "source", "policy",
+    "message_id", "part", "call_id", "bond_id", "name", "created_step", "last_touched_step",
+)  # fmt: skip
 
 
 class CompressionDraft(msgspec.Struct, frozen=True, kw_only=True):
-    """What shall be summarised: which segments, their text, and how long a summary may be."""
+    """What to summarise: which segments, their text, and how long the summary may be."""
 
     segment_ids: list[str]
     text: str
@@ -34,7 +40,7 @@ class CompressionDraft(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def instructions(self) -> str:
-        """What a model is told; the text itself is handed to it as data."""
+        """What a model is told; it gets the text itself as data."""
         return f"{INSTRUCTIONS} Use at most {self.most_tokens} tokens."
 
     @property
@@ -44,18 +50,18 @@ class CompressionDraft(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """A summary, who made it, and what went wrong before with those who were asked first."""
+    """A summary, who made it, and which attempts failed before."""
 
     text: str
     by: str
     tried: list[str]
 
 
-def draft(segments: Sequence[ContextSegment]) -> CompressionDraft:
+def draft_compression(segments: Sequence[ContextSegment]) -> CompressionDraft:
     """Return what to summarise.
 
     Raises:
-        InputError: a segment is pinned, not in the working tier, or no plain text.
+        InputError: a segment is pinned, not in the working tier, or not plain text.
     """
     for segment in segments:
         _check(segment)
@@ -96,11 +102,27 @@ def summarise(
     )
 
 
-def put_in_place(context: Context, segment_ids: Sequence[str], summary: Summary) -> ContextSegment:
-    """Replace segments by their summary; it stands where the first of them was.
+def compress(context: Context, asked: CompressionDraft, summary: Summary) -> Json:
+    """Put a summary in place."""
+    before = context.tokens
+    stand_in = _put_in_place(context, asked.segment_ids, summary)
+    return {
+        "compressed": asked.segment_ids,
+        "summary_id": stand_in.segment_id,
+        "summary": summary.text,
+        "by": summary.by,
+        **({"tried": summary.tried} if summary.tried else {}),
+        "tokens_saved": before - context.tokens,
+        "usage": usage.change(context, before),
+        "next": f"context_expand(segment_id='{stand_in.segment_id}') brings the original back",
+    }
+
+
+def _put_in_place(context: Context, segment_ids: Sequence[str], summary: Summary) -> ContextSegment:
+    """Replace segments by their summary, in the place of the first.
 
     Raises:
-        InputError: one of them is no longer there to be replaced.
+        InputError: one of them can no longer be replaced.
     """
     heap = context.heap
     first, *others = [heap.get(segment_id) for segment_id in segment_ids]
@@ -120,12 +142,6 @@ def put_in_place(context: Context, segment_ids: Sequence[str], summary: Summary)
         heap.stash(other.segment_id)
     context.stash.learn([stand_in.segment_id])
     return heap.get(stand_in.segment_id)
-
-
-_INHERITED = (
-    "role", "file_path", "line_range", "tags", "topic_id", "task_id", "trust", "source", "policy",
-    "message_id", "part", "call_id", "bond_id", "name", "created_step", "last_touched_step",
-)  # fmt: skip
 
 
 def _own(

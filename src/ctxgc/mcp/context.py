@@ -1,4 +1,7 @@
-"""Context: the segments that an agent keeps here, and what the agent and its host said beside them."""
+"""Context: the segments that an agent keeps here, and the state around them.
+
+Also the state of the IDE, whose segments are roots, and the directories that files may be read from.
+"""
 
 from __future__ import annotations
 
@@ -169,7 +172,7 @@ def _covers(lines: tuple[int, int] | None, line: int | None) -> bool:
     return lines is None or line is None or lines[0] <= line <= lines[1]
 
 
-# -- The platform: what the editor or host works on. Its segments are roots
+# -- The state of the IDE: what the editor or host works on
 
 
 MOST_FILES = 100
@@ -221,17 +224,17 @@ def _files(named: Sequence[str] | None) -> list[tuple[str, int | None]] | None:
     return found
 
 
-# -- Allowed roots: the directories that files may be read from
+# -- Allowed roots
 
 
 class AllowedRoots:
-    """Tells which files may be read: those below one of these directories, symbolic links resolved."""
+    """Decides which files may be read: those below one of these directories, symbolic links resolved."""
 
     def __init__(self, roots: Iterable[str | Path]) -> None:
         self.roots = tuple(Path(root).expanduser().resolve() for root in roots)
 
     def holds(self, path: Path) -> bool:
-        """Tell whether a path is a plain file below one of the roots."""
+        """Return whether a path is a plain file below one of the roots."""
         try:
             self.checked(str(path))
         except InputError:

@@ -1,4 +1,4 @@
-"""Answers of the tools that take something in."""
+"""Ingest: segments, provider messages and transcripts come into a context, each of them once."""
 
 from __future__ import annotations
 
@@ -17,15 +17,12 @@ from ctxgc.core import ContextSegment, Format, Message, Part, Trust, find_secret
 from ctxgc.errors import InputError, MessageError, SegmentError
 from ctxgc.mcp import usage
 from ctxgc.mcp.context import Context, read_from
-from ctxgc.mcp.find import MOST_LISTED, Bench, Finder, Json
 from ctxgc.mcp.prune import collect_if_due, collected
+from ctxgc.mcp.request import MOST_LISTED, Finder, Json, RequestContext
 from ctxgc.strategies import Segmenter
 from ctxgc.tokens import TokenCounter
 from ctxgc.wire import detect_format, message_bytes, parse
 from ctxgc.wire.transcripts import read_lines
-
-# -- Intake: segments and provider messages come into a context, each once however often it is sen
-
 
 MOST_SEGMENTS = 100_000
 MOST_TEXT = 1_000_000
@@ -222,7 +219,7 @@ def _digest(data: bytes) -> str:
     return blake2b(data, digest_size=8).hexdigest()
 
 
-# -- Importing: the transcript of a coding agent comes in, and later only what was added to it
+# -- Transcripts: imported piece by piece, later only what was added
 
 
 PIECE = 1 << 20
@@ -307,11 +304,11 @@ def _file_digest(data: bytes) -> str:
     return blake2b(data, digest_size=12).hexdigest()
 
 
-# -- Answers of the tools that take something in
+# -- Answers
 
 
 def ingest(
-    bench: Bench,
+    request: RequestContext,
     context: Context,
     given: Sequence[NewSegment],
     messages: Sequence[Mapping[str, Any]],
@@ -322,8 +319,8 @@ def ingest(
             "there is nothing to ingest", hint="give segments or messages", field="segments"
         )
     before = context.tokens
-    segments = take_segments(context, bench.finder(context), given)
-    segments += take_messages(context, bench.counter, messages)
+    segments = take_segments(context, request.finder(context), given)
+    segments += take_messages(context, request.counter, messages)
     taken = enter(context, segments)
     collected = _collect_if_due(context)
     names = {n.name: i for n, i in zip(given, taken.ids, strict=False) if n.name}
@@ -339,11 +336,11 @@ def ingest(
     }
 
 
-def import_piece(bench: Bench, context: Context, path: str) -> Json:
+def import_piece(request: RequestContext, context: Context, path: str) -> Json:
     """Take in the next piece of a transcript."""
     before = context.tokens
-    real = bench.roots.checked(path)
-    piece = next_piece(context, bench.counter, real)
+    real = request.roots.checked(path)
+    piece = next_piece(context, request.counter, real)
     taken = enter(context, piece.segments)
     if piece.offset:
         note_offset(context, real, piece.offset)

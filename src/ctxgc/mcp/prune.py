@@ -1,7 +1,7 @@
-"""Collecting by itself: a bit of it after each arrival, all of it at the hard limit.
+"""Pruning: analysis, pruning on request, and automatic collection after each ingest.
 
-What was recalled counts: its like is spared by the small steps, and where most of what leaves comes back at
-once, they pause. An arrival is to a context what a request is to a session.
+A bounded step of collection follows each ingest, a full one the hard limit. Recalls count: similar segments
+are spared by the steps, and if most of what leaves comes back at once, the steps pause.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from ctxgc.errors import InputError
 from ctxgc.guard import ThrashBreaker
 from ctxgc.mcp import usage
 from ctxgc.mcp.context import Context, PruneStrategy
-from ctxgc.mcp.find import MOST_LISTED, Bench, FoundSegments, Json
+from ctxgc.mcp.request import MOST_LISTED, FoundSegments, Json, RequestContext
 from ctxgc.stores import Put
 
-# -- Analysis: what may leave a context and why; nothing changes
+# -- Analysis
 
 
 def make_plan(context: Context, target_tokens: int | None) -> PruningPlan:
@@ -94,7 +94,7 @@ def _candidate_row(
     return found
 
 
-# -- Pruning: segments leave a context because an agent said so, by id, by words, or by a plan
+# -- Pruning by id, by words or by a plan
 
 
 FIRM = frozenset(
@@ -269,7 +269,7 @@ def _assembled(context: Context, chosen: list[PruningCandidate]) -> PruningPlan:
     )
 
 
-# -- Answers of the tools that let something go: analysis first, then pruning
+# -- Answers
 
 
 _NOTHING: Json = {"stashed": [], "deleted": [], "tokens_saved": 0}
@@ -277,7 +277,7 @@ _STUCK = "unpin or finish tasks: all that is left is held by roots"
 
 
 def analyze(
-    bench: Bench,
+    request: RequestContext,
     context: Context,
     max_candidates: int,
     *,
@@ -304,13 +304,13 @@ def analyze(
         return {**found, **_apply(context, Chosen(plan=plan, kept={}), "analyze")}
     if not len(plan):
         return {**found, "next": usage.next_call(context) if not plan.shortfall else _STUCK}
-    kept = bench.plans.keep(plan, context.clock())
+    kept = request.plans.keep(plan, context.clock())
     found["plan"]["plan_id"] = kept.plan_id
     return {**found, "next": f"context_gc_prune(plan_id='{kept.plan_id}')"}
 
 
 def prune(
-    bench: Bench,
+    request: RequestContext,
     context: Context,
     references: Sequence[str],
     *,
@@ -325,10 +325,10 @@ def prune(
     how = strategy or context.saved.strategy
     found = FoundSegments(segments=[], by_words={})
     if plan_id is not None:
-        kept = bench.plans.get(plan_id, context.heap.version, context.clock())
+        kept = request.plans.get(plan_id, context.heap.version, context.clock())
         chosen = Chosen(plan=with_strategy(context, kept.plan, how), kept={})
     else:
-        found = bench.finder(context).all(references, query)
+        found = request.finder(context).all(references, query)
         chosen = choose(context, found.segments, how, by_query=query is not None, confirm=confirm)
     check_confirmed(chosen.plan, confirm=confirm or dry_run)
     meant = {"found_by_words": found.by_words} if found.by_words else {}
@@ -388,7 +388,7 @@ def _one_way(references: Sequence[str], plan_id: str | None, query: str | None) 
         )
 
 
-# -- Collecting by itself: a bit of it after each arrival, all of it at the hard limit
+# -- Automatic collection
 
 
 def note_fault(context: Context, segment: ContextSegment) -> None:

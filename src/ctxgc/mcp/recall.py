@@ -1,25 +1,33 @@
-"""Answers of the resources: segments, collections and plans in lists."""
+"""Answers that find segments and bring them back, and lists of what a context holds."""
 
 from __future__ import annotations
 
-from ctxgc.errors import UnknownSegmentError
-from ctxgc.mcp import find as returning
-from ctxgc.mcp import usage
-from ctxgc.mcp.compress import CompressionDraft, Summary, put_in_place
-from ctxgc.mcp.context import Context
-from ctxgc.mcp.find import Bench, Json, describe, excerpt_for
-from ctxgc.mcp.prune import note_fault
-from ctxgc.stores import SearchFilters
+from typing import Any
 
-# -- Answers of the tools that find something and bring it back
+from ctxgc.core import ContextSegment
+from ctxgc.errors import InputError, UnknownSegmentError
+from ctxgc.mcp import usage
+from ctxgc.mcp.context import Context
+from ctxgc.mcp.prune import note_fault
+from ctxgc.mcp.request import HANDLE, Json, RequestContext, describe, excerpt_for
+from ctxgc.session import excerpt
+from ctxgc.stores import SearchFilters, Store, drain_inbox
+
+MOST_SHOWN = 50_000
+HELD_STEPS = 50
+"""For how many steps a recalled segment is safe from collection."""
 
 
 def search(
-    bench: Bench, context: Context, query: str, filters: SearchFilters, page: tuple[int, int]
+    request: RequestContext,
+    context: Context,
+    query: str,
+    filters: SearchFilters,
+    page: tuple[int, int],
 ) -> Json:
     """List what matches, from an offset on, at most so many."""
     offset, limit = page
-    hits = bench.finder(context).hits(query, filters, offset + limit + 1)
+    hits = request.finder(context).hits(query, filters, offset + limit + 1)
     shown_hits = hits[offset : offset + limit]
     found = [
         {
@@ -35,7 +43,7 @@ def search(
 
 
 def recall(
-    bench: Bench,
+    request: RequestContext,
     context: Context,
     reference: str,
     lines: tuple[int, int] | None,
@@ -44,16 +52,16 @@ def recall(
     """Show a text; bring a whole one back."""
     before = context.tokens
     try:
-        segment = bench.finder(context).one(reference)
+        segment = request.finder(context).one(reference)
     except UnknownSegmentError:
-        return _from_other_doors(bench, context, reference, lines, pattern)
-    text, more = returning.part_of(segment.text, lines, pattern)
+        return _recall_elsewhere(request, context, reference, lines, pattern)
+    text, more = _part_of(segment.text, lines, pattern)
     note_fault(context, segment)
     whole = lines is None and pattern is None
-    back = whole and returning.bring_back(context, segment)
+    back = whole and _bring_back(context, segment)
     return {
         **describe(context, context.heap.get(segment.segment_id)),
-        "origin": returning.origin(segment),
+        "origin": _origin(segment),
         "text": text,
         **({"more": more} if more else {}),
         "recalled": back,
@@ -62,17 +70,17 @@ def recall(
     }
 
 
-def _from_other_doors(
-    bench: Bench,
+def _recall_elsewhere(
+    request: RequestContext,
     context: Context,
     handle: str,
     lines: tuple[int, int] | None,
     pattern: str | None,
 ) -> Json:
-    doc = returning.from_other_doors(bench.store, handle) if bench.alone else None
+    doc = _find_elsewhere(request.store, handle) if request.alone else None
     if doc is None:
-        return {"unreachable": bench.finder(context).one(handle)}
-    text, more = returning.part_of(doc["text"], lines, pattern)
+        return {"unreachable": request.finder(context).one(handle)}
+    text, more = _part_of(doc["text"], lines, pattern)
     return {
         "handle": handle,
         "session_id": doc["session_id"],
@@ -85,32 +93,16 @@ def _from_other_doors(
     }
 
 
-def compress(context: Context, asked: CompressionDraft, summary: Summary) -> Json:
-    """Put a summary in place."""
-    before = context.tokens
-    stand_in = put_in_place(context, asked.segment_ids, summary)
-    return {
-        "compressed": asked.segment_ids,
-        "summary_id": stand_in.segment_id,
-        "summary": summary.text,
-        "by": summary.by,
-        **({"tried": summary.tried} if summary.tried else {}),
-        "tokens_saved": before - context.tokens,
-        "usage": usage.change(context, before),
-        "next": f"context_expand(segment_id='{stand_in.segment_id}') brings the original back",
-    }
-
-
-def expand(bench: Bench, context: Context, reference: str) -> Json:
+def expand(request: RequestContext, context: Context, reference: str) -> Json:
     """Put originals back."""
     before = context.tokens
-    segment = bench.finder(context).one(reference)
-    back = returning.originals(context, segment)
+    segment = request.finder(context).one(reference)
+    back = _originals(context, segment)
     for original in back:
-        returning.bring_back(context, original)
+        _bring_back(context, original)
     return {
         "expanded": [original.segment_id for original in back],
-        "text": returning.part_of("\n\n".join(s.text for s in back), None, None)[0],
+        "text": _part_of("\n\n".join(s.text for s in back), None, None)[0],
         "usage": usage.change(context, before),
         "next": usage.next_call(context),
     }
@@ -123,7 +115,7 @@ def _go_on(handle: str, more: Json) -> str:
     return f"context_recall(handle='{handle}', lines=[{first}, {first + 500}])"
 
 
-# -- Answers of the resources: segments, collections and plans in lists
+# -- Lists
 
 
 def segments(context: Context, limit: int, offset: int) -> Json:
@@ -138,26 +130,26 @@ def segments(context: Context, limit: int, offset: int) -> Json:
     }
 
 
-def segment(bench: Bench, context: Context, reference: str) -> Json:
+def segment(request: RequestContext, context: Context, reference: str) -> Json:
     """Show one segment."""
-    segment = bench.finder(context).one(reference)
+    segment = request.finder(context).one(reference)
     return {
         **describe(context, segment),
-        "origin": returning.origin(segment),
-        "text": returning.part_of(segment.text, None, None)[0],
+        "origin": _origin(segment),
+        "text": _part_of(segment.text, None, None)[0],
         "references": list(segment.references),
     }
 
 
-def collections(bench: Bench, context: Context, limit: int) -> Json:
+def collections(request: RequestContext, context: Context, limit: int) -> Json:
     """List the last collections."""
-    rows = sorted(bench.store.load(bench.session_id, "collections"), reverse=True)
+    rows = sorted(request.store.load(request.session_id, "collections"), reverse=True)
     return {"collections": [doc for _, doc in rows[:limit]], "total": context.saved.collections}
 
 
-def usable_plans(bench: Bench, context: Context) -> Json:
+def usable_plans(request: RequestContext, context: Context) -> Json:
     """List the plans that can be applied."""
-    plans = bench.plans.usable(context.heap.version, context.clock())
+    plans = request.plans.usable(context.heap.version, context.clock())
     return {
         "plans": [
             {
@@ -170,3 +162,83 @@ def usable_plans(bench: Bench, context: Context) -> Json:
             for kept in plans
         ]
     }
+
+
+# -- Texts and originals
+
+
+def _part_of(
+    text: str, lines: tuple[int, int] | None, pattern: str | None
+) -> tuple[str, dict[str, Any]]:
+    """Return the requested part of a text, and where to continue if it is too long to show."""
+    wanted = excerpt(text, lines=lines, pattern=pattern)
+    if len(wanted) <= MOST_SHOWN:
+        return wanted, {}
+    cut = wanted.rfind("\n", 0, MOST_SHOWN)
+    shown = wanted[: cut if cut > 0 else MOST_SHOWN]
+    first = (lines[0] if lines else 1) + shown.count("\n")
+    more = {"characters": len(wanted) - len(shown)}
+    return shown, more if pattern else {**more, "from_line": first + (1 if cut > 0 else 0)}
+
+
+def _bring_back(context: Context, segment: ContextSegment) -> bool:
+    """Move a stashed segment back and protect it for a while; return whether it was stashed."""
+    if segment.tier == "working":
+        return False
+    context.heap.recall(segment.segment_id)
+    context.heap.protect(segment.segment_id, context.heap.step + HELD_STEPS)
+    return True
+
+
+def _originals(context: Context, segment: ContextSegment) -> list[ContextSegment]:
+    """Return the stashed segments behind a summary or stub, or the segment itself if it is stashed.
+
+    Raises:
+        InputError: nothing was compressed into this segment.
+    """
+    if segment.tier == "stashed":
+        return [segment]
+    behind = [segment.derived_from] if segment.derived_from else []
+    stashed = [
+        context.heap.get(i)
+        for i in (*behind, *segment.references)
+        if i in context.heap and context.heap.get(i).tier == "stashed"
+    ]
+    if not behind or not stashed:
+        raise InputError(
+            f"'{segment.segment_id}' was not compressed",
+            hint="context_recall(handle) shows its text",
+            field="segment_id",
+        )
+    return stashed
+
+
+def _origin(segment: ContextSegment) -> dict[str, Any]:
+    """Return where a text comes from, so that it is not taken for an instruction."""
+    known = {
+        "type": segment.type,
+        "role": segment.role,
+        "trust": segment.trust,
+        "file_path": segment.file_path,
+        "lines": list(segment.line_range) if segment.line_range else None,
+        "command": segment.command,
+        "created_at": segment.created_at.isoformat(),
+    }
+    return {key: value for key, value in known.items() if value is not None}
+
+
+def _find_elsewhere(store: Store, handle: str) -> dict[str, Any] | None:
+    """Return the document of a segment that another session of this store stashed under a handle.
+
+    Only a whole handle finds anything, and contexts of other callers are never searched.
+    """
+    if not HANDLE.fullmatch(handle):
+        return None
+    drain_inbox(store)
+    for info in store.sessions():
+        if store.get(info.session_id, "state", "context") is not None:
+            continue
+        for _, doc in store.load(info.session_id, "segments"):
+            if doc.get("handle") == handle:
+                return {**doc, "session_id": info.session_id}
+    return None

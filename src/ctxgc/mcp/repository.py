@@ -1,6 +1,6 @@
-"""Keeper: a context in its store. It survives any crash, and several servers may share it.
+"""The repository of a context: its documents in a store. It survives any crash, and servers may share it.
 
-What a change writes is committed in one piece before the caller hears of it. A commit that finds the
+What a change writes is committed in one piece before the caller gets an answer. A commit that finds the
 context changed by another server writes nothing: the context is read again and the change repeated.
 """
 
@@ -25,12 +25,12 @@ STATE_KEY = "context"
 COMMON_KEY = "common"
 
 
-class Keeper:
+class ContextRepository:
     """Reads and writes one context.
 
     Args:
         store: where it is kept.
-        session_id: under which name.
+        session_id: its name there.
         base: the configuration of the server.
         context_limit: the window of a new context; None keeps that of a known one.
         counter: counts tokens.
@@ -62,7 +62,7 @@ class Keeper:
         """Return the context as the store has it now.
 
         Raises:
-            InputError: the name belongs to the session of another door.
+            InputError: the name belongs to a session of another interface.
             StoreError: it cannot be read.
         """
         found = self.store.revision(self.session_id)
@@ -71,11 +71,11 @@ class Keeper:
         return self._context
 
     def forget(self) -> None:
-        """Read the context again before it is used next: what is in memory is not what was written."""
+        """Read the context again before its next use: what is in memory was not written."""
         self._context = None
 
     def save(self, context: Context) -> None:
-        """Write all that changed, in one piece.
+        """Write everything that changed, in one commit.
 
         Raises:
             StoreBusyError: another server changed the context since it was read.
@@ -85,8 +85,6 @@ class Keeper:
         if writes:
             self._revision = self.store.commit(self.session_id, writes, expect=self._revision)
         context.writes.clear()
-
-    # -- reading ------------------------------------------------------------------------------------
 
     def _load(self) -> Context:
         self._revision = self.store.revision(self.session_id)
@@ -139,8 +137,6 @@ class Keeper:
             self._written[segment.segment_id] = copy(segment)
             found.append(segment)
         return found
-
-    # -- writing ------------------------------------------------------------------------------------
 
     def _segment_writes(self, context: Context) -> list[Write]:
         writes: list[Write] = []

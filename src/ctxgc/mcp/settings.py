@@ -1,4 +1,4 @@
-"""Answers of the tools that say what stays: pins, the work at hand, the configuration."""
+"""Answers about what stays: pins, what the host works on, and the configuration of a context."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from ctxgc.core import ContextSegment
 from ctxgc.errors import ConfigError, InputError
 from ctxgc.mcp import usage
 from ctxgc.mcp.context import Context, engine_options, set_working_state
-from ctxgc.mcp.find import Bench, Json
+from ctxgc.mcp.request import Json, RequestContext
 
-# -- Configuring: the agent sets limits, windows, batch size and strategy of its own context
-
-
+MOST_PINNED_SHARE = 0.5
 KEYS = (
     "target_percent", "recent_messages", "recent_user_messages", "decision_window_seconds",
     "recent_files", "batch", "score_profile", "auto_trigger",
@@ -24,13 +22,91 @@ KEYS = (
 _LIMITS = {"soft_limit_tokens": "soft_limit_percent", "hard_limit_tokens": "hard_limit_percent"}
 
 
-def configure_context(context: Context, asked: Mapping[str, Any]) -> dict[str, Any]:
+def pin(
+    request: RequestContext,
+    context: Context,
+    references: Sequence[str],
+    query: str | None,
+    *,
+    pinned: bool,
+) -> Json:
+    """Pin or unpin segments."""
+    if not references and query is None:
+        raise InputError("nothing is named", hint="give segment_ids or a query", field="query")
+    found = request.finder(context).all(references, query)
+    changed = [s for s in found.segments if s.pinned != pinned]
+    if pinned:
+        _check_pins(context, changed)
+    for segment in changed:
+        (context.heap.pin if pinned else context.heap.unpin)(segment.segment_id)
+    stashed = [s.segment_id for s in found.segments if s.tier == "stashed"]
+    return {
+        "pinned" if pinned else "unpinned": [s.segment_id for s in changed],
+        "unchanged": [s.segment_id for s in found.segments if s not in changed],
+        **({"found_by_words": found.by_words} if found.by_words else {}),
+        **({"stashed": stashed} if stashed and pinned else {}),
+        "pins": len(context.heap.root_index.pinned),
+        "pinned_tokens": usage.pinned_tokens(context),
+        "usage": usage.change(context, context.tokens),
+        "next": f"context_recall(handle='{stashed[0]}') brings it back"
+        if stashed and pinned
+        else "context_gc_analyze() (plans made before are stale)",
+    }
+
+
+def task(context: Context, said: Mapping[str, Any]) -> Json:
+    """Set what the host works on."""
+    set_working_state(context, said)
+    saved = context.saved
+    held = context.engine.compute_roots(context.state())
+    return {
+        "task_id": saved.task_id,
+        "depends_on": saved.depends_on,
+        "active_file": saved.active_file,
+        "line_range": list(saved.active_range) if saved.active_range else None,
+        "open_files": saved.open_files,
+        "breakpoints": [f"{path}:{line}" for path, line in saved.breakpoints],
+        "roots": len(held),
+        "usage": usage.change(context, context.tokens),
+        "next": usage.next_call(context),
+    }
+
+
+def configure(context: Context, asked: Mapping[str, Any]) -> Json:
+    """Set what is asked for."""
+    changed = _set_keys(context, asked)
+    return {
+        "changed": changed,
+        "config": _in_force(context),
+        "usage": usage.size(context),
+        "next": usage.next_call(context),
+    }
+
+
+def _check_pins(context: Context, new: Sequence[ContextSegment]) -> None:
+    """Refuse pins that fill the window: nothing could be collected then."""
+    most = int(context.saved.context_limit * MOST_PINNED_SHARE)
+    asked = sum(segment.tokens or 0 for segment in new)
+    if usage.pinned_tokens(context) + asked > most:
+        raise InputError(
+            f"pins would hold more than {most} tokens, half of the window",
+            hint="unpin others first, or compress what you want to keep",
+            field="segment_ids",
+            pinned_tokens=usage.pinned_tokens(context),
+            asked_tokens=asked,
+        )
+
+
+# -- The configuration of a context
+
+
+def _set_keys(context: Context, asked: Mapping[str, Any]) -> dict[str, Any]:
     """Set what is asked for, all of it or nothing, and return what changed.
 
     Raises:
         ConfigError: a key is unknown, or a value is wrong or contradicts another.
     """
-    before = shown(context)
+    before = _in_force(context)
     limit = _limit(context, asked)
     settings = {**context.saved.settings, **_settings(asked, limit)}
     config = context.base.replace(**settings)
@@ -41,7 +117,7 @@ def configure_context(context: Context, asked: Mapping[str, Any]) -> dict[str, A
         context.saved.context_limit, context.saved.limit_by_agent = limit, True
     if "strategy" in asked:
         context.saved.strategy = asked["strategy"]
-    after = shown(context)
+    after = _in_force(context)
     return {
         key: {"before": before[key], "after": after[key]}
         for key in after
@@ -49,8 +125,8 @@ def configure_context(context: Context, asked: Mapping[str, Any]) -> dict[str, A
     }
 
 
-def shown(context: Context) -> dict[str, Any]:
-    """Return what can be configured with the values in force."""
+def _in_force(context: Context) -> dict[str, Any]:
+    """Return what can be configured, with the values in force."""
     config, limit = context.config, context.saved.context_limit
     return {
         "context_limit": limit,
@@ -90,82 +166,3 @@ def _settings(asked: Mapping[str, Any], limit: int) -> dict[str, Any]:
 def _tokens(config: GCConfig, key: str, limit: int) -> int:
     share: float = getattr(config, key)
     return round(share * limit / 100)
-
-
-# -- Answers of the tools that say what stays: pins, the work at hand, the configuration
-
-
-set_keys = configure_context
-
-
-MOST_PINNED_SHARE = 0.5
-
-
-def pin(
-    bench: Bench, context: Context, references: Sequence[str], query: str | None, *, pinned: bool
-) -> Json:
-    """Pin or unpin what is named."""
-    if not references and query is None:
-        raise InputError("nothing is named", hint="give segment_ids or a query", field="query")
-    found = bench.finder(context).all(references, query)
-    changed = [s for s in found.segments if s.pinned != pinned]
-    if pinned:
-        _check_pins(context, changed)
-    for segment in changed:
-        (context.heap.pin if pinned else context.heap.unpin)(segment.segment_id)
-    stashed = [s.segment_id for s in found.segments if s.tier == "stashed"]
-    return {
-        "pinned" if pinned else "unpinned": [s.segment_id for s in changed],
-        "unchanged": [s.segment_id for s in found.segments if s not in changed],
-        **({"found_by_words": found.by_words} if found.by_words else {}),
-        **({"stashed": stashed} if stashed and pinned else {}),
-        "pins": len(context.heap.root_index.pinned),
-        "pinned_tokens": usage.pinned_tokens(context),
-        "usage": usage.change(context, context.tokens),
-        "next": f"context_recall(handle='{stashed[0]}') brings it back"
-        if stashed and pinned
-        else "context_gc_analyze() (plans made before are stale)",
-    }
-
-
-def task(context: Context, said: Mapping[str, Any]) -> Json:
-    """Note what the host works on."""
-    set_working_state(context, said)
-    saved = context.saved
-    held = context.engine.compute_roots(context.state())
-    return {
-        "task_id": saved.task_id,
-        "depends_on": saved.depends_on,
-        "active_file": saved.active_file,
-        "line_range": list(saved.active_range) if saved.active_range else None,
-        "open_files": saved.open_files,
-        "breakpoints": [f"{path}:{line}" for path, line in saved.breakpoints],
-        "roots": len(held),
-        "usage": usage.change(context, context.tokens),
-        "next": usage.next_call(context),
-    }
-
-
-def configure(context: Context, asked: Mapping[str, Any]) -> Json:
-    """Set what is asked for."""
-    changed = set_keys(context, asked)
-    return {
-        "changed": changed,
-        "config": shown(context),
-        "usage": usage.size(context),
-        "next": usage.next_call(context),
-    }
-
-
-def _check_pins(context: Context, new: Sequence[ContextSegment]) -> None:
-    """Pins may not fill the window: then nothing could ever be collected."""
-    most = int(context.saved.context_limit * MOST_PINNED_SHARE)
-    asked = sum(segment.tokens or 0 for segment in new)
-    if usage.pinned_tokens(context) + asked > most:
-        raise InputError(
-            f"pins would hold more than {most} tokens, half of the window",
-            hint="unpin others first, or compress what you want to keep",
-            field="segment_ids",
-            pinned_tokens=usage.pinned_tokens(context),
-            asked_tokens=asked,
-        )

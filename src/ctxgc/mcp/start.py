@@ -1,4 +1,4 @@
-"""Starting a server from options: which context, which store, who may call."""
+"""Starting a server from options: which context, which store, who may call; and what its schemas cost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ctxgc.mcp.transport import (
     LOOPBACK,
     PATH,
     Callers,
-    Wire,
+    ProtocolStdout,
     http_app,
     read_tokens,
     serve_stdio,
@@ -29,31 +29,10 @@ from ctxgc.mcp.transport import (
 from ctxgc.stores import DEFAULT_URL, Store, open_store
 from ctxgc.tokens import ExactCounter
 
-# -- What the tools cost an agent: the tokens of their schemas, counted exactly
-
-
-def schema_cost(profile: Profile) -> int:
-    """Return the tokens (o200k) of a profile's list of tools as clients get it."""
-    tools = [
-        listed(tool).model_dump(by_alias=True, mode="json", exclude_none=True)
-        for tool in tools_of(profile)
-    ]
-    text = json.dumps({"tools": tools}, ensure_ascii=False, separators=(",", ":"))
-    return ExactCounter("o200k_base").count(text)
-
-
-def schema_costs() -> dict[Profile, int]:
-    """Return the cost of every profile."""
-    return {profile: schema_cost(profile) for profile in PROFILES}
-
-
-# -- Starting a server from options: which context, which store, who may call
-
-
 _LOOPBACK_BINDS = ("127.0.0.1", "localhost", "::1")
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
+class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What a server is started with; None leaves the choice to environment, file and defaults."""
 
     store: str | None = None
@@ -70,7 +49,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     allowed_origins: tuple[str, ...] = ()
 
 
-def open_service(options: Options, store: Store, caller: str = FIRST) -> ContextService:
+def open_service(options: ServerOptions, store: Store, caller: str = FIRST) -> ContextService:
     """Return the context of a caller; that of the first has the session's own name."""
     session = options.session if caller == FIRST else f"{options.session}/{caller}"
     said = SessionSettings.from_env()
@@ -85,21 +64,21 @@ def open_service(options: Options, store: Store, caller: str = FIRST) -> Context
     )
 
 
-def run_stdio(options: Options, wire: Wire) -> None:
-    """Serve the one who started this process."""
+def run_stdio(options: ServerOptions, stdout: ProtocolStdout) -> None:
+    """Serve the client that started this process."""
     service = open_service(options, _store(options))
-    service.usage()  # a store that cannot be read is told now, not at the first call
+    service.usage()  # a store that cannot be read is reported now, not at the first call
     try:
-        serve_stdio(build_server(lambda _: service, options.tools), wire)
+        serve_stdio(build_server(lambda _: service, options.tools), stdout)
     finally:
         service.close()
 
 
-def run_http(options: Options) -> None:
-    """Serve all callers that have a token, until the process is ended."""
-    import uvicorn  # noqa: PLC0415 (only this door needs it)
+def run_http(options: ServerOptions) -> None:
+    """Serve all callers with a token until the process ends."""
+    import uvicorn  # noqa: PLC0415 (only HTTP needs it)
 
-    hosts = checked_hosts(options)
+    hosts = allowed_hosts_of(options)
     path = token_path(options)
     tokens = read_tokens(path) if options.use_token else None
     store = _store(options)
@@ -124,12 +103,12 @@ def run_http(options: Options) -> None:
 
 
 def default_roots() -> tuple[Path, ...]:
-    """Return where transcripts are looked for: here, and where coding agents keep theirs."""
+    """Return where transcripts may be: the working directory, and where coding agents keep theirs."""
     return (Path.cwd(), Path.home() / ".claude" / "projects", Path.home() / ".codex" / "sessions")
 
 
-def token_path(options: Options) -> Path:
-    """Return the file with the bearer tokens: the named one, else one of the user's own."""
+def token_path(options: ServerOptions) -> Path:
+    """Return the file with the bearer tokens: the given one, else one in the user's state folder."""
     if options.token_file is not None:
         return Path(options.token_file)
     base = os.environ.get("XDG_STATE_HOME")
@@ -137,40 +116,40 @@ def token_path(options: Options) -> Path:
     return state / "ctxgc" / "mcp.token"
 
 
-def checked_hosts(options: Options) -> tuple[str, ...]:
-    """Return the names that the server may be called by.
+def allowed_hosts_of(options: ServerOptions) -> tuple[str, ...]:
+    """Return the allowed host names.
 
     Raises:
-        ConfigError: it would serve others without a token, or without a name to call it by.
+        ConfigError: it would serve other machines without a token or without an allowed host.
     """
     if options.host in _LOOPBACK_BINDS:
         return (*LOOPBACK, *options.allowed_hosts)
     if not options.use_token:
         raise ConfigError(
-            f"{options.host} is no loopback address, and there is no token",
+            f"{options.host} is not a loopback address, and there is no token",
             hint="leave --no-token out, or serve on 127.0.0.1",
             key="no_token",
         )
     if not options.allowed_hosts:
         raise ConfigError(
-            f"serving on {options.host} needs the names that it may be called by",
+            f"serving on {options.host} needs allowed host names",
             hint="--allow-host NAME for each",
             key="allow_host",
         )
     return options.allowed_hosts
 
 
-def _store(options: Options) -> Store:
+def _store(options: ServerOptions) -> Store:
     return open_store(options.store or SessionSettings.from_env().store or DEFAULT_URL)
 
 
-def _listening(options: Options) -> socket.socket:
+def _listening(options: ServerOptions) -> socket.socket:
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((options.host, options.port))
-        # Whoever reads the address may call at once.
+        # A client that reads the address may call at once.
         listener.listen()
     except OSError as error:
         listener.close()
@@ -180,3 +159,21 @@ def _listening(options: Options) -> socket.socket:
             key="port",
         ) from None
     return listener
+
+
+# -- The cost of the schemas
+
+
+def _schema_cost(profile: Profile) -> int:
+    """Return the tokens (o200k) of a profile's list of tools as clients get it."""
+    tools = [
+        listed(tool).model_dump(by_alias=True, mode="json", exclude_none=True)
+        for tool in tools_of(profile)
+    ]
+    text = json.dumps({"tools": tools}, ensure_ascii=False, separators=(",", ":"))
+    return ExactCounter("o200k_base").count(text)
+
+
+def schema_costs() -> dict[Profile, int]:
+    """Return the cost of every profile."""
+    return {profile: _schema_cost(profile) for profile in PROFILES}

@@ -1,11 +1,13 @@
-"""The tools: names, words and what they do. Few and short, because agents pay for the schema."""
+"""The tools: names, descriptions and what they do. Few and short, because agents pay for the schema.
+
+Each tool is a function between the protocol and the service; `ToolRequest` is the call that it answers.
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Awaitable, Callable
 from functools import partial
-from hashlib import blake2b
 from typing import Any, Literal, TypeVar, get_args
 
 import anyio
@@ -17,25 +19,38 @@ from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from mcp_types.version import is_version_at_least
 
 from ctxgc.mcp import arguments as given
+from ctxgc.mcp.checkpoints import text_digest
 from ctxgc.mcp.compress import CompressionDraft, Summary
 from ctxgc.mcp.ingest import NewSegment
+from ctxgc.mcp.request import Json
 from ctxgc.mcp.service import ContextService
 from ctxgc.stores import SearchFilters
 
-# -- A call: what a tool may use of the request that it answers
-
-
+Profile = Literal["minimal", "standard", "full"]
+PROFILES: tuple[Profile, ...] = get_args(Profile)
 T = TypeVar("T")
 
 ASKING_BY_RESULT = "2026-07-28"
-"""From this revision on a server asks the client in its result instead of in a request of its own."""
+"""From this revision on a server asks the client in its result instead of by a request of its own."""
 
 PATIENCE = 120.0
 QUESTION = "summary"
 
 
+class McpTool(msgspec.Struct, frozen=True, kw_only=True):
+    """One tool; `profile` is the smallest profile that has it."""
+
+    name: str
+    description: str
+    arguments: type[given.Arguments]
+    run: Callable[[ToolRequest, Any], Awaitable[Json]]
+    profile: Profile
+    reads_only: bool = False
+    destroys: bool = False
+
+
 class ClientIsAskedError(Exception):
-    """The client has to answer a question before the call can go on."""
+    """The client has to answer a question before the call can continue."""
 
     def __init__(self, question: types.InputRequiredResult) -> None:
         super().__init__("the client is asked")
@@ -56,11 +71,11 @@ class ToolRequest:
         self._params = params
 
     async def run(self, work: Callable[..., T], *args: Any, **named: Any) -> T:
-        """Do work that blocks, off the loop; it is finished even if the call is cancelled meanwhile."""
+        """Run blocking work off the event loop; it finishes even if the call is cancelled meanwhile."""
         return await anyio.to_thread.run_sync(partial(work, *args, **named))
 
     async def progress(self, done: float, total: float, message: str) -> None:
-        """Tell the client how far a long call is, if it wants to know."""
+        """Report the progress of a long call, if the client wants it."""
         await self._ctx.session.report_progress(done, total, message)
 
     async def sample(self, draft: CompressionDraft) -> str | None:
@@ -77,7 +92,7 @@ class ToolRequest:
         return await self._asked(draft)
 
     def _answered(self, draft: CompressionDraft) -> str | None:
-        state = _digest(draft)
+        state = text_digest(draft.text)
         answers = self._params.input_responses or {}
         if self._params.request_state is None:
             request = types.CreateMessageRequest(params=_question(draft))
@@ -120,18 +135,11 @@ def _text(answer: object) -> str | None:
     return content.text if isinstance(content, types.TextContent) else None
 
 
-def _digest(draft: CompressionDraft) -> str:
-    return blake2b(draft.text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-
-
-# -- What the tools do with their arguments: one function each, between the protocol and the servi
-
-
-Json = dict[str, Any]
+# -- One function for each tool
 
 
 async def usage(call: ToolRequest, _: given.Nothing) -> Json:
-    """Tell how full the context is."""
+    """Report how full the context is."""
     return await call.run(call.service.usage)
 
 
@@ -150,29 +158,29 @@ async def recall(call: ToolRequest, asked: given.Recall) -> Json:
 
 
 async def ingest(call: ToolRequest, asked: given.Ingest) -> Json:
-    """Take segments and messages in."""
+    """Add segments and messages."""
     segments = [_new_segment(segment) for segment in asked.segments]
     return await call.run(call.service.ingest, segments, asked.messages)
 
 
 async def analyze(call: ToolRequest, asked: given.Analyze) -> Json:
-    """Say what may leave."""
+    """Propose what may leave."""
     return await call.run(call.service.analyze, **asked.model_dump())
 
 
 async def prune(call: ToolRequest, asked: given.Prune) -> Json:
-    """Let segments go."""
+    """Stash or delete segments."""
     options = asked.model_dump(exclude={"segment_ids"})
     return await call.run(call.service.prune, asked.segment_ids, **options)
 
 
 async def pin(call: ToolRequest, asked: given.Refer) -> Json:
-    """Protect segments."""
+    """Pin segments."""
     return await call.run(call.service.pin, asked.segment_ids, asked.query, pinned=True)
 
 
 async def unpin(call: ToolRequest, asked: given.Refer) -> Json:
-    """Protect segments no longer."""
+    """Unpin segments."""
     return await call.run(call.service.pin, asked.segment_ids, asked.query, pinned=False)
 
 
@@ -182,7 +190,7 @@ async def configure(call: ToolRequest, asked: given.Configure) -> Json:
 
 
 async def task(call: ToolRequest, asked: given.Task) -> Json:
-    """Note what the host works on."""
+    """Set what the host works on."""
     said = asked.given()
     if asked.line_range is not None:
         said["line_range"] = _pair(asked.line_range)
@@ -201,7 +209,7 @@ async def import_(call: ToolRequest, asked: given.Import) -> Json:
 
 
 async def compress(call: ToolRequest, asked: given.Compress) -> Json:
-    """Put a summary in the place of segments."""
+    """Replace segments by a summary."""
     service = call.service
     draft = await call.run(service.draft, asked.segment_ids, asked.query)
     if asked.summary is not None:
@@ -212,7 +220,7 @@ async def compress(call: ToolRequest, asked: given.Compress) -> Json:
 
 
 async def expand(call: ToolRequest, asked: given.Expand) -> Json:
-    """Put originals back in the place of their summary."""
+    """Replace a summary by its originals."""
     return await call.run(call.service.expand, asked.segment_id)
 
 
@@ -247,7 +255,7 @@ def _by(summary: Summary, asked: given.Compress) -> Summary:
 
 
 def _added(total: Json, piece: Json) -> Json:
-    """Sum up the pieces of an import; all else is as the last piece left it."""
+    """Add up the pieces of an import; everything else is as in the last piece."""
     if not total:
         return piece
     counts = ("ingested", "already_known", "passed_over", "broken")
@@ -256,20 +264,7 @@ def _added(total: Json, piece: Json) -> Json:
     return {**total, **piece, **summed, "usage": usage}
 
 
-Profile = Literal["minimal", "standard", "full"]
-PROFILES: tuple[Profile, ...] = get_args(Profile)
-
-
-class McpTool(msgspec.Struct, frozen=True, kw_only=True):
-    """One tool; `profile` is the smallest that has it."""
-
-    name: str
-    description: str
-    arguments: type[given.Arguments]
-    run: Callable[[ToolRequest, Any], Awaitable[Json]]
-    profile: Profile
-    reads_only: bool = False
-    destroys: bool = False
+# -- The list
 
 
 TOOLS: tuple[McpTool, ...] = (

@@ -1,4 +1,8 @@
-"""Serving over stdin and stdout: whatever else anybody prints goes to stderr."""
+"""Transports: stdin and stdout for one client, streamable HTTP for callers with a token.
+
+Over stdio only the protocol reaches stdout; whatever else is printed goes to stderr. Over HTTP each caller
+has a token and a context of its own, and every request is checked before the SDK sees it.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +36,7 @@ from ctxgc.errors import ConfigError
 from ctxgc.files import write_atomic
 from ctxgc.mcp.service import ContextService
 
-# -- Callers: who may speak to the server over HTTP, each with a token and a context of its own
+# -- Authentication
 
 
 FIRST = "default"
@@ -41,13 +45,13 @@ _LINE = re.compile(r"(?:([A-Za-z0-9_.-]{1,64})\s+)?(\S+)")
 
 
 def read_tokens(path: Path) -> dict[str, str]:
-    """Return the callers of a token file with their tokens; a missing file is made with a fresh one.
+    """Return the callers of a token file with their tokens; a missing file is created with a fresh one.
 
     A line is `NAME TOKEN`; a token alone belongs to `default`. The file is for its owner only (0600).
 
     Raises:
         ConfigError: others may read it, a line is wrong, or a name or token occurs twice.
-        StoreError: it cannot be made.
+        StoreError: it cannot be created.
     """
     if not path.exists():
         write_atomic(path, f"{FIRST} {secrets.token_urlsafe(32)}\n".encode())
@@ -77,10 +81,10 @@ def _tokens(path: Path, lines: list[str]) -> dict[str, str]:
 
 
 class Callers:
-    """Knows callers by their tokens, and opens the context of each when it first speaks.
+    """Knows callers by their tokens, and opens the context of each at its first request.
 
     Args:
-        tokens: the token of each caller; None lets everybody in as `default`.
+        tokens: the token of each caller; None admits everyone as `default`.
         open_service: opens the context of a caller.
     """
 
@@ -93,7 +97,7 @@ class Callers:
         self._lock = threading.Lock()
 
     def name_of(self, token: str) -> str | None:
-        """Return whose token this is, in time that tells nothing; None if it is nobody's."""
+        """Return the caller with this token, in constant time; None if there is none."""
         if self._tokens is None:
             return FIRST
         given = token.encode("utf-8", "surrogateescape")
@@ -116,7 +120,7 @@ class Callers:
             service.close()
 
 
-# -- Serving over streamable HTTP: loopback first, every request checked before the SDK sees it
+# -- HTTP
 
 
 PATH = "/mcp"
@@ -143,10 +147,10 @@ def http_app(
 
     Args:
         server: what answers.
-        callers: who may speak.
-        port: where it listens; part of the Host and Origin that are allowed.
-        hosts: the names that it may be called by.
-        origins: further pages that may call it from a browser.
+        callers: who may call.
+        port: where it listens; part of the allowed Host and Origin.
+        hosts: the allowed host names.
+        origins: further origins that may call it from a browser.
         most_bytes: how long a request may be.
         most_depth: how deeply its JSON may nest.
     """
@@ -163,7 +167,7 @@ def http_app(
 
 
 class Gate:
-    """Lets nobody through with a foreign Host (421), a foreign Origin (403) or no known token (401)."""
+    """Refuses requests with a foreign Host (421), a foreign Origin (403) or without a known token (401)."""
 
     def __init__(
         self, app: ASGIApp, callers: Callers, hosts: frozenset[str], origins: frozenset[str]
@@ -174,7 +178,7 @@ class Gate:
         self._origins = origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or hand it on with the name of its caller."""
+        """Refuse a request, or pass it on with the name of its caller."""
         if scope["type"] == "lifespan":
             return await self._app(scope, receive, send)
         refusal = self._refusal(scope) if scope["type"] == "http" else _error(404, "not found")
@@ -191,7 +195,7 @@ class Gate:
         if name is None:
             challenge = {"WWW-Authenticate": 'Bearer realm="ctxgc"'}
             return _error(401, "a bearer token is needed", challenge)
-        # The SDK binds its sessions and sealed state to this user, so that no caller takes another's.
+        # The SDK binds its sessions and sealed state to this user, so that callers cannot use each other's.
         scope[CALLER] = name
         scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=name, scopes=[]))
         scope["auth"] = AuthCredentials([])
@@ -207,7 +211,7 @@ class DepthLimit:
         self._most_depth = most_depth
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Read a whole request before it is handed on."""
+        """Read a whole request before passing it on."""
         if scope["type"] != "http" or scope["method"] != "POST":
             return await self._app(scope, receive, send)
         body = bytearray()
@@ -249,14 +253,14 @@ def _error(status: int, message: str, headers: dict[str, str] | None = None) -> 
     return JSONResponse({"error": error}, status, headers)
 
 
-# -- The real stdout, kept for the protocol alone
+# -- Stdio
 
 
-class Wire:
-    """The real stdout, taken away from everybody else.
+class ProtocolStdout:
+    """The real stdout, reserved for the protocol.
 
-    From the moment it is made, file descriptor 1 and `sys.stdout` lead to stderr, in this process and
-    in the children that it starts. Make it before anything is imported that might print.
+    Once it is created, file descriptor 1 and `sys.stdout` lead to stderr, in this process and in the
+    children that it starts. Create it before importing anything that might print.
     """
 
     def __init__(self) -> None:
@@ -270,16 +274,13 @@ class Wire:
         return io.TextIOWrapper(self._output, encoding="utf-8", newline="\n")
 
 
-# -- Serving over stdin and stdout: whatever else anybody prints goes to stderr
-
-
-def serve_stdio(server: Server[Any], wire: Wire) -> None:
+def serve_stdio(server: Server[Any], wire: ProtocolStdout) -> None:
     """Serve one client until it closes its end."""
     with suppress(KeyboardInterrupt, BrokenPipeError):
         anyio.run(_serve, server, wire)
 
 
-async def _serve(server: Server[Any], wire: Wire) -> None:
+async def _serve(server: Server[Any], wire: ProtocolStdout) -> None:
     source = io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8", errors="replace")
     streams = stdio_server(anyio.wrap_file(source), anyio.wrap_file(wire.text()))
     async with streams as (read, write):

@@ -1,4 +1,4 @@
-"""How full a context is, what fills it, and what to do about it; answered without looking at segments."""
+"""How full a context is, what fills it, and what to do about it; computed without looking at segments."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def overview(context: Context) -> dict[str, Any]:
 
 
 def recommendations(context: Context) -> list[str]:
-    """Return what to do now, most urgent first; empty when all is well."""
+    """Return what to do now, most urgent first; empty if nothing is needed."""
     found = []
     zone = watch(context)[0]
     if zone is not Zone.SAFE:
@@ -87,7 +87,7 @@ def recommendations(context: Context) -> list[str]:
 
 
 def next_call(context: Context) -> str:
-    """Return the call that is most useful in the present zone."""
+    """Return the most useful call in the current zone."""
     if not len(context.heap):
         return "context_ingest(segments=[{text}]) or context_import(path)"
     if watch(context)[0] is Zone.SAFE:

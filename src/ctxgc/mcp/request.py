@@ -1,4 +1,8 @@
-"""Returning: what was moved out comes back, whole or in part."""
+"""What every answer may use: the request context, the finder of segments, and the plans that were kept.
+
+A tool takes a reference to a segment as an id, a handle, a name or words. A plan is kept for a while under
+an id that cannot be guessed.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +19,45 @@ from ctxgc.core import ContextSegment, PruningPlan
 from ctxgc.errors import InputError, StalePlanError, UnknownHandleError, UnknownSegmentError
 from ctxgc.guard import CheckpointStore
 from ctxgc.mcp.context import AllowedRoots, Context
-from ctxgc.session import excerpt
-from ctxgc.stores import SearchFilters, Store, StoreHit, drain_inbox, search_words
+from ctxgc.stores import SearchFilters, Store, StoreHit, search_words
 from ctxgc.tokens import TokenCounter
 
-# -- Finding segments: by id, handle, name or words, wherever a tool takes a reference
-
+Json = dict[str, Any]
+MOST_LISTED = 50
+"""How many ids of one kind an answer names."""
 
 HANDLE = re.compile(r"h-[a-z2-7]{16}")
 MOST_BY_QUERY = 50
 EXCERPT = 200
 
+MOST_PLANS = 20
+LIFETIME = timedelta(hours=1)
+
+
+class RequestContext(msgspec.Struct, frozen=True, kw_only=True):
+    """Store, plans, allowed roots and counter; `alone`: no other caller shares the store."""
+
+    store: Store
+    session_id: str
+    plans: KeptPlans
+    roots: AllowedRoots
+    counter: TokenCounter
+    alone: bool
+
+    def finder(self, context: Context) -> Finder:
+        """Return a finder for the segments of a context."""
+        return Finder(context, self.store, self.session_id)
+
+    def shelf(self) -> CheckpointStore:
+        """Return the store of the checkpoints."""
+        return CheckpointStore(self.store, self.session_id)
+
+
+# -- Finding segments
+
 
 class FoundSegments(msgspec.Struct, frozen=True, kw_only=True):
-    """The segments that were meant, and for those found by words, which words led to which id."""
+    """The segments that were found; `by_words` maps the words of a reference to the id they led to."""
 
     segments: list[ContextSegment]
     by_words: dict[str, str]
@@ -50,18 +79,18 @@ class Finder:
             return None
 
     def one(self, reference: str) -> ContextSegment:
-        """Return the segment that a reference means: an id, handle or name, else the best match.
+        """Return the segment of a reference: an id, handle or name, else the best match.
 
         Raises:
-            UnknownSegmentError: nothing is meant by it.
+            UnknownSegmentError: there is none.
         """
         return self.all([reference]).segments[0]
 
     def all(self, references: Sequence[str], query: str | None = None) -> FoundSegments:
-        """Return the segments that references and a query mean, each once, in this order.
+        """Return the segments of references and a query, each once, in this order.
 
         Raises:
-            UnknownSegmentError: one of them means nothing.
+            UnknownSegmentError: there is none for one of them.
         """
         segments: dict[str, ContextSegment] = {}
         by_words: dict[str, str] = {}
@@ -76,7 +105,7 @@ class Finder:
         return FoundSegments(segments=list(segments.values()), by_words=by_words)
 
     def matching(self, query: str, limit: int = MOST_BY_QUERY) -> list[ContextSegment]:
-        """Return the segments that hold every word of a query, best first.
+        """Return the segments with every word of a query, best first.
 
         Raises:
             UnknownSegmentError: there is none.
@@ -106,7 +135,7 @@ class Finder:
 
 
 def describe(context: Context, segment: ContextSegment) -> dict[str, Any]:
-    """Return what tells a segment from others, without its text."""
+    """Return what identifies a segment, without its text."""
     known = {
         "segment_id": segment.segment_id,
         "handle": context.handle(segment.segment_id),
@@ -122,7 +151,7 @@ def describe(context: Context, segment: ContextSegment) -> dict[str, Any]:
 
 
 def excerpt_for(text: str, query: str) -> str:
-    """Return the first line of a text that holds most words of a query, cut to a short length."""
+    """Return the line of a text with most words of a query, shortened."""
     wanted = set(search_words(query))
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     best = max(lines[:2_000], key=lambda line: len(wanted & set(search_words(line))), default="")
@@ -144,29 +173,25 @@ def _unknown(reference: str) -> UnknownSegmentError:
     )
 
 
-# -- Plans: what was analysed, kept for a while under an id that cannot be guessed
-
-
-MOST_PLANS = 20
-LIFETIME = timedelta(hours=1)
+# -- Plans
 
 
 class KeptPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """A plan with its id and the time that it was made."""
+    """A plan with its id and the time it was made."""
 
     plan_id: str
     made_at: datetime
     plan: PruningPlan
 
 
-class Plans:
-    """The last plans of one context. Those of another caller are not here, whatever their id."""
+class KeptPlans:
+    """The last plans of one context; those of other callers are never among them."""
 
     def __init__(self) -> None:
         self._plans: OrderedDict[str, KeptPlan] = OrderedDict()
 
     def keep(self, plan: PruningPlan, now: datetime) -> KeptPlan:
-        """Keep a plan and return it with its id; the oldest make room."""
+        """Keep a plan and return it with its id; the oldest are dropped."""
         kept = KeptPlan(plan_id=f"plan-{secrets.token_hex(16)}", made_at=now, plan=plan)
         self._plans[kept.plan_id] = kept
         while len(self._plans) > MOST_PLANS:
@@ -199,115 +224,3 @@ def _stale(why: str) -> StalePlanError:
     return StalePlanError(
         why, hint="call context_gc_analyze again and use the new plan_id", field="plan_id"
     )
-
-
-# -- The bench: what it takes to answer for one context, beside the context itself
-
-
-Json = dict[str, Any]
-MOST_LISTED = 50
-"""How many ids of one kind an answer names."""
-
-
-class Bench(msgspec.Struct, frozen=True, kw_only=True):
-    """Store, plans, allowed roots and counter; `alone` when no other caller shares the store."""
-
-    store: Store
-    session_id: str
-    plans: Plans
-    roots: AllowedRoots
-    counter: TokenCounter
-    alone: bool
-
-    def finder(self, context: Context) -> Finder:
-        """Return what finds segments by any reference."""
-        return Finder(context, self.store, self.session_id)
-
-    def shelf(self) -> CheckpointStore:
-        """Return where the checkpoints are kept."""
-        return CheckpointStore(self.store, self.session_id)
-
-
-# -- Returning: what was moved out comes back, whole or in part
-
-
-MOST_SHOWN = 50_000
-HELD_STEPS = 50
-"""For how many steps a recalled segment is safe from every collection."""
-
-
-def part_of(
-    text: str, lines: tuple[int, int] | None, pattern: str | None
-) -> tuple[str, dict[str, Any]]:
-    """Return the part of a text that is asked for, and where to go on if it is too long to show."""
-    wanted = excerpt(text, lines=lines, pattern=pattern)
-    if len(wanted) <= MOST_SHOWN:
-        return wanted, {}
-    cut = wanted.rfind("\n", 0, MOST_SHOWN)
-    shown = wanted[: cut if cut > 0 else MOST_SHOWN]
-    first = (lines[0] if lines else 1) + shown.count("\n")
-    more = {"characters": len(wanted) - len(shown)}
-    return shown, more if pattern else {**more, "from_line": first + (1 if cut > 0 else 0)}
-
-
-def bring_back(context: Context, segment: ContextSegment) -> bool:
-    """Move a stashed segment back, safe for a while; tell whether it had been moved out."""
-    if segment.tier == "working":
-        return False
-    context.heap.recall(segment.segment_id)
-    context.heap.protect(segment.segment_id, context.heap.step + HELD_STEPS)
-    return True
-
-
-def originals(context: Context, segment: ContextSegment) -> list[ContextSegment]:
-    """Return what stands stashed behind a summary or stub, or the segment itself if it is that.
-
-    Raises:
-        InputError: nothing was compressed into this segment.
-    """
-    if segment.tier == "stashed":
-        return [segment]
-    behind = [segment.derived_from] if segment.derived_from else []
-    stashed = [
-        context.heap.get(i)
-        for i in (*behind, *segment.references)
-        if i in context.heap and context.heap.get(i).tier == "stashed"
-    ]
-    if not behind or not stashed:
-        raise InputError(
-            f"'{segment.segment_id}' was not compressed",
-            hint="context_recall(handle) shows its text",
-            field="segment_id",
-        )
-    return stashed
-
-
-def origin(segment: ContextSegment) -> dict[str, Any]:
-    """Return where a text comes from, so that nobody takes it for an instruction."""
-    known = {
-        "type": segment.type,
-        "role": segment.role,
-        "trust": segment.trust,
-        "file_path": segment.file_path,
-        "lines": list(segment.line_range) if segment.line_range else None,
-        "command": segment.command,
-        "created_at": segment.created_at.isoformat(),
-    }
-    return {key: value for key, value in known.items() if value is not None}
-
-
-def from_other_doors(store: Store, handle: str) -> dict[str, Any] | None:
-    """Return the document of a segment that another door of this store stashed under a handle.
-
-    Only a whole handle finds anything, and contexts of other callers are never looked at.
-    """
-    if not HANDLE.fullmatch(handle):
-        return None
-    drain_inbox(store)
-    for info in store.sessions():
-        if store.get(info.session_id, "state", "context") is not None:
-            continue
-        for _, doc in store.load(info.session_id, "segments"):
-            if doc.get("handle") == handle:
-                return {**doc, "session_id": info.session_id}
-    return None
