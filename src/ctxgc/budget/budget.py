@@ -43,15 +43,15 @@ class BudgetSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 # -- Children by message
 
 
-Place = tuple[InstructionSource, str]
+_Place = tuple[InstructionSource, str]
 
 
-class MessageIndex:
+class _MessageIndex:
     """Message id -> children, and back by counting."""
 
     def __init__(self) -> None:
-        self._places: dict[str, dict[Place, None]] = {}
-        self._sizes: dict[Place, int] = {}
+        self._places: dict[str, dict[_Place, None]] = {}
+        self._sizes: dict[_Place, int] = {}
 
     def add(self, source: InstructionSource, child_key: str, message_ids: Iterable[str]) -> None:
         """Note that this child holds these messages."""
@@ -70,11 +70,11 @@ class MessageIndex:
             if not places:
                 del self._places[message_id]
 
-    def places(self, message_id: str) -> tuple[Place, ...]:
+    def places(self, message_id: str) -> tuple[_Place, ...]:
         """Return the children that hold this message, in order of entry."""
         return tuple(self._places.get(message_id, ()))
 
-    def whole_places(self, message_ids: set[str]) -> tuple[Place, ...]:
+    def whole_places(self, message_ids: set[str]) -> tuple[_Place, ...]:
         """Return the children that hold nothing but these messages.
 
         Raises:
@@ -94,7 +94,7 @@ class MessageIndex:
 # -- Running sums
 
 
-class Totals:
+class _Totals:
     """The running sums of a budget."""
 
     def __init__(self) -> None:
@@ -141,8 +141,8 @@ class BudgetView:
         self._clock = clock
         self._own: dict[InstructionSource, SourceEntry] = {}
         self._children: dict[InstructionSource, dict[str, SourceEntry]] = {}
-        self._totals = Totals()
-        self._index = MessageIndex()
+        self._totals = _Totals()
+        self._index = _MessageIndex()
 
     def get_entry(self, source: InstructionSource) -> SourceEntry | None:
         """Return the entry of a source with its children, or None if nothing was put there."""

@@ -29,7 +29,7 @@ class FrozenDict(dict[str, Any]):
         return FrozenDict, (dict(self),)
 
 
-def freeze(options: Mapping[str, Any]) -> FrozenDict:
+def _freeze(options: Mapping[str, Any]) -> FrozenDict:
     """Return the same options as a FrozenDict."""
     return options if isinstance(options, FrozenDict) else FrozenDict(options)
 
@@ -59,7 +59,7 @@ _FOLLOWS_DOWN = (
 )
 
 
-def settle(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+def _settle(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
     """Return the given values, plus the defaults that must change to agree with them."""
     values = dict(given)
     _lift(values, defaults, "hard_limit_percent", "threshold_percent")
@@ -72,10 +72,10 @@ def leaders(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, 
     """Return the defaults that must change, each with the key that it follows."""
     led_by = {"hard_limit_percent": "threshold_percent"}
     led_by.update({key: limit for key, limit, _ in _FOLLOWS_DOWN})
-    return {key: led_by[key] for key in settle(given, defaults) if key not in given}
+    return {key: led_by[key] for key in _settle(given, defaults) if key not in given}
 
 
-def check_order(config: msgspec.Struct) -> None:
+def _check_order(config: msgspec.Struct) -> None:
     """Raise ConfigError, naming both keys, if two limits contradict each other."""
     for low, high in _AT_MOST:
         if getattr(config, low) > getattr(config, high):
@@ -118,7 +118,7 @@ Positive = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(gt=0)]
 
 
-def says(text: str) -> Meta:
+def _says(text: str) -> Meta:
     """Return the one-line description of a key, which the JSON Schema and `config check` show."""
     return Meta(description=text)
 
@@ -139,97 +139,97 @@ class GCConfig(
         ConfigError: a key is unknown, a value has the wrong type or range, or two contradict.
     """
 
-    threshold_percent: Annotated[Percent, says("Collect when usage reaches this share.")] = 80.0
-    target_percent: Annotated[Percent, says("Where a collection tries to land.")] = 60.0
+    threshold_percent: Annotated[Percent, _says("Collect when usage reaches this share.")] = 80.0
+    target_percent: Annotated[Percent, _says("Where a collection tries to land.")] = 60.0
     pressure_percent: Annotated[
         Annotated[float, Meta(ge=0, le=100)] | None,
-        says(
+        _says(
             "From here on PRESERVABLE content may go. 0 or null: continuous mode, which collects "
             "whenever usage is above the target and never touches PRESERVABLE."
         ),
     ] = 90.0
-    max_turns: Annotated[Positive | None, says("Collect when there are more turns.")] = None
-    auto_trigger: Annotated[bool, says("Collect without being asked.")] = True
-    check_before_send: Annotated[bool, says("Check before each request is sent.")] = True
+    max_turns: Annotated[Positive | None, _says("Collect when there are more turns.")] = None
+    auto_trigger: Annotated[bool, _says("Collect without being asked.")] = True
+    check_before_send: Annotated[bool, _says("Check before each request is sent.")] = True
     preserve_recent_turns: Annotated[
-        Count, says("Newest turns that stay (gc_mark_sweep: that leave last).")
+        Count, _says("Newest turns that stay (gc_mark_sweep: that leave last).")
     ] = 5
-    pinned_turn_indices: Annotated[Sequence[Count], says("Turns that never leave.")] = ()
+    pinned_turn_indices: Annotated[Sequence[Count], _says("Turns that never leave.")] = ()
     plugin_config: Annotated[
-        Mapping[str, Any], says("Options handed to the plugin's initialize().")
+        Mapping[str, Any], _says("Options handed to the plugin's initialize().")
     ] = msgspec.field(default_factory=FrozenDict)
 
-    notify_on_gc: Annotated[bool, says("Leave a note in the view after a collection.")] = True
-    notification_template: Annotated[str | None, says("The text of that note.")] = None
+    notify_on_gc: Annotated[bool, _says("Leave a note in the view after a collection.")] = True
+    notification_template: Annotated[str | None, _says("The text of that note.")] = None
     summarize_middle_turns: Annotated[
-        Count | None, says("gc_hybrid: turns before the recent ones that are summarised.")
+        Count | None, _says("gc_hybrid: turns before the recent ones that are summarised.")
     ] = 10
-    summarizer_timeout_seconds: Annotated[Seconds, says("Patience with a summarizer.")] = 30.0
+    summarizer_timeout_seconds: Annotated[Seconds, _says("Patience with a summarizer.")] = 30.0
 
-    recent_messages: Annotated[Count, says("Newest messages that are roots.")] = 10
-    recent_user_messages: Annotated[Count, says("Newest user messages that are roots.")] = 3
+    recent_messages: Annotated[Count, _says("Newest messages that are roots.")] = 10
+    recent_user_messages: Annotated[Count, _says("Newest user messages that are roots.")] = 3
     decision_window_seconds: Annotated[
-        Annotated[float, Meta(ge=0)], says("Decisions younger than this are roots.")
+        Annotated[float, Meta(ge=0)], _says("Decisions younger than this are roots.")
     ] = 3600.0
-    recent_files: Annotated[Count, says("Files last opened or edited that are roots.")] = 5
-    promote_after: Annotated[Positive, says("Collections survived before tenure.")] = 3
+    recent_files: Annotated[Count, _says("Files last opened or edited that are roots.")] = 5
+    promote_after: Annotated[Positive, _says("Collections survived before tenure.")] = 3
 
-    soft_limit_percent: Annotated[Percent, says("Small steps start at this share.")] = 70.0
-    hard_limit_percent: Annotated[Percent, says("Collect fully, whatever it costs.")] = 90.0
-    batch: Annotated[Positive, says("Most segments moved by one small step (5-20 is wise).")] = 20
+    soft_limit_percent: Annotated[Percent, _says("Small steps start at this share.")] = 70.0
+    hard_limit_percent: Annotated[Percent, _says("Collect fully, whatever it costs.")] = 90.0
+    batch: Annotated[Positive, _says("Most segments moved by one small step (5-20 is wise).")] = 20
     score_profile: Annotated[
-        Literal["default", "s0", "s1", "points"], says("The keep_score formula.")
+        Literal["default", "s0", "s1", "points"], _says("The keep_score formula.")
     ] = "default"
     score_weights: Annotated[
-        Mapping[str, float], says("Coefficients of that formula to override, by name.")
+        Mapping[str, float], _says("Coefficients of that formula to override, by name.")
     ] = msgspec.field(default_factory=FrozenDict)
 
     evacuate_min_tokens: Annotated[
-        Count, says("Results smaller than this are not worth a tombstone.")
+        Count, _says("Results smaller than this are not worth a tombstone.")
     ] = 40
     evacuate_keep_percent: Annotated[
-        Annotated[float, Meta(ge=0, le=100)], says("Most of a result that stays as live lines.")
+        Annotated[float, Meta(ge=0, le=100)], _says("Most of a result that stays as live lines.")
     ] = 100.0
     tombstone_names_percent: Annotated[
-        Annotated[float, Meta(ge=0, le=100)], says("Most of a result that its name list costs.")
+        Annotated[float, Meta(ge=0, le=100)], _says("Most of a result that its name list costs.")
     ] = 15.0
     auto_recall: Annotated[
-        bool, says("Recall by itself what a new message names and only the stash holds.")
+        bool, _says("Recall by itself what a new message names and only the stash holds.")
     ] = True
     recall_hold_collections: Annotated[
-        Count, says("Collections that a recalled segment is safe from.")
+        Count, _says("Collections that a recalled segment is safe from.")
     ] = 3
-    stash_max_age_seconds: Annotated[Seconds | None, says("Stash age limit; null: none.")] = None
-    stash_max_bytes: Annotated[Positive | None, says("Stash size limit; null: none.")] = None
+    stash_max_age_seconds: Annotated[Seconds | None, _says("Stash age limit; null: none.")] = None
+    stash_max_bytes: Annotated[Positive | None, _says("Stash size limit; null: none.")] = None
 
     secrets: Annotated[
         Literal["off", "mark", "mask", "refuse"],
-        says(
+        _says(
             "Likely keys in what comes in: ignored, marked with a tag and an event, also masked in "
             "tombstones, exports and recalled lines, or refused."
         ),
     ] = "mark"
 
-    warning_percent: Annotated[Percent, says("The warning zone starts here.")] = 70.0
-    danger_percent: Annotated[Percent, says("The danger zone starts here.")] = 85.0
-    critical_percent: Annotated[Percent, says("The critical zone starts here.")] = 95.0
+    warning_percent: Annotated[Percent, _says("The warning zone starts here.")] = 70.0
+    danger_percent: Annotated[Percent, _says("The danger zone starts here.")] = 85.0
+    critical_percent: Annotated[Percent, _says("The critical zone starts here.")] = 95.0
     zone_leave_points: Annotated[
-        Annotated[float, Meta(ge=0, lt=100)], says("A zone is left this far below its start.")
+        Annotated[float, Meta(ge=0, lt=100)], _says("A zone is left this far below its start.")
     ] = 5.0
-    prune_to_percent: Annotated[Percent, says("Where pruning by priority lands.")] = 70.0
-    checkpoint_percent: Annotated[Percent, says("Make a checkpoint above this share.")] = 80.0
+    prune_to_percent: Annotated[Percent, _says("Where pruning by priority lands.")] = 70.0
+    checkpoint_percent: Annotated[Percent, _says("Make a checkpoint above this share.")] = 80.0
     checkpoint_interval_seconds: Annotated[
-        Seconds, says("Make a checkpoint when the last is older.")
+        Seconds, _says("Make a checkpoint when the last is older.")
     ] = 1800.0
     checkpoint_every_tasks: Annotated[
-        Positive, says("Make a checkpoint after so many completed tasks.")
+        Positive, _says("Make a checkpoint after so many completed tasks.")
     ] = 5
 
     def __post_init__(self) -> None:
         pins = tuple(self.pinned_turn_indices)
         msgspec.structs.force_setattr(self, "pinned_turn_indices", pins)
         for key in ("plugin_config", "score_weights"):
-            msgspec.structs.force_setattr(self, key, freeze(getattr(self, key)))
+            msgspec.structs.force_setattr(self, key, _freeze(getattr(self, key)))
 
     @property
     def continuous(self) -> bool:
@@ -280,8 +280,8 @@ DEFAULTS: Mapping[str, Any] = FrozenDict(
 
 
 def _assemble(given: Mapping[str, Any]) -> GCConfig:
-    config = build(GCConfig, settle(given, DEFAULTS))
-    check_order(config)
+    config = build(GCConfig, _settle(given, DEFAULTS))
+    _check_order(config)
     if config.notification_template is not None:
         check_template(config.notification_template)
     return config

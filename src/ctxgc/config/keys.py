@@ -43,10 +43,10 @@ def build(kind: type[T], values: Mapping[str, Any]) -> T:
     try:
         return msgspec.convert(dict(values), kind)
     except msgspec.ValidationError as error:
-        raise wrong_value(str(error), values, kind) from None
+        raise _wrong_value(str(error), values, kind) from None
 
 
-def wrong_value(
+def _wrong_value(
     complaint: str, values: Mapping[str, Any], kind: type[msgspec.Struct]
 ) -> ConfigError:
     """Return the error for msgspec's complaint, naming the key and a value that may be shown."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-MASK = "***"
+_MASK = "***"
 
 _SECRET_KEY = re.compile(
     r"api_?key|access_?key|secret|passw|token$|authorization|credential|bearer|dsn$", re.IGNORECASE
@@ -22,7 +22,7 @@ _SECRET_TEXT = re.compile(
 
 def mask_text(text: str) -> str:
     """Return the text with everything that looks like a key or a password masked."""
-    return _SECRET_TEXT.sub(MASK, text)
+    return _SECRET_TEXT.sub(_MASK, text)
 
 
 def shown(value: Any, key: str = "") -> Any:
@@ -32,7 +32,7 @@ def shown(value: Any, key: str = "") -> Any:
     if isinstance(value, (list, tuple, set, frozenset)):
         return [shown(item, key) for item in value]
     if isinstance(value, str):
-        return MASK if value and _SECRET_KEY.search(key) else mask_text(value)
+        return _MASK if value and _SECRET_KEY.search(key) else mask_text(value)
     if value is None or isinstance(value, (bool, int, float)):
         return value
     return f"<{getattr(value, '__qualname__', type(value).__qualname__)}>"

@@ -45,15 +45,15 @@ def admit(batch: list[ContextSegment], known: Mapping[str, ContextSegment]) -> l
         if twin is None:
             new[segment.segment_id] = segment
         elif twin.text != segment.text:
-            raise taken(segment.segment_id)
+            raise _taken(segment.segment_id)
     for segment in new.values():
         for target, kind in explicit_references(segment).items():
             if target not in new and target not in known:
-                raise unknown(target, named_by=segment.segment_id, field=_FIELD_OF[kind])
+                raise _unknown(target, named_by=segment.segment_id, field=_FIELD_OF[kind])
     return list(new.values())
 
 
-def unknown(
+def _unknown(
     segment_id: str, *, named_by: str = "", field: str = "segment_id"
 ) -> UnknownSegmentError:
     """Return the error for an id that no segment has."""
@@ -66,7 +66,7 @@ def unknown(
     )
 
 
-def taken(segment_id: str) -> DuplicateSegmentError:
+def _taken(segment_id: str) -> DuplicateSegmentError:
     """Return the error for an id that belongs to another text."""
     return DuplicateSegmentError(
         f"the id '{segment_id}' belongs to a segment with another text",
@@ -230,7 +230,7 @@ def _drop(table: dict[str, set[str]], key: str, member: str) -> None:
 # -- Headers, which only the heap writes
 
 
-class Headers:
+class _Headers:
     """Segments by their id, with links and indexes, and how their headers change."""
 
     def __init__(self) -> None:
@@ -249,7 +249,7 @@ class Headers:
         """
         segment = self._segments.get(segment_id)
         if segment is None:
-            raise unknown(segment_id)
+            raise _unknown(segment_id)
         if segment_id in self._relinked:
             self._write_links(segment)
         return segment
@@ -390,7 +390,7 @@ def _named(tag: str) -> str | None:
     return tag.removeprefix(REF_TAG) if tag.startswith(REF_TAG) else None
 
 
-class Heap(Headers):
+class Heap(_Headers):
     """The segments of one session.
 
     Args:
@@ -485,7 +485,7 @@ class Heap(Headers):
         """
         place = self.get(segment_id).position
         if stand_in.segment_id in self:
-            raise taken(stand_in.segment_id)
+            raise _taken(stand_in.segment_id)
         own = self._own(stand_in, 0)
         force_setattr(own, "position", place)
         self._place(own)
@@ -552,14 +552,14 @@ class Heap(Headers):
         """
         for segment in segments:
             if segment.segment_id in self:
-                raise taken(segment.segment_id)
+                raise _taken(segment.segment_id)
             self._enter(segment)
         for segment in self._segments.values():
             force_setattr(segment, "refcount", 0)
         for segment in sorted(self._segments.values(), key=lambda segment: segment.position):
             for target in explicit_references(segment):
                 if target not in self:
-                    raise unknown(target, named_by=segment.segment_id)
+                    raise _unknown(target, named_by=segment.segment_id)
             self._link_all(segment)
             self.index.reopen(segment)
         self.order.extend(segment.segment_id for segment in self.working())

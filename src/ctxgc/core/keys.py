@@ -179,7 +179,7 @@ def bond_of(segment: ContextSegment) -> str | None:
 # -- File cards: which views of a file show some of the same lines
 
 
-CARD_LINES = 64
+_CARD_LINES = 64
 MAX_CARDS = 64
 
 WHOLE = -1
@@ -193,7 +193,7 @@ def cards(line_range: tuple[int, int] | None) -> Sequence[int]:
     """Return the cards that a range of lines covers; a missing or very long range is the whole file."""
     if line_range is None:
         return WHOLE_FILE
-    first, last = line_range[0] // CARD_LINES, line_range[1] // CARD_LINES
+    first, last = line_range[0] // _CARD_LINES, line_range[1] // _CARD_LINES
     return WHOLE_FILE if last - first >= MAX_CARDS else range(first, last + 1)
 
 
@@ -296,7 +296,7 @@ def _names_of(segment: ContextSegment) -> list[tuple[KeyKind, str]]:
     return names
 
 
-class Holders:
+class _Holders:
     """The segments that hold each key in one generation, in order of arrival."""
 
     __slots__ = ("files", "names")
@@ -341,8 +341,8 @@ class KeyIndex:
     __slots__ = ("old", "young")
 
     def __init__(self) -> None:
-        self.young = Holders()
-        self.old = Holders()
+        self.young = _Holders()
+        self.old = _Holders()
 
     def add(self, segment: ContextSegment) -> None:
         """Enter a segment under all its keys."""

@@ -89,7 +89,7 @@ class RootIndex:
     def add(self, segment: ContextSegment) -> None:
         """Add a segment wherever a rule may ask for it."""
         segment_id = segment.segment_id
-        if is_said(segment):
+        if _is_said(segment):
             self._add_message(segment)
         if is_instruction(segment):
             self.instructions[segment_id] = None
@@ -111,7 +111,7 @@ class RootIndex:
         for wanted, group in (
             (segment.pinned, self.pinned),
             (segment.protected_until > 0, self.protected),
-            (INVARIANT_TAG in segment.tags, self.invariants),
+            (_INVARIANT_TAG in segment.tags, self.invariants),
         ):
             if wanted and segment.tier == "working":
                 group[segment_id] = None
@@ -137,7 +137,7 @@ class RootIndex:
         self.errors.discard(segment_id)
         if segment.task_id is not None:
             leave(self.tasks, segment.task_id, segment_id)
-        if is_said(segment):
+        if _is_said(segment):
             self._discard_message(segment)
 
     def last_messages(self, count: int) -> Iterator[str]:
@@ -194,7 +194,7 @@ class RootIndex:
                 places.put(key, place)
 
 
-INVARIANT_TAG = "invariant"
+_INVARIANT_TAG = "invariant"
 
 
 def is_message(segment: ContextSegment) -> bool:
@@ -202,7 +202,7 @@ def is_message(segment: ContextSegment) -> bool:
     return segment.type == "message" or segment.message_id is not None
 
 
-def is_said(segment: ContextSegment) -> bool:
+def _is_said(segment: ContextSegment) -> bool:
     """Return whether it comes from user, agent or tools; what a host adds does not count as recent."""
     return is_message(segment) and segment.source != "enrichment"
 

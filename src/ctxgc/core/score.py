@@ -20,9 +20,9 @@ from ctxgc.errors import ConfigError
 # -- Profiles: S0's formula, S1's, S4's points, and the default
 
 
-Weights = Mapping[str, float]
-Values = tuple[float, ...]
-ValuesOf = Callable[[ContextSegment], Values]
+_Weights = Mapping[str, float]
+_Values = tuple[float, ...]
+_ValuesOf = Callable[[ContextSegment], _Values]
 
 
 class ScoreContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,18 +41,18 @@ class ScoreContext(msgspec.Struct, frozen=True, kw_only=True):
         checked_time("now", self.now)
 
 
-S0_IMPORTANCE: Weights = {
+_S0_IMPORTANCE: _Weights = {
     "decision": 1.0, "note": 0.8, "summary": 0.7, "code": 0.6, "message": 0.5, "log": 0.2,
 }  # fmt: skip
-S1_TYPE: Weights = {
+_S1_TYPE: _Weights = {
     "log": 1.0, "note": 0.8, "code": 0.5, "message": 0.3, "decision": 0.1, "summary": 0.2,
 }  # fmt: skip
-POINTS_TYPE: Weights = {
+POINTS_TYPE: _Weights = {
     "system_prompt": 20, "current_task": 20, "acceptance_criteria": 18, "active_code": 15,
     "recent_feedback": 12, "task_history": 8, "examples": 5,
 }  # fmt: skip
 
-DEFAULT_WEIGHTS: dict[str, Weights] = {
+DEFAULT_WEIGHTS: dict[str, _Weights] = {
     "s0": {"recency": 0.4, "importance": 0.3, "references": 0.2, "generation": 0.1},
     "s1": {"recency": 0.4, "type": 0.3, "references": 0.2, "generation": 0.1},
     "points": {"recency": 1.0, "relevance": 1.0, "type": 1.0, "references": 1.0},
@@ -65,17 +65,17 @@ DEFAULT_WEIGHTS: dict[str, Weights] = {
 }  # fmt: skip
 
 # What it costs to get a segment's content again, between 0 (read the file) and 1 (impossible).
-REFETCH_COST: Mapping[str | None, float] = {"read": 0.1, "run": 0.4, "edit": 0.8, None: 1.0}
+_REFETCH_COST: Mapping[str | None, float] = {"read": 0.1, "run": 0.4, "edit": 0.8, None: 1.0}
 
 
-def s0_values(context: ScoreContext, weights: Weights) -> ValuesOf:
+def _s0_values(context: ScoreContext, weights: _Weights) -> _ValuesOf:
     """S0 5.2: recency, importance by type, references up to five, a bonus for the young."""
 
-    def values(segment: ContextSegment) -> Values:
+    def values(segment: ContextSegment) -> _Values:
         seconds = max(0.0, (context.now - segment.last_touched_at).total_seconds())
         return (
             weights["recency"] / (1.0 + seconds),
-            weights["importance"] * S0_IMPORTANCE.get(segment.type, 0.4),
+            weights["importance"] * _S0_IMPORTANCE.get(segment.type, 0.4),
             weights["references"] * min(segment.refcount / 5.0, 1.0),
             weights["generation"] * (0.1 if segment.generation == "young" else 0.0),
         )
@@ -84,35 +84,35 @@ def s0_values(context: ScoreContext, weights: Weights) -> ValuesOf:
 
 
 def prune_score(
-    segment: ContextSegment, now: datetime, weights: Weights = DEFAULT_WEIGHTS["s1"]
+    segment: ContextSegment, now: datetime, weights: _Weights = DEFAULT_WEIGHTS["s1"]
 ) -> float:
     """S1's score as S1 writes it: higher means pruned sooner; recency grows without bound."""
     return sum(_prune_values(segment, now, weights))
 
 
-def _prune_values(segment: ContextSegment, now: datetime, weights: Weights) -> Values:
+def _prune_values(segment: ContextSegment, now: datetime, weights: _Weights) -> _Values:
     age_hours = (now - segment.last_touched_at).total_seconds() / 3600
     return (
         weights["recency"] * (age_hours / 24.0),
-        weights["type"] * S1_TYPE.get(segment.type, 0.5),
+        weights["type"] * _S1_TYPE.get(segment.type, 0.5),
         weights["references"] * (1.0 / (segment.refcount + 1)),
         weights["generation"] * (1.0 if segment.generation == "old" else 0.3),
     )
 
 
-def s1_values(context: ScoreContext, weights: Weights) -> ValuesOf:
+def _s1_values(context: ScoreContext, weights: _Weights) -> _ValuesOf:
     """The mirror of `prune_score`: one minus it, so that the order is reversed."""
 
-    def values(segment: ContextSegment) -> Values:
+    def values(segment: ContextSegment) -> _Values:
         return (1.0, *(-value for value in _prune_values(segment, context.now, weights)))
 
     return values
 
 
-def points_values(context: ScoreContext, weights: Weights) -> ValuesOf:
+def _points_values(context: ScoreContext, weights: _Weights) -> _ValuesOf:
     """S4's points, 0 to 100: recency 30, relevance to the task 40, kind of content 20, references 10."""
 
-    def values(segment: ContextSegment) -> Values:
+    def values(segment: ContextSegment) -> _Values:
         kind = max((POINTS_TYPE.get(name, 0) for name in _kinds(segment)), default=0)
         return (
             weights["recency"] * _recency_points(segment, context.now),
@@ -147,16 +147,16 @@ def _kinds(segment: ContextSegment) -> tuple[str, ...]:
     return segment.tags
 
 
-def default_values(context: ScoreContext, weights: Weights) -> ValuesOf:
+def _default_values(context: ScoreContext, weights: _Weights) -> _ValuesOf:
     """Bounded recency and age in steps, type, references, touches, soft links, tenure, refetch cost."""
     ages, step, soft = _ages_by_clock(context, weights), context.step, context.soft
     recency, age, half_life = weights["recency"], weights["age"], weights["half_life_steps"]
     references, touches, mentions = weights["references"], weights["touches"], weights["soft"]
     tenure = weights["tenure"]
-    by_type = {kind: weights["type"] * worth for kind, worth in S0_IMPORTANCE.items()}
-    by_access = {access: weights["refetch"] * cost for access, cost in REFETCH_COST.items()}
+    by_type = {kind: weights["type"] * worth for kind, worth in _S0_IMPORTANCE.items()}
+    by_access = {access: weights["refetch"] * cost for access, cost in _REFETCH_COST.items()}
 
-    def values(segment: ContextSegment) -> Values:
+    def values(segment: ContextSegment) -> _Values:
         if step is None:
             idle, since_creation = ages(segment)
         else:
@@ -181,7 +181,7 @@ def default_values(context: ScoreContext, weights: Weights) -> ValuesOf:
 
 
 def _ages_by_clock(
-    context: ScoreContext, weights: Weights
+    context: ScoreContext, weights: _Weights
 ) -> Callable[[ContextSegment], tuple[float, float]]:
     """Return what gives the time since a segment's last touch and since its creation, in steps."""
     now, pace = context.now, weights["seconds_per_step"]
@@ -193,7 +193,7 @@ def _ages_by_clock(
 
 __all__ = ["PROFILE_NAMES", "Explanation", "KeepScore", "ScoreContext", "prune_score"]
 
-Terms = tuple[tuple[str, float], ...]
+_Terms = tuple[tuple[str, float], ...]
 
 
 class Explanation(msgspec.Struct, frozen=True):
@@ -201,21 +201,21 @@ class Explanation(msgspec.Struct, frozen=True):
 
     profile: str
     score: float
-    terms: Terms
+    terms: _Terms
 
 
 class _Profile(NamedTuple):
     names: tuple[str, ...]
-    values: Callable[[ScoreContext, Weights], ValuesOf]
+    values: Callable[[ScoreContext, _Weights], _ValuesOf]
 
 
 _PROFILES: dict[str, _Profile] = {
-    "s0": _Profile(("recency", "importance", "references", "generation"), s0_values),
-    "s1": _Profile(("whole", "recency", "type", "references", "generation"), s1_values),
-    "points": _Profile(("recency", "relevance", "type", "references"), points_values),
+    "s0": _Profile(("recency", "importance", "references", "generation"), _s0_values),
+    "s1": _Profile(("whole", "recency", "type", "references", "generation"), _s1_values),
+    "points": _Profile(("recency", "relevance", "type", "references"), _points_values),
     "default": _Profile(
         ("recency", "age", "type", "references", "touches", "soft", "tenure", "refetch"),
-        default_values,
+        _default_values,
     ),
 }
 PROFILE_NAMES: tuple[str, ...] = tuple(_PROFILES)
@@ -228,7 +228,7 @@ class KeepScore:
         ConfigError: the profile or a coefficient is not known.
     """
 
-    def __init__(self, profile: str = "default", weights: Weights | None = None) -> None:
+    def __init__(self, profile: str = "default", weights: _Weights | None = None) -> None:
         if profile not in _PROFILES:
             raise _unknown("score_profile", profile, PROFILE_NAMES)
         known = DEFAULT_WEIGHTS[profile]
@@ -236,7 +236,7 @@ class KeepScore:
             if name not in known:
                 raise _unknown("score_weights", name, tuple(known))
         self.profile = profile
-        self.weights: Weights = {**known, **(weights or {})}
+        self.weights: _Weights = {**known, **(weights or {})}
         _check_numbers(self.weights)
         self._names, self._values = _PROFILES[profile]
 
@@ -252,12 +252,12 @@ class KeepScore:
     def explain(self, segment: ContextSegment, context: ScoreContext) -> Explanation:
         """Return the score of a segment with the terms that make it up."""
         values = self._values(context, self.weights)(segment)
-        pinned: Terms = (("pinned", math.inf),) if segment.pinned else ()
+        pinned: _Terms = (("pinned", math.inf),) if segment.pinned else ()
         terms = (*pinned, *zip(self._names, values, strict=True))
         return Explanation(self.profile, self(segment, context), terms)
 
 
-def _check_numbers(weights: Weights) -> None:
+def _check_numbers(weights: _Weights) -> None:
     for name, value in weights.items():
         given: object = value
         if not isinstance(given, (int, float)) or not math.isfinite(given):

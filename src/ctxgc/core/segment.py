@@ -86,7 +86,7 @@ def checked_time(field: str, value: datetime) -> datetime:
     return given
 
 
-def normalise(segment: ContextSegment) -> None:
+def _normalise(segment: ContextSegment) -> None:
     """Turn the lists and sets that callers pass into tuples, so that a segment stays frozen."""
     for field in ("references", "tags"):
         value: object = getattr(segment, field)
@@ -105,7 +105,7 @@ def _as_tuple(field: str, value: object) -> tuple[str, ...]:
     raise _wrong(field, value, "give a list of strings")
 
 
-def validate(segment: ContextSegment) -> None:
+def _validate(segment: ContextSegment) -> None:
     """Check all fields of a segment.
 
     Raises:
@@ -258,8 +258,8 @@ class ContextSegment(
         touched: object = self.last_touched_at
         if touched is None:
             force_setattr(self, "last_touched_at", self.created_at)
-        normalise(self)
-        validate(self)
+        _normalise(self)
+        _validate(self)
 
     def age(self, now: datetime) -> float:
         """Return how many seconds ago it was made."""

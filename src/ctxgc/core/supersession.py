@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from ctxgc.core.segment import ContextSegment, Superseding
 
 VIEWS_PER_FILE = 32
-IDENTICAL_MIN_CHARS = 40
+_IDENTICAL_MIN_CHARS = 40
 
 
 class Supersession:
@@ -84,7 +84,7 @@ class Supersession:
 
 def _repeatable(segment: ContextSegment) -> bool:
     """Only outputs repeat themselves; what a person or the agent says twice was meant twice."""
-    if segment.part == "tool_call" or len(segment.text) < IDENTICAL_MIN_CHARS:
+    if segment.part == "tool_call" or len(segment.text) < _IDENTICAL_MIN_CHARS:
         return False
     return segment.type in ("log", "code")
 

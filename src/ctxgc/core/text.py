@@ -65,8 +65,8 @@ def looks_like_path(token: str) -> bool:
 
 
 MAX_LINE = 200
-LINE_SHARE = 0.30
-NAME_SHARE = 0.15
+_LINE_SHARE = 0.30
+_NAME_SHARE = 0.15
 
 _FIELD_END = re.compile(r"[,;}\])\s]")
 _BETWEEN_NAMES = re.compile(r"[^\w$~@./:\\#-]")
@@ -83,8 +83,8 @@ def evacuate(
     text: str,
     names: Sequence[str],
     *,
-    line_share: float = LINE_SHARE,
-    name_share: float = NAME_SHARE,
+    line_share: float = _LINE_SHARE,
+    name_share: float = _NAME_SHARE,
 ) -> Evacuation:
     """Return what stays of a text for the sake of some of its identifiers.
 

@@ -31,22 +31,22 @@ from ctxgc.files import os_errors, write_atomic
 _ID = re.compile(r"\d{8}T\d{12}Z-[0-9a-f]{8}", re.ASCII)
 
 
-def new_checkpoint_id(moment: datetime) -> str:
+def _new_checkpoint_id(moment: datetime) -> str:
     """Return a fresh id that sorts by time and is a safe file name everywhere."""
     return f"{_stamp(moment)}-{secrets.token_hex(4)}"
 
 
-def is_checkpoint_id(text: object) -> bool:
+def _is_checkpoint_id(text: object) -> bool:
     """Return whether a text is an id that `new_checkpoint_id` may have made."""
     return isinstance(text, str) and _ID.fullmatch(text) is not None
 
 
-def checkpoint_file(folder: Path, checkpoint_id: str) -> Path:
+def _checkpoint_file(folder: Path, checkpoint_id: str) -> Path:
     """Return the file of a checkpoint in a directory."""
     return folder / f"checkpoint_{checkpoint_id}.json"
 
 
-def write_document(file: Path, document: Mapping[str, Any]) -> None:
+def _write_document(file: Path, document: Mapping[str, Any]) -> None:
     """Write a checkpoint's file, durably; writing the same again changes nothing.
 
     Raises:
@@ -64,7 +64,7 @@ def write_document(file: Path, document: Mapping[str, Any]) -> None:
         )
 
 
-def read_document(file: Path) -> dict[str, Any]:
+def _read_document(file: Path) -> dict[str, Any]:
     """Return what a checkpoint's file says.
 
     Raises:
@@ -81,15 +81,15 @@ def read_document(file: Path) -> dict[str, Any]:
     return dict(document)
 
 
-def find_file(folder: Path, wanted: str | datetime) -> Path:
+def _find_file(folder: Path, wanted: str | datetime) -> Path:
     """Return the file of an id or a time; the argument itself never becomes a path.
 
     Raises:
         CheckpointError: there is none, or more than one.
         InputError: this is neither an id nor a time with a time zone.
     """
-    if isinstance(wanted, str) and is_checkpoint_id(wanted):
-        files = [checkpoint_file(folder, wanted)]
+    if isinstance(wanted, str) and _is_checkpoint_id(wanted):
+        files = [_checkpoint_file(folder, wanted)]
     else:
         files = sorted(folder.glob(f"checkpoint_{_stamp(_moment(wanted))}-*.json"))
     found = [file for file in files if file.is_file()]
@@ -138,10 +138,10 @@ def _damaged_file(file: Path, why: str) -> CheckpointError:
 # -- Canonical JSON, its digest, and packed lists
 
 
-CODEC = "zlib+base64"
+_CODEC = "zlib+base64"
 
 
-def plain(field: str, value: Any) -> Any:
+def _plain(field: str, value: Any) -> Any:
     """Return a copy of a value as JSON keeps it.
 
     Raises:
@@ -175,7 +175,7 @@ def pack(value: Any) -> dict[str, str]:
     unpacks to.
     """
     data = base64.b64encode(zlib.compress(canonical(value))).decode("ascii")
-    return {"codec": CODEC, "digest": digest_of(data.encode()), "data": data}
+    return {"codec": _CODEC, "digest": digest_of(data.encode()), "data": data}
 
 
 def unpack(field: str, packed: object) -> Any:
@@ -186,7 +186,7 @@ def unpack(field: str, packed: object) -> Any:
     """
     if not isinstance(packed, Mapping) or set(packed) != {"codec", "digest", "data"}:
         raise _damaged_field(field, "it is not packed")
-    if packed["codec"] != CODEC:
+    if packed["codec"] != _CODEC:
         raise _damaged_field(field, f"its codec is {packed['codec']!r}")
     data = packed["data"]
     if not isinstance(data, str) or packed["digest"] != digest_of(data.encode("utf-8", "replace")):
@@ -203,7 +203,7 @@ def _damaged_field(field: str, why: str) -> CheckpointError:
     )
 
 
-VERSION = 1
+_VERSION = 1
 
 _PAYLOAD: dict[str, type] = {
     "context_snapshot": dict,
@@ -240,16 +240,16 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     conversation_history: list[Any] = []
     file_checksums: dict[str, str] = {}
     triggers: list[str] = []
-    version: int = VERSION
+    version: int = _VERSION
     checkpoint_id: str = ""
     digest: str = ""
 
     def __post_init__(self) -> None:
         force_setattr(self, "timestamp", checked_time("timestamp", self.timestamp).astimezone(UTC))
         for field in _PAYLOAD:
-            force_setattr(self, field, plain(field, getattr(self, field)))
+            force_setattr(self, field, _plain(field, getattr(self, field)))
         if not self.checkpoint_id:
-            force_setattr(self, "checkpoint_id", new_checkpoint_id(self.timestamp))
+            force_setattr(self, "checkpoint_id", _new_checkpoint_id(self.timestamp))
         _check_kinds(self)
         if not self.digest:
             force_setattr(self, "digest", self._digest())
@@ -291,8 +291,8 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             StoreError: it cannot be written; there is no file then, and older ones are untouched.
             CheckpointError: another file has its name.
         """
-        file = checkpoint_file(Path(path), self.checkpoint_id)
-        write_document(file, self.to_dict())
+        file = _checkpoint_file(Path(path), self.checkpoint_id)
+        _write_document(file, self.to_dict())
         return file
 
     @classmethod
@@ -303,9 +303,9 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             CheckpointError: there is none, more than one, or it is damaged or of a newer version.
             InputError: this is neither a time with a time zone nor an id.
         """
-        file = find_file(Path(path), timestamp)
-        checkpoint = cls.from_dict(read_document(file))
-        if file != checkpoint_file(Path(path), checkpoint.checkpoint_id):
+        file = _find_file(Path(path), timestamp)
+        checkpoint = cls.from_dict(_read_document(file))
+        if file != _checkpoint_file(Path(path), checkpoint.checkpoint_id):
             raise CheckpointError(
                 f"{file.name} holds the checkpoint {checkpoint.checkpoint_id}",
                 hint="give the file its name back",
@@ -340,9 +340,9 @@ def _check_digest(values: Mapping[str, Any]) -> None:
 def _check_version(version: object) -> None:
     if type(version) is not int or version < 1:
         raise CheckpointError("the checkpoint is damaged: it has no version")
-    if version > VERSION:
+    if version > _VERSION:
         raise CheckpointError(
-            f"the checkpoint is of version {version}, this ctxgc reads up to {VERSION}",
+            f"the checkpoint is of version {version}, this ctxgc reads up to {_VERSION}",
             hint="open it with a newer ctxgc; it was left alone",
             version=version,
         )
@@ -352,7 +352,7 @@ def _check_kinds(checkpoint: Checkpoint) -> None:
     for field, kind in _KINDS.items():
         if not isinstance(getattr(checkpoint, field), kind):
             raise InputError(f"{field} must be a {kind.__name__}", field=field)
-    if not is_checkpoint_id(checkpoint.checkpoint_id):
+    if not _is_checkpoint_id(checkpoint.checkpoint_id):
         raise InputError(
             f"checkpoint_id cannot be {checkpoint.checkpoint_id!r}",
             hint="leave it out: it is made from the time and from chance",
@@ -363,7 +363,7 @@ def _check_kinds(checkpoint: Checkpoint) -> None:
 # -- Checksums of the files that the work depends on
 
 
-NO_FILE = ""
+_NO_FILE = ""
 """What a checkpoint says of a file that was not there, or could not be read."""
 
 DifferenceKind = Literal["missing", "changed", "added", "unreadable"]
@@ -387,7 +387,7 @@ def checksum_files(paths: Iterable[str | Path], root: str | Path = ".") -> dict[
 
     A file that is not there, or cannot be read, has the checksum `""`: a checkpoint is made anyway.
     """
-    return {str(path): _checksum(Path(root) / path) or NO_FILE for path in paths}
+    return {str(path): _checksum(Path(root) / path) or _NO_FILE for path in paths}
 
 
 def compare_files(checkpoint: Checkpoint, root: str | Path = ".") -> list[FileDifference]:
@@ -401,12 +401,12 @@ def compare_files(checkpoint: Checkpoint, root: str | Path = ".") -> list[FileDi
 
 def _compare(path: str, expected: str, file: Path) -> FileDifference | None:
     found = _checksum(file)
-    if found == expected or (expected == NO_FILE and not found):
+    if found == expected or (expected == _NO_FILE and not found):
         return None
-    kind: DifferenceKind = "added" if expected == NO_FILE else "changed"
+    kind: DifferenceKind = "added" if expected == _NO_FILE else "changed"
     if not found:
         kind = "missing" if found is None else "unreadable"
-    return FileDifference(path=path, kind=kind, expected=expected, found=found or NO_FILE)
+    return FileDifference(path=path, kind=kind, expected=expected, found=found or _NO_FILE)
 
 
 def _checksum(file: Path) -> str | None:
@@ -417,4 +417,4 @@ def _checksum(file: Path) -> str | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError):  # ValueError: no path can have this name
-        return NO_FILE
+        return _NO_FILE

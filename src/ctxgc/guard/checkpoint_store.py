@@ -95,7 +95,7 @@ def _within(limit: int, by_age: list[CheckpointInfo]) -> list[CheckpointInfo]:
     return [info for info in by_age if info.checkpoint_id not in gone]
 
 
-COLLECTION: Literal["checkpoints"] = "checkpoints"
+_COLLECTION: Literal["checkpoints"] = "checkpoints"
 
 
 class DamagedCheckpoint(msgspec.Struct, frozen=True):
@@ -132,7 +132,7 @@ class CheckpointStore:
         """
         checkpoint.verify()
         doc = checkpoint.to_dict()
-        held = self.store.get(self.session_id, COLLECTION, checkpoint.checkpoint_id)
+        held = self.store.get(self.session_id, _COLLECTION, checkpoint.checkpoint_id)
         if held is not None and held.get("digest") != checkpoint.digest:
             raise CheckpointError(
                 f"another checkpoint has the id {checkpoint.checkpoint_id}",
@@ -142,7 +142,7 @@ class CheckpointStore:
         key = checkpoint.checkpoint_id
         older = [info for info in self.list() if info.checkpoint_id != key]
         gone = dropped(self.retention, [*older, _info(doc)])
-        return (Put(COLLECTION, key, doc), *(Drop(COLLECTION, name) for name in gone))
+        return (Put(_COLLECTION, key, doc), *(Drop(_COLLECTION, name) for name in gone))
 
     def add(self, checkpoint: Checkpoint) -> tuple[str, ...]:
         """Put a checkpoint on the shelf, durably; return the ids that it made room from.
@@ -157,7 +157,7 @@ class CheckpointStore:
     def list(self) -> tuple[CheckpointInfo, ...]:
         """Return what is on the shelf, oldest first, without what is too damaged to name itself."""
         infos = []
-        for _, doc in self.store.load(self.session_id, COLLECTION):
+        for _, doc in self.store.load(self.session_id, _COLLECTION):
             try:
                 infos.append(_info(doc))
             except (KeyError, TypeError, ValueError):
@@ -170,7 +170,7 @@ class CheckpointStore:
         Raises:
             CheckpointError: there is none with this id, or it is damaged or of a newer version.
         """
-        doc = self.store.get(self.session_id, COLLECTION, checkpoint_id)
+        doc = self.store.get(self.session_id, _COLLECTION, checkpoint_id)
         if doc is None:
             raise CheckpointError(
                 f"there is no checkpoint {checkpoint_id!r}",
@@ -182,7 +182,7 @@ class CheckpointStore:
     def latest_good(self) -> Latest:
         """Return the newest checkpoint that verifies, and the damaged ones that were passed over."""
         damaged: list[DamagedCheckpoint] = []
-        rows = self.store.load(self.session_id, COLLECTION)
+        rows = self.store.load(self.session_id, _COLLECTION)
         for key, doc in sorted(rows, key=lambda row: row[0], reverse=True):
             try:
                 return Latest(_read(key, doc), tuple(damaged))

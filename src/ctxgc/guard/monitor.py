@@ -76,14 +76,14 @@ def percent_of(context_size: int, context_limit: int) -> float:
     return context_size * 100 / context_limit
 
 
-ALERT_TYPE: Literal["CONTEXT_SIZE_ALERT"] = "CONTEXT_SIZE_ALERT"
+_ALERT_TYPE: Literal["CONTEXT_SIZE_ALERT"] = "CONTEXT_SIZE_ALERT"
 
-RECOMMENDATIONS: dict[str, str] = {
+_RECOMMENDATIONS: dict[str, str] = {
     "WARNING": "Some content is not essential: prune it soon.",
     "DANGER": "Make a checkpoint and plan what to prune.",
     "CRITICAL": "Act now: make a checkpoint and prune.",
 }
-GENERAL_RECOMMENDATION = "Keep an eye on the size of the context."
+_GENERAL_RECOMMENDATION = "Keep an eye on the size of the context."
 
 _log = logging.getLogger("ctxgc")
 
@@ -95,7 +95,7 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     ratio: float
     recommendation: str
     zone: Zone
-    type: Literal["CONTEXT_SIZE_ALERT"] = ALERT_TYPE
+    type: Literal["CONTEXT_SIZE_ALERT"] = _ALERT_TYPE
 
     def to_dict(self) -> dict[str, Any]:
         """Return the alert as JSON values."""
@@ -189,7 +189,7 @@ class ContextMonitor:
 
     def get_recommendation(self, level: str) -> str:
         """Return what to do at a level, in any case of letters; a general word for unknown ones."""
-        return RECOMMENDATIONS.get(level.upper(), GENERAL_RECOMMENDATION)
+        return _RECOMMENDATIONS.get(level.upper(), _GENERAL_RECOMMENDATION)
 
     def _arm_again(self) -> None:
         self.warnings_sent = [

@@ -275,7 +275,7 @@ class RecoveryReport(msgspec.Struct, frozen=True, kw_only=True):
 
 MAX_RETRIES = 3
 
-Answer = TypeVar("Answer")
+_Answer = TypeVar("_Answer")
 
 
 class Recovery:
@@ -331,9 +331,9 @@ class Recovery:
 
     def call(
         self,
-        send: Callable[[], Answer],
+        send: Callable[[], _Answer],
         refusal: Callable[[Exception], Overflow | None],
-    ) -> tuple[Answer, list[RecoveryReport]]:
+    ) -> tuple[_Answer, list[RecoveryReport]]:
         """Send with up to three retries; return the answer and one report for each attempt.
 
         `refusal` reads from an error that the provider refused the context as too long; any other

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ctxgc.invariants.verbatim import (
         ThinkingIsWhole, changed_thinking, first_difference, missing_seal,
     )
-    from ctxgc.invariants.violation import Invariant, Violation, block_of, positions_outside
+    from ctxgc.invariants.violation import Violation, block_of, positions_outside
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
@@ -44,6 +44,6 @@ else:
                 "is_excused is_json is_pending lacks_content last_answer may_be_empty misplaced "
                 "repeated_items running server_pairs trailing_results",
             "verbatim": "ThinkingIsWhole changed_thinking first_difference missing_seal",
-            "violation": "Invariant Violation block_of positions_outside",
+            "violation": "Violation block_of positions_outside",
         },
     )

@@ -19,11 +19,11 @@ def groups(messages: Sequence[Message]) -> list[tuple[int, ...]]:
     leaders = list(range(len(messages)))
     for one, other in _bonds(messages):
         if one != other:
-            join(leaders, one, other)
-    return followings(leaders)
+            _join(leaders, one, other)
+    return _followings(leaders)
 
 
-def followings(leaders: list[int]) -> list[tuple[int, ...]]:
+def _followings(leaders: list[int]) -> list[tuple[int, ...]]:
     """Return the groups that share a leader, in the order of their first messages.
 
     A leader is an earlier message of the same group, or the message itself when it is the first.
@@ -95,7 +95,7 @@ def _leader(leaders: list[int], index: int) -> int:
     return index
 
 
-def join(leaders: list[int], one: int, other: int) -> None:
+def _join(leaders: list[int], one: int, other: int) -> None:
     """Let two messages, and all that are bound to them, be one group."""
     first, second = _leader(leaders, one), _leader(leaders, other)
     leaders[max(first, second)] = min(first, second)
@@ -137,7 +137,7 @@ class Growing:
         place = len(self._leaders)
         self._leaders.append(place)
         for batch in self._matcher.take(message):
-            join(self._leaders, batch.first, place)
+            _join(self._leaders, batch.first, place)
 
     @property
     def paired(self) -> Paired:
@@ -154,7 +154,7 @@ class Growing:
             paired = Paired(self._messages)
             if self._is_chat and not self._matcher.pairing.has_server_tools:
                 paired.pairing = self._matcher.pairing
-                self._found = paired, followings(self._leaders)
+                self._found = paired, _followings(self._leaders)
             else:
                 self._found = paired, sorted(groups(paired))
         return self._found

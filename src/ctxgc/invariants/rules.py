@@ -220,7 +220,7 @@ def _gaps(message: Message) -> Iterator[tuple[str, str]]:
     elif not message.parts and not message.data.get("output_config"):
         yield "the message has no content", _NOTHING
     else:
-        blank = sum(has_blank_text(message, part) for part in message.parts)
+        blank = sum(_has_blank_text(message, part) for part in message.parts)
         yield from [("a text block is blank", _BLANK)] * blank
 
 
@@ -240,7 +240,7 @@ def is_excused(message: Message) -> bool:
     return message.role == "assistant" and any(part.kind != "thinking" for part in message.parts)
 
 
-def has_blank_text(message: Message, part: Part) -> bool:
+def _has_blank_text(message: Message, part: Part) -> bool:
     """Return whether an Anthropic part is, or holds, a text block without any letter."""
     if part.kind == "text":
         return not part.text.strip()
@@ -474,7 +474,7 @@ def _unanswered(message: Message, ref: Ref, *, pending: bool) -> Violation:
 _ANSWERED = ("program", "tool_search_call", "mcp_approval_request")
 
 
-class ServerPairing(NamedTuple):
+class _ServerPairing(NamedTuple):
     """The provider's own calls with their results, and what has no partner.
 
     `strays` are calls and results of a program that is not in the history.
@@ -536,9 +536,9 @@ class ServerToolsPair(Invariant):
         )
 
 
-def server_pairs(messages: Sequence[Message]) -> ServerPairing:
+def server_pairs(messages: Sequence[Message]) -> _ServerPairing:
     """Match the provider's own calls and results: the nearest earlier open call of the id."""
-    pairing = ServerPairing([], [], [], [])
+    pairing = _ServerPairing([], [], [], [])
     waiting: dict[str | None, list[Ref]] = {}
     knows_all = True
     for index, message in enumerate(messages):
@@ -584,7 +584,7 @@ def owner_of(message: Message, part: Part) -> str | None:
     return owner if isinstance(owner, str) else None
 
 
-def running(messages: Sequence[Message], pairing: ServerPairing) -> frozenset[Ref]:
+def running(messages: Sequence[Message], pairing: _ServerPairing) -> frozenset[Ref]:
     """Return the open calls at the very end, which the provider continues with when they are sent.
 
     Behind the last answer there are at most results of the client, for a program that asked for

@@ -24,7 +24,7 @@ _PHASES: tuple[tuple[str, frozenset[GCPolicy]], ...] = (
     ("preservable_under_pressure", frozenset((GCPolicy.PRESERVABLE,))),
 )
 
-Group = tuple[int, ...]
+_Group = tuple[int, ...]
 _Rank = tuple[float, int, str]
 
 
@@ -70,7 +70,7 @@ class BudgetStrategy(BuiltinStrategy):
         reason: str,
         standings: list[_Standing],
     ) -> None:
-        candidates: list[tuple[_Rank, Group | GCRemovalItem]] = [
+        candidates: list[tuple[_Rank, _Group | GCRemovalItem]] = [
             (_rank(run, standing), standing.group)
             for standing in standings
             if standing.policy in policies
@@ -99,12 +99,12 @@ class _Standing(NamedTuple):
     A message without entry is partial.
     """
 
-    group: Group
+    group: _Group
     policy: GCPolicy
     born: float
 
 
-def _standing(run: CollectionRun, budget: InstructionBudget, group: Group) -> _Standing:
+def _standing(run: CollectionRun, budget: InstructionBudget, group: _Group) -> _Standing:
     entries = [
         entry
         for message_id in run.ids(group)

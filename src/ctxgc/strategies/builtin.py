@@ -19,7 +19,7 @@ from ctxgc.strategies.collection import OLD_NOTICE, CollectionRun
 from ctxgc.strategies.host import Bindable, Host, StandaloneHost
 from ctxgc.wire import text_message
 
-DEFAULT_NOTICE = note(
+_DEFAULT_NOTICE = note(
     "{items_collected} older messages were moved out of the context, {tokens_freed} tokens"
 )
 
@@ -162,7 +162,7 @@ class BuiltinStrategy(ABC):
         """Leave a note where the first message left, unless it costs what was won or the target."""
         template = self._options.notification_template or run.config.notification_template
         text = render_notice(
-            template or DEFAULT_NOTICE,
+            template or _DEFAULT_NOTICE,
             items_collected=len(run.left()),
             tokens_before=result.tokens_before,
             tokens_after=result.tokens_after,

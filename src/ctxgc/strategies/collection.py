@@ -152,7 +152,7 @@ def _source(message: Message | None) -> InstructionSource:
 # -- The collection
 
 
-NOTICE_ROOM = 48
+_NOTICE_ROOM = 48
 OLD_NOTICE = "old_notice"
 
 
@@ -199,7 +199,7 @@ class CollectionRun:
 
         Once a message left, the note about it needs its room too.
         """
-        room = NOTICE_ROOM if self.draft.has_removed else 0
+        room = _NOTICE_ROOM if self.draft.has_removed else 0
         return self.draft.tokens + self.digest_tokens - self.target + min(room, self.target // 10)
 
     @property

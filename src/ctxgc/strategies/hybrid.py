@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ctxgc.strategies.base import Constraints
-from ctxgc.strategies.builtin import BuiltinStrategy
 from ctxgc.strategies.collection import CollectionRun
 from ctxgc.strategies.protection import TurnSpan
 from ctxgc.strategies.summarize import (
-    Summaries,
+    SummarizingStrategy,
     replace_by_summary,
     shorten_summaries,
     withdraw_summaries,
 )
 from ctxgc.strategies.truncate import drop_turns
-from ctxgc.summarizers import resolve_summarizer
 
 
-class HybridStrategy(BuiltinStrategy):
-    """Generational: truncates the ancient, summarises the middle, never touches the recent."""
+class HybridStrategy(SummarizingStrategy):
+    """Generational: truncates the ancient, summarises the middle, never touches the recent.
+
+    Without a summarizer the middle turns are truncated too.
+    """
 
     name: ClassVar[str] = "gc_hybrid"
     constraints: ClassVar[Constraints] = Constraints()
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._summaries = Summaries(None)
-
-    def initialize(self, config: dict[str, Any] | None = None) -> None:
-        """Take options; without a `summarizer` the middle turns are truncated too."""
-        super().initialize(config)
-        self._summaries = Summaries(resolve_summarizer(self._options.summarizer))
 
     def shrink(self, run: CollectionRun) -> None:
         """Remove ancient turns first; summarise middle ones only while the target is unmet."""

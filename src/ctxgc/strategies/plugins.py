@@ -26,7 +26,7 @@ from ctxgc.strategies.none import NoneStrategy
 from ctxgc.strategies.summarize import SummarizeStrategy
 from ctxgc.strategies.truncate import TruncateStrategy
 
-GROUPS: tuple[str, ...] = ("ctxgc.plugins", "jaato.gc_plugins")
+_GROUPS: tuple[str, ...] = ("ctxgc.plugins", "jaato.gc_plugins")
 BUILT_IN: Mapping[str, type[BuiltinStrategy]] = {
     strategy.name: strategy
     for strategy in (
@@ -38,7 +38,7 @@ BUILT_IN: Mapping[str, type[BuiltinStrategy]] = {
         NoneStrategy,
     )
 }
-ALLOW_VARIABLE = "CTXGC_PLUGINS_ALLOW"
+_ALLOW_VARIABLE = "CTXGC_PLUGINS_ALLOW"
 _NEEDED = ("name", "initialize", "shutdown", "should_collect", "collect")
 
 
@@ -132,13 +132,13 @@ def gc_from_inline(inline: Mapping[str, Any]) -> tuple[GCPlugin, GCConfig] | Non
 def _allowed(allow: Iterable[str] | None) -> set[str] | None:
     if allow is not None:
         return set(allow)
-    listed = os.environ.get(ALLOW_VARIABLE, "")
+    listed = os.environ.get(_ALLOW_VARIABLE, "")
     return {name.strip() for name in listed.split(",") if name.strip()} or None
 
 
 def _ranked(allowed: set[str] | None) -> list[EntryPoint]:
     entries = {
-        (entry.name, entry.value): entry for group in GROUPS for entry in entry_points(group=group)
+        (entry.name, entry.value): entry for group in _GROUPS for entry in entry_points(group=group)
     }
     usable = [entry for entry in entries.values() if _is_allowed(entry, allowed)]
     return sorted(usable, key=lambda entry: (entry.name, entry.value))
@@ -173,7 +173,7 @@ def _find(name: str, allowed: set[str] | None) -> EntryPoint:
     installed = {entry.name for entry in _ranked(None)}
     if {name, f"gc_{name}"} & installed:
         raise ConfigError(
-            f'GC plugin "{name}" is not on the allow list', hint=f"add it to {ALLOW_VARIABLE}"
+            f'GC plugin "{name}" is not on the allow list', hint=f"add it to {_ALLOW_VARIABLE}"
         )
     raise unknown_key(name, {*BUILT_IN, *found}, "GC plugin")
 

@@ -19,11 +19,11 @@ from ctxgc.summarizers import (
 )
 from ctxgc.wire import text_message
 
-HEADING = note("summary of {count} earlier messages; it is a record, not an instruction")
-EXPECTED_SHARE = 0.25
+_HEADING = note("summary of {count} earlier messages; it is a record, not an instruction")
+_EXPECTED_SHARE = 0.25
 
 
-def conversation_text(messages: Sequence[Message]) -> str:
+def _conversation_text(messages: Sequence[Message]) -> str:
     """Return messages as plain text, each part under its role."""
     lines: list[str] = []
     for message in messages:
@@ -51,7 +51,7 @@ class Summaries:
 
     def summarise(self, run: CollectionRun, messages: Sequence[Message]) -> Message | None:
         """Return a summary message, or None when even the extract is not shorter."""
-        text = conversation_text(messages)
+        text = _conversation_text(messages)
         outcome = self._ask(run, text)
         if not outcome.ok:
             why = f"{outcome.failure}: {outcome.detail}" if outcome.detail else outcome.failure
@@ -59,7 +59,7 @@ class Summaries:
             outcome = _extract(run, text)
         if outcome.text is None:
             return None
-        heading = HEADING.format(count=len(messages))
+        heading = _HEADING.format(count=len(messages))
         return text_message(
             "user",
             f"{heading}\n{outcome.text}",
@@ -130,15 +130,12 @@ def withdraw_summaries(run: CollectionRun) -> None:
 
 
 def _extract(run: CollectionRun, text: str) -> SummaryOutcome:
-    extractive = ExtractiveSummarizer(counter=run.host.counter, ratio=EXPECTED_SHARE)
+    extractive = ExtractiveSummarizer(counter=run.host.counter, ratio=_EXPECTED_SHARE)
     return SummaryRunner(extractive, 30.0, run.host.counter).run(text)
 
 
-class SummarizeStrategy(BuiltinStrategy):
-    """Compresses old turns. Without a summarizer, or when it fails, the extract of them stays."""
-
-    name: ClassVar[str] = "gc_summarize"
-    constraints: ClassVar[Constraints] = Constraints(needs_summarizer=True)
+class SummarizingStrategy(BuiltinStrategy):
+    """A strategy that may replace turns by summaries."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -149,12 +146,19 @@ class SummarizeStrategy(BuiltinStrategy):
         super().initialize(config)
         self._summaries = Summaries(resolve_summarizer(self._options.summarizer))
 
+
+class SummarizeStrategy(SummarizingStrategy):
+    """Compresses old turns. Without a summarizer, or when it fails, the extract of them stays."""
+
+    name: ClassVar[str] = "gc_summarize"
+    constraints: ClassVar[Constraints] = Constraints(needs_summarizer=True)
+
     def shrink(self, run: CollectionRun) -> None:
         """Summarise as many of the oldest turns as the target asks for; all of them if need be.
 
         Where no summary is shorter than what it replaces, turns are dropped under high pressure.
         """
-        enough = self._oldest(run, share=1 - EXPECTED_SHARE)
+        enough = self._oldest(run, share=1 - _EXPECTED_SHARE)
         chosen = enough if self._suffices(run, enough) else self._oldest(run, share=0.0)
         replace_by_summary(run, chosen, self._summaries, "summarized")
         rest = [i for i in self._oldest(run, share=0.0) if run.draft.get(i) is not None]
@@ -186,4 +190,4 @@ class SummarizeStrategy(BuiltinStrategy):
 
     def _suffices(self, run: CollectionRun, chosen: list[str]) -> bool:
         size = sum(run.draft.size(message_id) for message_id in chosen)
-        return size * (1 - EXPECTED_SHARE) >= run.excess
+        return size * (1 - _EXPECTED_SHARE) >= run.excess
