@@ -94,7 +94,8 @@ def _analyzed(path: Path) -> dict[str, Any]:
     start = time.process_time()
     transcript = open_transcript(path)
     analyze_transcript(
-        transcript, tell=lambda stage, _done, _all: begins.setdefault(stage, time.process_time())
+        transcript,
+        progress=lambda stage, _done, _all: begins.setdefault(stage, time.process_time()),
     )
     end = time.process_time()
     return {

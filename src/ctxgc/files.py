@@ -1,6 +1,6 @@
-"""The one module that opens files for writing.
+"""Files written safely: atomic replacement, durable appends, logs, and locks between processes.
 
-What it writes is on the disk when the call returns, or is not there at all; files are 0600, new
+What is written is on the disk when the call returns, or not there at all; files are 0600, new
 directories 0700; links are not followed. Paths come from the configuration, never from ids or texts.
 """
 
@@ -20,17 +20,17 @@ DIRECTORY_MODE = 0o700
 
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _HINTS = {
-    errno.ENOSPC: "the disk is full: free some space and call again",
-    errno.EDQUOT: "the quota is used up: free some space and call again",
+    errno.ENOSPC: "the disk is full: free some space and try again",
+    errno.EDQUOT: "the quota is used up: free some space and try again",
     errno.EFBIG: "the file would be larger than this process may write",
     errno.EROFS: "the file system is read-only: mount it writable, or choose another path",
     errno.EACCES: "this user may not write there: correct the permissions, or choose another path",
     errno.EPERM: "this user may not write there: correct the permissions, or choose another path",
-    errno.EIO: "the disk failed: look at the system log before you go on",
+    errno.EIO: "the disk failed: check the system log first",
     errno.EMFILE: "too many files are open in this process",
     errno.ENFILE: "too many files are open on this machine",
-    errno.ELOOP: "a symbolic link stands there: name the file itself",
-    errno.ENOTDIR: "a part of the path is no directory",
+    errno.ELOOP: "this is a symbolic link: name the file itself",
+    errno.ENOTDIR: "a part of the path is not a directory",
     errno.EISDIR: "this is a directory: name a file",
 }
 
@@ -51,8 +51,8 @@ def os_errors(path: Path, doing: str) -> Iterator[None]:
 
 
 def ensure_directory(path: Path) -> None:
-    """Make a directory and its parents where they are missing, for this user only."""
-    with os_errors(path, "make the directory"):
+    """Create a directory and its missing parents, for this user only."""
+    with os_errors(path, "create the directory"):
         missing = [folder for folder in (path, *path.parents) if not folder.exists()]
         for folder in reversed(missing):
             with suppress(FileExistsError):
@@ -62,10 +62,10 @@ def ensure_directory(path: Path) -> None:
 
 
 def write_atomic(path: Path, data: bytes, *, after: int = 0) -> None:
-    """Replace a file by one of a time later than `after`: after a crash it is the old or the new one.
+    """Replace a file: after a crash it is the old or the new one. Its time is later than `after`.
 
     Raises:
-        StoreError: it could not be written, or a device or a pipe stands there.
+        StoreError: it could not be written, or it is a device or a pipe.
     """
     ensure_directory(path.parent)
     if path.exists() and not path.is_file() and not path.is_dir():
@@ -85,9 +85,9 @@ def write_atomic(path: Path, data: bytes, *, after: int = 0) -> None:
 
 
 def create_private(path: Path, data: bytes = b"") -> bool:
-    """Make a file for this user only, unless there is one, and tell whether it was made."""
+    """Create a file for this user only, unless there is one; return whether it was created."""
     ensure_directory(path.parent)
-    with os_errors(path, "make"), suppress(FileExistsError):
+    with os_errors(path, "create"), suppress(FileExistsError):
         _write_new(path, data)
         sync_directory(path.parent)
         return True
@@ -95,14 +95,14 @@ def create_private(path: Path, data: bytes = b"") -> bool:
 
 
 def replace(new: Path, path: Path) -> None:
-    """Put a finished file in the place of another, durably."""
+    """Replace a file by another, durably."""
     with os_errors(path, "replace"):
         new.replace(path)
         sync_directory(path.parent)
 
 
 def append_durable(path: Path, data: bytes, size: int) -> None:
-    """Put data behind the first `size` bytes of a file, not behind more; if that fails they stay alone."""
+    """Write data after the first `size` bytes of a file and drop the rest; on failure keep those bytes."""
     with os_errors(path, "append to"):
         file = os.open(path, os.O_WRONLY | _NO_FOLLOW)
         try:
@@ -119,14 +119,14 @@ def append_durable(path: Path, data: bytes, size: int) -> None:
 
 
 def append_log(path: Path, data: bytes, most: int) -> None:
-    """Add a line to a log; one that has grown to `most` bytes is kept as `NAME.1` first.
+    """Append a line to a log; one of `most` bytes is renamed to `NAME.1` first.
 
-    A log may lose its last lines in a crash: it is written without waiting for the disk.
+    A crash may lose its last lines: it is written without waiting for the disk.
     """
     ensure_directory(path.parent)
     with os_errors(path, "append to"):
         if _is_full(path, most):
-            # Who does not get the lock leaves it to who has it: two would throw the full log away.
+            # Without the lock, leave it to its holder: two renames would lose the full log.
             with suppress(StoreBusyError), FileLock(path.with_name(f"{path.name}.lock"), 0):
                 if _is_full(path, most):
                     path.replace(path.with_name(f"{path.name}.1"))
@@ -138,14 +138,14 @@ def append_log(path: Path, data: bytes, most: int) -> None:
 
 
 def remove(path: Path) -> None:
-    """Delete a file, durably; nothing happens if there is none."""
+    """Delete a file, durably, if it exists."""
     with os_errors(path, "remove"), suppress(FileNotFoundError):
         path.unlink()
         sync_directory(path.parent)
 
 
 def set_aside(path: Path) -> Path:
-    """Keep a damaged file under the first free `NAME.damaged-N` too, and return that name."""
+    """Keep a copy of a damaged file as the first free `NAME.damaged-N`, and return that path."""
     with os_errors(path, "set aside"):
         number = 1
         while (aside := path.with_name(f"{path.name}.damaged-{number}")).exists():
@@ -168,7 +168,7 @@ def sync_directory(path: Path) -> None:
 
 
 class FileLock:
-    """A lock between processes on a file beside the data; also between threads of one process."""
+    """A lock between processes, and between threads of one process, on a file next to the data."""
 
     def __init__(self, path: Path, timeout: float) -> None:
         self.path = path
@@ -179,7 +179,7 @@ class FileLock:
         """Take the lock.
 
         Raises:
-            StoreBusyError: others held it until the timeout.
+            StoreBusyError: it was held until the timeout.
         """
         import fcntl  # noqa: PLC0415 (not on every system)
 
@@ -194,7 +194,7 @@ class FileLock:
         self._file = file
 
     def release(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         file, self._file = self._file, -1
         if file >= 0:
             os.close(file)

@@ -73,13 +73,13 @@ def test_task_requests_constraints_decisions_errors_and_handles_come_back(
         f"- {TASK}",
         "Newest requests:",
         "- Please go on with the lexer.",
-        "Constraints that the user named:",
+        "Constraints from the user:",
         "- You must never change the public API.",
         "Decisions:",
         "- We decided to use nom.",
         "Open errors:",
         "- E0308: mismatch",
-        "Moved out, to be seen with mcp__ctxgc__context_recall(handle=...):",
+        "Moved out; mcp__ctxgc__context_recall(handle=...) shows it:",
         "- h-abcdefghijklmnop: output of make all",
     ]
 

@@ -20,7 +20,7 @@ def test_what_an_agent_wrote_meanwhile_is_not_written_over(tmp_path: Path) -> No
         FileEdit(second, b"old", b"new"),
         FileEdit(third, None, b"new"),
     ]
-    with pytest.raises(StoreBusyError, match="changed by somebody else") as error:
+    with pytest.raises(StoreBusyError, match="changed by another program") as error:
         apply_edits(changes)
     assert error.value.details == {"path": str(second)}
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {

@@ -155,7 +155,7 @@ def test_a_damaged_file_is_refused_and_nothing_is_written(
 def test_text_that_is_no_utf8_is_refused(home: Path) -> None:
     write(home, {".cursor/mcp.json": ""})
     (home / ".cursor/mcp.json").write_bytes(b'{"a": "\xff"}')
-    with pytest.raises(ConfigError, match="no UTF-8"):
+    with pytest.raises(ConfigError, match="not UTF-8"):
         install("cursor")
 
 

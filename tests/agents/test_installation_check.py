@@ -17,7 +17,7 @@ def levels(findings: list[Finding]) -> list[tuple[str, str]]:
 def test_nothing_installed_is_no_fault(home: Path) -> None:
     assert check() == [
         Finding(
-            level="info", where="agents", what="not installed anywhere",
+            level="info", where="agents", what="not installed for any agent",
             fix="ctxgc install claude-code",
         )
     ]  # fmt: skip
@@ -47,7 +47,7 @@ def test_entries_that_were_taken_out_are_missed(home: Path) -> None:
     (home / ".claude/settings.json").write_text("{}", encoding="utf-8")
     (finding,) = check()
     assert finding.level == "error"
-    assert "settings.json lacks our entries" in finding.what
+    assert "settings.json lacks the entries of ctxgc" in finding.what
     assert finding.fix == "ctxgc install claude-code --user"
 
 
@@ -55,7 +55,7 @@ def test_a_damaged_file_is_named(home: Path) -> None:
     install("cursor")
     (home / ".cursor/mcp.json").write_text("{", encoding="utf-8")
     (finding,) = check()
-    assert (finding.level, "is no JSON" in finding.what) == ("error", True)
+    assert (finding.level, "is not JSON" in finding.what) == ("error", True)
 
 
 def test_a_server_that_cannot_run_is_found_and_not_installed(

@@ -87,20 +87,20 @@ def test_an_empty_file_becomes_an_object(text: str) -> None:
     ["{", '{"a" 1}', '{"a": }', "{'a': 1}", '{"a": 1} x', "[1, 2", '{"a": tru}', "[" * 9_999],
 )
 def test_damaged_text_is_refused_with_the_name_of_the_file(text: str) -> None:
-    with pytest.raises(ConfigError, match=r"settings\.json is no JSON"):
+    with pytest.raises(ConfigError, match=r"settings\.json is not JSON"):
         json_config.put(text, ["b"], 1, "settings.json")
 
 
 @pytest.mark.parametrize("text", ["[]", "1", '"text"'])
 def test_what_is_no_object_is_refused(text: str) -> None:
-    with pytest.raises(ConfigError, match="holds no JSON object"):
+    with pytest.raises(ConfigError, match="is not a JSON object"):
         json_config.parse(text, "f")
 
 
 def test_a_value_that_stands_in_the_way_is_named() -> None:
-    with pytest.raises(ConfigError, match="'hooks' is no object"):
+    with pytest.raises(ConfigError, match="'hooks' is not an object"):
         json_config.put('{"hooks": 1}', ["hooks", "Stop"], [])
-    with pytest.raises(ConfigError, match="'hooks' is no list"):
+    with pytest.raises(ConfigError, match="'hooks' is not a list"):
         json_config.append('{"hooks": {}}', ["hooks"], 1)
 
 

@@ -32,6 +32,6 @@ def test_the_folder_holds_manifest_server_hooks_and_commands(home: Path) -> None
 def test_a_folder_of_others_is_left_alone(home: Path) -> None:
     (home / "other").mkdir()
     (home / "other/notes.txt").write_text("mine", encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"holds notes\.txt already"):
+    with pytest.raises(ConfigError, match=r"already holds notes\.txt"):
         write_plugin_folder(home / "other")
     assert [path.name for path in (home / "other").iterdir()] == ["notes.txt"]

@@ -42,5 +42,5 @@ def test_a_table_between_others_leaves_them_alone() -> None:
 
 @pytest.mark.parametrize("text", ["[", "a = ", 'mcp_servers = {other = {command = "a"}}\n'])
 def test_what_cannot_be_edited_is_refused(text: str) -> None:
-    with pytest.raises(ConfigError, match=r"config\.toml is no TOML"):
+    with pytest.raises(ConfigError, match=r"config\.toml is not TOML"):
         put_table(text, TABLE, VALUES, "config.toml")

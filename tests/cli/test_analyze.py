@@ -113,7 +113,7 @@ def test_quiet_writes_nothing(run: Run, project: Path) -> None:
     [
         (["none.jsonl"], "error: none.jsonl cannot be read: No such file or directory (next: "),
         (["empty.jsonl"], "error: empty.jsonl contains no readable message (next: "),
-        (["nosuchid"], "error: no file and no session is called 'nosuchid' (next: "),
+        (["nosuchid"], "error: there is no file or session 'nosuchid' (next: "),
         (["a.jsonl", "--html", "no/such/page.html"], "error: --html: there is no folder no/such"),
     ],
 )

@@ -38,7 +38,7 @@ def test_restoring_gives_the_view_back(run: Run) -> None:
         session.append({"role": "assistant", "content": "Done."})
     name = listed(run)[0]["checkpoint_id"]
     done = run("checkpoint", "restore", name[:14])
-    assert done.stdout == f"ok: session work is what it was at {name}: {len(before)} messages\n"
+    assert done.stdout == f"ok: session work restored to {name}: {len(before)} messages\n"
     with Session(store=STORE, session_id="work") as session:
         assert session.view() == before
         assert session.search("another thing")[0].text == "And another thing."

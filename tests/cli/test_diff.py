@@ -69,7 +69,7 @@ def test_points_of_a_stored_session_can_be_compared(run: Run) -> None:
     [
         (["session:wrok", "session:work"], "no session 'wrok'"),
         (["checkpoint:none", "session:work"], "there is no checkpoint 'none'"),
-        (["collection:x", "session:work"], "collection 'x' is no number"),
+        (["collection:x", "session:work"], "collection 'x' is not a number"),
         (["collection:99", "session:work"], "the view before collection 99 is not known"),
         (["nothing.jsonl", "session:work"], "nothing.jsonl cannot be read"),
     ],

@@ -108,7 +108,7 @@ def test_an_error_of_the_system_is_one_line_too(run: Run, monkeypatch: pytest.Mo
         raise OSError(errno.ENOSPC, "No space left on device", "/mnt/x" if as_json else None)
 
     monkeypatch.setitem(main.commands, "full", full)
-    hint = "(next: check the place and the rights to it, and call again)\n"
+    hint = "(next: check the path and its permissions, and try again)\n"
     for words, where in ((["full"], ""), (["full", "--json"], "/mnt/x: ")):
         done = run(*words)
         assert (done.exit_code, done.stdout) == (1, "")

@@ -26,7 +26,7 @@ def test_install_tells_what_it_did_and_what_is_next(run: Run, home: Path) -> Non
         f"created {home}/.claude/settings.json",
         "next: start a new session; /mcp and /hooks show what was added",
     ]
-    assert second.output == "claude-code has it already: nothing to do\n"
+    assert second.output == "claude-code: already installed, nothing to do\n"
 
 
 def test_a_dry_run_shows_a_diff(run: Run, home: Path) -> None:
@@ -42,7 +42,7 @@ def test_uninstall_tells_what_it_did(run: Run, home: Path) -> None:
         f"removed {home}/.codex/config.toml",
         f"removed {home}/.codex/hooks.json",
     ]
-    assert run("uninstall", "codex").output == "codex does not have it: nothing to do\n"
+    assert run("uninstall", "codex").output == "codex: not installed, nothing to do\n"
     assert list(home.iterdir()) == []
 
 
@@ -53,10 +53,12 @@ def test_the_stash_that_goes_is_named(run: Run, home: Path) -> None:
     open_store(f"sqlite:{stash}").close()
     assert "moved out" not in run("uninstall", "codex").output
     dry = run("uninstall", "cursor", "--dry-run").output.splitlines()
-    assert dry[-1] == f"would remove {stash}: all that was moved out (--keep-stash keeps it)"
+    assert (
+        dry[-1] == f"would remove {stash}, with everything that was stashed (--keep-stash keeps it)"
+    )
     assert stash.exists()
     last = run("uninstall", "cursor").output.splitlines()[-1]
-    assert last == f"removed {stash}: all that was moved out"
+    assert last == f"removed {stash}, with everything that was stashed"
     assert not stash.exists()
 
 
@@ -64,7 +66,7 @@ def test_a_damaged_file_is_one_line_with_a_next_step(run: Run, home: Path) -> No
     (home / ".claude.json").write_text("{", encoding="utf-8")
     done = run("install", "claude-code")
     assert done.exit_code == 1
-    assert "is no JSON" in done.output
+    assert "is not JSON" in done.output
     assert "next: correct it by hand" in done.output
 
 

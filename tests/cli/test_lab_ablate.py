@@ -67,7 +67,7 @@ def test_markdown_names_what_was_played_each_change_and_what_moved_nothing() -> 
         "|  | 12 | +0.020 | 0 | +0.012 |\n"
         "| guard 0.05 | off | 0 | 0 | 0 |\n"
         "| all names | half | +0.100 | 0 | 0 |\n\n"
-        "Nothing moves by a tenth of a point, or a thousandth of the bill, with other values of: guard.\n"
+        "Nothing moves by a tenth of a point, nor the bill by a thousandth, with other values of: guard.\n"
     )
 
 

@@ -58,11 +58,11 @@ def test_a_decision_is_told_with_what_it_won_and_cost(capsys: pytest.CaptureFixt
             "5 result of Read ...e/dev/stockroom/src/stockroom/quotas.py 1,848 66 superseded "
             "1 resident 1 lost 2 of 3 kept"
         ),
-        "won: 1,782 tokens fewer in this and in the 27 requests after it",
-        "cost: 425 tokens written again that were cached before",
+        "saved: 1,782 tokens in this and each of the 27 requests after it",
+        "cost: 425 cached tokens written again",
         (
-            "money, in plain input tokens: +489 now, -178 with each later request; "
-            "paid back after 3 requests; won in the end +4,323"
+            "money, in uncached input tokens: +489 now, -178 with each later request; "
+            "paid back after 3 requests; saved in the end +4,323"
         ),
         "missed later (1):",
         "request 54: stale_delay (lost)",
@@ -81,7 +81,7 @@ def test_the_largest_come_first_and_the_rest_is_counted(capsys: pytest.CaptureFi
 def test_a_cold_cache_costs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     cold = msgspec.structs.replace(MONEY, is_cold=True, price=-10.0, payback=0)
     lines = _drawn(msgspec.structs.replace(FOUND, money=cold), capsys)
-    assert "cost: nothing was cached any more, so that all was written anyway" in lines
+    assert "cost: none, the cache had expired and everything was written anyway" in lines
     assert any("paid back at once" in line for line in lines)
 
 
@@ -93,7 +93,7 @@ def test_a_request_at_which_nothing_left_names_those_where_something_did(
         "Nothing left the view at this request. Something did at: 34, 42"
     ]
     still = msgspec.structs.replace(quiet, others=[])
-    assert _drawn(still, capsys)[1:] == ["Nothing left the view, at this request or at any other."]
+    assert _drawn(still, capsys)[1:] == ["Nothing left the view at this request, or at any other."]
 
 
 def test_the_corpus_can_be_explained_for_programs() -> None:

@@ -113,7 +113,7 @@ def test_a_wrong_word_is_one_line_with_the_next_step(
 def test_a_set_of_no_folder_is_a_wrong_call(run: Run, command: str) -> None:
     done = run("lab", *command.split(), "--set", "claude_code")
     assert (done.exit_code, done.stdout) == (2, "")
-    assert "--set chooses a file of the folder that --data names" in done.stderr
+    assert "--set names a file in the folder given by --data" in done.stderr
 
 
 @pytest.mark.parametrize("option", ["--json", "--html", "--markdown"])

@@ -49,7 +49,10 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(run: Run, project: Path, na
     head, *rows = done.stdout.splitlines()
     assert head.split() == ["tokens", "action", "what", "why"]
     assert any("evacuate" in row and "superseded" in row for row in rows)
-    assert rows[-1] == "nothing was written: -o FILE writes a copy, --in-place changes the session"
+    assert (
+        rows[-1]
+        == "dry run, nothing was written: -o FILE writes a pruned copy, --in-place changes the session"
+    )
     assert [each.name for each in project.iterdir()] == [name]
     assert path.read_bytes() == FILES[name]
 
@@ -124,14 +127,14 @@ def test_in_place_and_back_byte_for_byte(run: Run, project: Path, name: str) -> 
     path = put(name)
     done = run("prune", name, "--in-place")
     assert done.exit_code == 0
-    assert f"ctxgc undo {name} puts it back" in done.stdout
+    assert f"ctxgc undo {name} restores it" in done.stdout
     assert len(path.read_bytes()) < len(FILES[name])
     assert open_writable(path).session_id == (SESSION if SESSION in name else None)
-    assert run("undo", name).stdout.startswith(f"ok: {name} is what it was before it was pruned")
+    assert run("undo", name).stdout.startswith(f"ok: restored {name} to its state before")
     assert path.read_bytes() == FILES[name]
     done = run("undo", name)
     assert (done.exit_code, done.stdout) == (1, "")
-    assert done.stderr.startswith(f"error: there is no pruning to undo for {name} (next: ")
+    assert done.stderr.startswith(f"error: there is nothing to undo for {name} (next: ")
 
 
 def test_packed_sessions_stay_packed(run: Run, project: Path) -> None:
@@ -172,7 +175,7 @@ def test_a_file_being_written_is_refused_and_stays(run: Run, project: Path) -> N
     with path.open("ab"):
         done = run("prune", CLAUDE, "--in-place")
     assert (done.exit_code, done.stdout) == (1, "")
-    assert "has it open (next: end the agent first, or write a copy with -o)" in done.stderr
+    assert "has it open (next: stop the agent first, or write a copy with -o)" in done.stderr
     os.utime(path)
     done = run("prune", CLAUDE, "--in-place", "--json")
     assert json.loads(done.stdout)["error"]["code"] == "transcript_busy"
@@ -206,7 +209,7 @@ def test_totals_name_what_stands_beside_the_messages(run: Run, project: Path) ->
     (project / CLAUDE).write_bytes(reported_claude_code(0.8))
     report = json.loads(run("prune", CLAUDE, "--json").stdout)
     before, beside = report["tokens_before"], report["beside"]
-    said = f"{before:,} tokens, {beside:,} of them beside the messages"
+    said = f"{before:,} tokens, {beside:,} of them not in the transcript"
     assert said in run("prune", CLAUDE).stdout
     assert beside == pytest.approx(BESIDE, abs=20)
 
@@ -242,10 +245,10 @@ def test_long_plans_are_cut_unless_all_is_asked_for(run: Run) -> None:
         ([CLAUDE, "--target", "much"], 2, "the target cannot be 'much' (next: give tokens"),
         ([CLAUDE, "-o", "x", "--in-place"], 2, "-o and --in-place exclude each other"),
         ([CLAUDE, "-o", CLAUDE], 2, "-o names the session itself (next: use --in-place)"),
-        ([CLAUDE, "-o", "chat.json"], 1, "chat.json is there already (next: add --force"),
+        ([CLAUDE, "-o", "chat.json"], 1, "chat.json already exists (next: add --force"),
         ([CLAUDE, "--strategy", "gc_nothing"], 2, "gc_nothing"),
         (["empty.jsonl"], 1, "contains no readable message"),
-        ([CLAUDE, "-o", "x/", "--store", "memory:"], 1, "lives and ends with its process"),
+        ([CLAUDE, "-o", "x/", "--store", "memory:"], 1, "a memory: store ends with its process"),
     ],
 )
 def test_errors_are_one_line_with_the_next_step(

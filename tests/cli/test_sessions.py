@@ -79,7 +79,7 @@ def test_a_prefix_that_fits_two_is_refused_with_their_names(home: Path) -> None:
     with pytest.raises(TranscriptError) as caught:
         find_session(made.SESSION[:8])
     assert caught.value.message == (
-        f"'{made.SESSION[:8]}' fits 2 sessions: {made.SESSION}, {made.SESSION}"
+        f"2 sessions begin with '{made.SESSION[:8]}': {made.SESSION}, {made.SESSION}"
     )
 
 

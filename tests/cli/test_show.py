@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from ctxgc.agents import default_home, store_in
 from ctxgc.cli import main
-from ctxgc.cli.stash_store import highlighted
+from ctxgc.cli.output import highlighted
 from ctxgc.stores import add_to_inbox
 from tests.cli.stash_cases import make_session
 
@@ -38,7 +38,7 @@ def test_a_working_segment_tells_which_root_reaches_it(run: Run) -> None:
         first = session.segments()[0]
     found = json.loads(run("show", first.segment_id, "--json").stdout)
     assert found["text"] == first.text
-    assert found["why"]["standing"] == "working: a root, no collection takes it"
+    assert found["why"]["standing"] == "working: a root, no collection removes it"
     assert found["why"]["because"][0].startswith(f"{first.segment_id}: ")
     assert "original request" in found["why"]["because"][0]
 
@@ -60,7 +60,7 @@ def test_what_nothing_answers_to_is_one_line(run: Run) -> None:
     done = run("show", "h-nothing")
     assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr == (
-        "error: nothing answers to 'h-nothing' (next: ctxgc search WORDS finds it by what it says)\n"
+        "error: no segment with the handle 'h-nothing' (next: ctxgc search WORDS finds it by its text)\n"
     )
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from ctxgc.cli.stash_store import age, preview, printable, tell_progress
+from ctxgc.cli.output import age, preview, printable
+from ctxgc.cli.stores import tell_progress
 from ctxgc.stores import Put, open_store
 from tests.cli.stash_cases import KEY, STORE, make_session
 from tests.stores.places import segment
@@ -148,13 +149,13 @@ def test_an_id_that_several_sessions_have_asks_for_the_session(run: Run) -> None
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["show", "h-nothing"], "nothing answers to 'h-nothing' (next: ctxgc search"),
+        (["show", "h-nothing"], "no segment with the handle 'h-nothing' (next: ctxgc search"),
         (["show", "s-3", "--lines", "x"], "--lines cannot be 'x' (next: for example 10-20)"),
         (["show", "s-3", "--lines", "5-2"], "--lines cannot be '5-2' (next: for example 10-20)"),
         (["list", "--session", "wrok"], "no session 'wrok' in json:"),
         (["search", "x", "--session", "wrok"], "(next: did you mean 'work'?)"),
         (["list", "--store", "sqlite:no.db"], "no store at no.db (next: name one with --store"),
-        (["list", "--store", "memory:"], "lives and ends with its process"),
+        (["list", "--store", "memory:"], "a memory: store ends with its process"),
         (["list", "--store", "jsn:x"], 'did you mean "json"?'),
     ],
 )

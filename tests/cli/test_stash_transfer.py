@@ -53,7 +53,7 @@ def test_exports_are_masked_unless_told_otherwise(run: Run, project: Path) -> No
     done = run("stash", "export", "out", "--json")
     assert data(done)["masked"] is True
     assert data(done)["checkpoints_left"] == 1
-    assert done.stderr.startswith("warning: 1 checkpoint stayed behind")
+    assert done.stderr.startswith("warning: 1 checkpoint left out")
     assert KEY not in (project / "out").read_text(encoding="utf-8")
     assert data(run("stash", "import", "out", "--store", "sqlite:b.db", "--json"))["masked"]
     with Session(store="sqlite:b.db", session_id="work") as shared:
@@ -102,7 +102,7 @@ def test_a_file_that_is_there_is_kept_unless_forced(run: Run, project: Path) -> 
     (project / "out").write_text("mine", encoding="utf-8")
     done = run("stash", "export", "out")
     assert done.exit_code == 1
-    assert done.stderr == "error: out is there already (next: add --force, or name another file)\n"
+    assert done.stderr == "error: out already exists (next: add --force, or name another file)\n"
     assert (project / "out").read_text(encoding="utf-8") == "mine"
     assert run("stash", "export", "out", "--force", "--quiet").stdout == ""
     assert (project / "out").read_bytes().startswith(b'{"ctxgc_export":1')
@@ -169,4 +169,6 @@ def test_a_migration_replaces_only_on_purpose(run: Run) -> None:
 def test_a_store_cannot_be_migrated_to_itself(run: Run) -> None:
     make_session().close()
     done = run("stash", "migrate", STORE, STORE)
-    assert done.stderr == "error: FROM and TO are the same store (next: name two)\n"
+    assert (
+        done.stderr == "error: FROM and TO are the same store (next: name two different stores)\n"
+    )

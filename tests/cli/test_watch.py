@@ -182,7 +182,7 @@ def test_what_does_not_grow_by_lines_is_refused(run: Run, project: Path, data: b
     done = run("watch", "x.json")
     assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr == (
-        "error: x.json is not a session that grows line by line (next: ctxgc analyze looks at documents)\n"
+        "error: x.json is not a session that grows line by line (next: ctxgc analyze reads documents)\n"
     )
     with pytest.raises(TranscriptError, match="cannot be read"):
         SessionFollower(project / "none.jsonl").look()

@@ -1,7 +1,14 @@
-"""Coding agents: what is put into their configuration, and what answers when they call.
+"""Coding agents: ctxgc in their configuration, the hooks that they call, and backups of their transcripts.
 
-The hooks have little time, so this page imports nothing; `ctxgc.agents.installation` and the others are
-loaded when they are first used.
+`installation` adds ctxgc to the files of an agent (`agent_configs` says which, `json_config` and
+`toml_config` edit them) and removes it without a trace; `installation_check` is what `ctxgc doctor`
+runs; `plugin_folder` writes a Claude Code plugin. `hook` is the program that agents call: `events`
+dispatches to `big_output` (stash a big tool output), `compaction` (save and quote the roots) and
+`status_line`, which read `transcript`. `backups` changes a transcript in place so that it can be
+undone.
+
+Hooks run after every tool call: importing this page loads nothing, and a hook loads only what its event
+needs.
 """
 
 from __future__ import annotations

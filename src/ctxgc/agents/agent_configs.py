@@ -1,4 +1,4 @@
-"""What is put into the configuration of each agent."""
+"""The configuration files of each agent, and the entries of ctxgc in them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ctxgc.agents import json_config as json_text
 from ctxgc.agents import toml_config as toml_text
 from ctxgc.agents.events import RECALL_TOOL, default_home, store_in
 
-# -- The commands that go into an agent's configuration
+# -- The commands that an agent runs
 
 
 HOOK_MODULE = "ctxgc.agents.hook"
@@ -27,7 +27,7 @@ SERVER_HINT = "pip install 'ctxgc[mcp]', or '.[mcp]' in a checkout"
 
 
 def can_serve() -> bool:
-    """Tell whether the interpreter that goes into the commands has what the MCP server needs."""
+    """Return whether this interpreter has what the MCP server needs."""
     return find_spec("mcp") is not None
 
 
@@ -61,11 +61,11 @@ class AgentCommands:
 
 
 def is_our_hook(command: object) -> bool:
-    """Tell whether a shell command is one of our hooks, of whichever version and interpreter."""
+    """Return whether a shell command is one of our hooks, of any version and interpreter."""
     return isinstance(command, str) and f" -m {HOOK_MODULE} " in f"{command} "
 
 
-# -- Where an agent keeps its configuration, for one user or for one project
+# -- The paths of an agent, for one user or one project
 
 
 Scope = Literal["user", "project"]
@@ -73,10 +73,10 @@ Scope = Literal["user", "project"]
 
 @dataclass(frozen=True, slots=True)
 class AgentPaths:
-    """The folders that an installation writes to.
+    """The paths that an installation writes to.
 
     Attributes:
-        scope: whether it serves the user everywhere, or one project.
+        scope: whether it is for the user, in all projects, or for one project.
         project: the folder of the project; used by the scope `project` only.
     """
 
@@ -139,7 +139,7 @@ def _vscode_profile() -> Path:
     return base / "Code" / "User"
 
 
-# -- A config: one file of an agent, and what is ours in it
+# -- One configuration file
 
 
 KeyPath = tuple[str, ...]
@@ -153,7 +153,7 @@ class ConfigFile(ABC):
 
     @abstractmethod
     def add(self, text: str) -> str:
-        """Return the text with our entries; the same text when they are all there already."""
+        """Return the text with our entries; the same text if they are all there."""
 
     @abstractmethod
     def remove(self, text: str, before: str) -> str:
@@ -283,11 +283,11 @@ TOOLS = "Bash|BashOutput|TaskOutput|Read|Grep|WebFetch|WebSearch|mcp__.*"
 CODEX_TOOLS = "Bash|mcp__.*"
 TIMEOUT_SECONDS = 10
 ALLOWED = tuple(f"mcp__{SERVER_NAME}__context_{name}" for name in ("recall", "search", "usage"))
-"""Tools that only read what is ours; the agent need not ask before it calls them."""
+"""Tools that only read from our stash; the agent may call them without asking."""
 
 
 def config_files(agent: str, paths: AgentPaths, commands: AgentCommands) -> list[ConfigFile]:
-    """Return the files of an agent with what is ours in them."""
+    """Return the configuration files of an agent, with our entries."""
     return _CONFIGS[agent](paths, commands)
 
 
@@ -366,7 +366,7 @@ def _hook(commands: AgentCommands, event: str) -> Json:
 
 
 def _is_ours(value: Any) -> bool:
-    """Tell whether a hook group, a status line or a permission is ours, of whichever version."""
+    """Return whether a hook group, a status line or a permission is ours, of any version."""
     if isinstance(value, str):
         return value in ALLOWED
     if not isinstance(value, dict):

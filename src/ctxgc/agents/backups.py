@@ -1,6 +1,6 @@
-"""Backups: a transcript changed in place, and the way back to its exact bytes.
+"""A transcript changed in place, and the way back to its exact bytes.
 
-They lie beside the transcript in `.ctxgc/undo`: the original, and a receipt that says what became of it.
+They are in `.ctxgc/undo` next to the transcript: the original, and a receipt of the change.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ import msgspec
 from ctxgc.errors import InputError, StoreError, TranscriptBusyError
 from ctxgc.files import create_private, os_errors, remove, write_atomic
 
-# -- Stillness: whether anybody is writing a file, as far as a machine can tell
+# -- Whether a file is being written
 
 
 QUIET_SECONDS = 5.0
-"""An agent that is at work writes more often than this."""
+"""A working agent writes more often than this."""
 _PAUSE = 0.2
 _WRITES = os.O_WRONLY | os.O_RDWR
 
 
 class FileState(NamedTuple):
-    """What a file looked like: size, time of the last change, and which file it is."""
+    """The state of a file: size, time of the last change, and inode."""
 
     size: int
     changed: int
@@ -39,16 +39,16 @@ class FileState(NamedTuple):
 
 
 def file_state(path: Path) -> FileState:
-    """Return what a file looks like now."""
+    """Return the state of a file now."""
     found = path.stat()
     return FileState(found.st_size, found.st_mtime_ns, found.st_ino)
 
 
 def check_still(path: Path, *, quiet_seconds: float = QUIET_SECONDS) -> FileState:
-    """Make sure that nobody is writing a file, and return what it looks like.
+    """Return the state of a file that no process is writing.
 
     Raises:
-        TranscriptBusyError: it changed a moment ago or changes now, or a process holds it open to write.
+        TranscriptBusyError: it changed a moment ago or changes now, or a process has it open for writing.
     """
     first = file_state(path)
     age = time.time() - first.changed / 1e9
@@ -63,20 +63,20 @@ def check_still(path: Path, *, quiet_seconds: float = QUIET_SECONDS) -> FileStat
 
 
 def check_unchanged(path: Path, before: FileState) -> None:
-    """Make sure that a file is what it was.
+    """Check that a file has not changed.
 
     Raises:
-        TranscriptBusyError: it is not.
+        TranscriptBusyError: it has.
     """
     if file_state(path) != before:
         raise _busy(path, "it is changing now")
 
 
 def writers(path: Path) -> Iterator[int]:
-    """Yield the processes that have a file open to write, where the system shows them."""
+    """Yield the processes that have a file open for writing, if the system shows them."""
     wanted = path.resolve()
     for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it ended, or is not ours to look at
+        with suppress(OSError):  # it ended, or belongs to another user
             if any(_writes(link, wanted) for link in (process / "fd").iterdir()):
                 yield int(process.name)
 
@@ -97,12 +97,12 @@ def _flags(link: Path) -> int:
 def _busy(path: Path, why: str) -> TranscriptBusyError:
     return TranscriptBusyError(
         f"{path.name} is being written: {why}",
-        hint="end the agent first, or write a copy with -o",
+        hint="stop the agent first, or write a copy with -o",
         path=str(path),
     )
 
 
-# -- Backups: a transcript changed in place, and the way back to its exact bytes
+# -- Backups
 
 
 BACKUP_FOLDER = Path(".ctxgc") / "undo"
@@ -110,9 +110,9 @@ _GZIP = b"\x1f\x8b"
 
 
 class Backup(msgspec.Struct, frozen=True, kw_only=True):
-    """What a transcript was before it was changed in place.
+    """A transcript as it was before it was changed in place.
 
-    `before` and `after` are digests of the whole file; `size_after` tells what was added since.
+    `before` and `after` are digests of the whole file; what follows `size_after` was added since.
     """
 
     name: str
@@ -125,12 +125,12 @@ class Backup(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def target(self) -> Path:
-        """The transcript that it belongs to."""
+        """The transcript."""
         return Path(self.folder) / self.name
 
     @property
     def original(self) -> Path:
-        """The file that holds the bytes of before."""
+        """The file with the original bytes."""
         return Path(self.folder) / BACKUP_FOLDER / f"{self.name}.{self.number}"
 
     @property
@@ -140,17 +140,17 @@ class Backup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_in_place(path: Path, old: bytes, new: bytes, seen: FileState) -> Backup:
-    """Replace a transcript, its original kept beside it first; one that changed since is refused.
+    """Replace a transcript after backing up the original; refuse one that changed since.
 
     Args:
         path: the transcript.
-        old: its bytes as they were read.
-        new: its content from now on; it is packed with gzip if the old one was.
-        seen: what the file looked like before it was read.
+        old: its bytes as read.
+        new: its new content; it is gzipped if the old one was.
+        seen: the state of the file before it was read.
 
     Raises:
-        TranscriptBusyError: somebody is writing it; nothing was changed.
-        StoreError: it could not be written; the transcript is what it was.
+        TranscriptBusyError: it is being written; nothing was changed.
+        StoreError: it could not be written; the transcript is unchanged.
     """
     if old[:2] == _GZIP:
         new = gzip.compress(new, mtime=0)
@@ -177,11 +177,11 @@ def write_in_place(path: Path, old: bytes, new: bytes, seen: FileState) -> Backu
 
 
 def restore_backup(backup: Backup) -> int:
-    """Make a transcript what it was, and return how many bytes that were added since stay behind it.
+    """Restore a transcript, and return how many bytes that were added since are kept at its end.
 
     Raises:
-        InputError: it was changed otherwise since; nothing was changed.
-        TranscriptBusyError: somebody is writing it.
+        InputError: it was changed in another way since; nothing was changed.
+        TranscriptBusyError: it is being written.
         StoreError: the original is missing or damaged, or cannot be written.
     """
     path = backup.target
@@ -192,21 +192,21 @@ def restore_backup(backup: Backup) -> int:
         original = backup.original.read_bytes()
     if _digest(original) != backup.before:
         raise InputError(
-            f"the backup {backup.original} is not what was kept",
+            f"the backup {backup.original} is damaged",
             hint="nothing was changed",
             field="session",
         )
     if _digest(now[: backup.size_after]) != backup.after:
         raise InputError(
-            f"{path.name} is not the file that was pruned: it was changed otherwise since",
-            hint=f"its original is {backup.original}",
+            f"{path.name} is not the file that was pruned: it was changed in another way since",
+            hint=f"the original is {backup.original}",
             field="session",
         )
     added = now[backup.size_after :]
     if added and path.suffix not in (".jsonl", ".ndjson"):
         raise InputError(
-            f"{path.name} grew since, and what came cannot be put behind the original",
-            hint=f"its original is {backup.original}",
+            f"{path.name} grew since, and what was added cannot be appended to the original",
+            hint=f"the original is {backup.original}",
             field="session",
         )
     check_unchanged(path, seen)
@@ -224,13 +224,13 @@ def backups_of(path: Path) -> list[Backup]:
 
 
 def newest_backup(folders: Iterable[Path]) -> Backup | None:
-    """Return the newest backup that lies beside any transcript in these folders; None without one."""
+    """Return the newest backup of any transcript in these folders; None if there is none."""
     found = [known for folder in folders for known in _in_folder(folder)]
     return max(found, key=lambda known: known.made_at, default=None)
 
 
 def _kept(path: Path, old: bytes) -> int:
-    """Keep the bytes of a transcript under the first number that no other process takes; return it."""
+    """Back up the bytes of a transcript under the first free number, and return it."""
     number = max((known.number for known in backups_of(path)), default=0) + 1
     while not create_private(path.parent / BACKUP_FOLDER / f"{path.name}.{number}", old):
         number += 1
@@ -238,7 +238,7 @@ def _kept(path: Path, old: bytes) -> int:
 
 
 def _give_up(backup: Backup) -> None:
-    """Remove a backup of what was not changed: an undo would find it before the true one."""
+    """Remove the backup of a file that was not changed: an undo would find it before the right one."""
     with suppress(OSError, StoreError):
         if _digest(backup.target.read_bytes()) != backup.after:
             remove(backup.receipt)

@@ -1,7 +1,7 @@
-"""Stash at birth: a huge tool output enters the conversation evacuated.
+"""Big tool outputs: stashed as they arrive, so that they enter the conversation evacuated.
 
-The original is durable in the stash first; only then is the agent given another text, with the head, the
-tail, the matching lines and a tombstone that names the exact call to see the rest.
+First the original is durable in the stash; then the agent gets a text with the head, the tail, the
+matching lines and a tombstone that names the exact call that shows the rest.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from ctxgc.session import (
     with_gaps,
 )
 
-# -- Which lines of a huge output stay: its head, its tail, and those that match
+# -- The lines that stay
 
 
 HEAD, TAIL, MATCHING = 1_300, 1_300, 1_600
-"""How many characters stay of each."""
+"""Characters that stay of each."""
 
 MOST_LINE = 240
 COMMON = 40
-"""A word in more lines than these is no help."""
+"""A word in more lines than this is too common to search for."""
 
 MOST_WORDS = 24
 ERRORS = (
@@ -46,13 +46,13 @@ _NEAREST_ERRORS = 6
 
 
 def words_in(*texts: str) -> list[str]:
-    """Return the words of texts that may be looked for, without repeats, the longest first."""
+    """Return the words of texts to search for, without repeats, the longest first."""
     found = {word.lower() for text in texts for word in _WORD.findall(text[:4_000])}
     return sorted(found, key=lambda word: (-len(word), word))[:MOST_WORDS]
 
 
 def excerpt(text: str, words: Iterable[str]) -> str:
-    """Return the lines of a text that stay, with marks where others are missing."""
+    """Return the lines of a text that stay, with marks for the others."""
     lines = text.split("\n")
     kept = {*_within(lines, range(len(lines)), HEAD)}
     kept.update(_within(lines, range(len(lines) - 1, -1, -1), TAIL))
@@ -74,7 +74,7 @@ def _within(lines: list[str], order: Iterable[int], room: int) -> Iterable[int]:
 def _best_lines(text: str, lines: list[str], words: Iterable[str]) -> list[int]:
     """Return the matching lines, best first: rare words weigh more, an error as much as a rare word."""
     lowered = text.lower()
-    if len(lowered) != len(text):  # a letter that has no small form of its own length
+    if len(lowered) != len(text):  # the lower case of some letters is longer
         lowered = text
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
     worth: dict[int, float] = {}
@@ -123,7 +123,7 @@ def _short(line: str) -> str:
     return f"{line[:MOST_LINE]} [... {len(line) - MOST_LINE} characters ...]"
 
 
-# -- Tool outputs as agents describe them: where their texts stand, and the same output with other
+# -- Tool outputs as agents report them
 
 
 Path = tuple[str | int, ...]
@@ -144,7 +144,7 @@ UNTOUCHED = frozenset(
 
 
 def is_ours(tool: str) -> bool:
-    """Tell whether a tool is one of our own; what it recalls must not be moved out again."""
+    """Return whether a tool is one of ours; what it recalls must not be moved out again."""
     return tool.rpartition("__")[2].startswith("context_") and "ctxgc" in tool
 
 
@@ -160,7 +160,7 @@ def texts_of(tool: str, output: Any) -> list[tuple[Path, str]]:
 
 
 def whole_output(output: Any) -> Any:
-    """Return an output with its whole text where the agent cut it and put the rest into a file."""
+    """Return an output with its whole text if the agent cut it and put the rest into a file."""
     if not isinstance(output, dict) or not isinstance(output.get("stdout"), str):
         return output
     shown, path = output["stdout"], output.get(PERSISTED[0])
@@ -170,13 +170,13 @@ def whole_output(output: Any) -> Any:
         text = file.read()
     if not text.startswith(shown[:_SAME]):
         return output
-    # Without these keys the agent shows the text that it is given, not the beginning of its own file.
+    # Without these keys the agent shows the given text, not the beginning of its own file.
     rest = {key: value for key, value in output.items() if key not in PERSISTED}
     return {**rest, "stdout": text}
 
 
 def with_texts(output: Any, texts: dict[Path, str]) -> Any:
-    """Return an output of the same shape with other texts at these paths; the given one is not changed."""
+    """Return an output of the same shape with other texts at these paths; the argument is not changed."""
     for path, text in texts.items():
         output = _replaced(output, path, text)
     return output
@@ -215,35 +215,35 @@ def _replaced(value: Any, path: Path, text: str) -> Any:
     return copied
 
 
-# -- Stash at birth: a huge tool output enters the conversation evacuated
+# -- The hook
 
 
 Json = dict[str, Any]
 
 LIMIT = 16_000
 LIMITS = {"Read": 60_000}
-"""Characters from which an output is huge. A file is read to be worked on, so it may be longer."""
+"""An output with more characters is big. A file is read to be worked on, so it may be longer."""
 
 LIMIT_VARIABLE = "CTXGC_HUGE_OUTPUT"
 
 
 def post_tool_use(settings: HookSettings, said: Json) -> Json | None:
-    """Return the output that takes the place of a huge one; None leaves it as it is."""
+    """Return the output that replaces a big one; None leaves it unchanged."""
     tool, output = str(said.get("tool_name", "")), whole_output(said.get("tool_response"))
-    huge = [
+    big = [
         (path, text)
         for path, text in texts_of(tool, output)
         if len(text) > limit_of(tool) and not is_tombstone(text)
     ]
-    if not huge:
+    if not big:
         return None
     words = words_in(*_strings(said.get("tool_input")), last_request(said.get("transcript_path")))
-    texts = {path: _evacuate(settings, said, path, text, words) for path, text in huge}
+    texts = {path: _evacuate(settings, said, path, text, words) for path, text in big}
     return _answer(settings.agent, output, texts)
 
 
 def limit_of(tool: str) -> int:
-    """Return from how many characters on an output of a tool is huge; the environment may say it."""
+    """Return the most characters of an output of a tool that is not big; the environment may set it."""
     said = os.environ.get(LIMIT_VARIABLE, "")
     return int(said) if said.isdecimal() else LIMITS.get(tool, LIMIT)
 
@@ -259,7 +259,7 @@ def _evacuate(settings: HookSettings, said: Json, path: Path, text: str, words: 
 
 
 def _segment(said: Json, path: Path, text: str, handle: str) -> Json:
-    """Return a segment as JSON values: what it is, and where it came from."""
+    """Return a segment as JSON values."""
     given = said.get("tool_input")
     given = given if isinstance(given, dict) else {}
     file = given.get("file_path")
@@ -302,7 +302,7 @@ def _what(said: Json) -> str:
 
 def _answer(agent: str, output: Any, texts: dict[Path, str]) -> Json:
     if agent == "codex":
-        # Codex has no other way to put a text in the place of an output.
+        # Codex has no other way to replace an output.
         return {"decision": "block", "reason": "\n".join(texts.values())}
     new = {"hookEventName": "PostToolUse", "updatedToolOutput": with_texts(output, texts)}
     return {"hookSpecificOutput": new}

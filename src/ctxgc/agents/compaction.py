@@ -1,4 +1,4 @@
-"""Around a compaction: the transcript is kept before it, and the roots come back after it."""
+"""Around a compaction: the transcript is saved before it, and its roots are quoted after it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ctxgc.agents.transcript import TranscriptText, end_text, read_transcript, s
 from ctxgc.files import remove, write_atomic
 from ctxgc.session import moved_handles
 
-# -- The roots of a conversation as text: what must be known again after a compaction
+# -- The roots of a conversation as text
 
 
 MOST_TEXT = 6_000
@@ -47,18 +47,18 @@ def roots_text(
         moved: handles of what was moved out, each with what it was.
         recall: the tool that recalls a handle.
     """
-    # A compaction writes down again what it keeps.
+    # A compaction repeats what it keeps.
     requests = list(dict.fromkeys(_texts(said, "user")))
     if not requests:
         return ""
     parts = [
         _section("Task (the first request)", [_quote(requests[0], MOST_QUOTE)]),
         _section("Newest requests", [_quote(r, MOST_QUOTE) for r in requests[1:][-LAST_REQUESTS:]]),
-        _section("Constraints that the user named", _sentences(requests, _CONSTRAINT)),
+        _section("Constraints from the user", _sentences(requests, _CONSTRAINT)),
         _section("Decisions", _sentences(_texts(said, "assistant")[-LAST_ANSWERS:], _DECISION)),
         _section("Open errors", _open_errors(said)),
         _section(
-            f"Moved out, to be seen with {recall}(handle=...)",
+            f"Moved out; {recall}(handle=...) shows it",
             [f"{handle}: {what}" for handle, what in moved][-MOST_EACH:],
         ),
     ]
@@ -66,21 +66,21 @@ def roots_text(
 
 
 def moved_out(texts: Iterable[str]) -> list[tuple[str, str]]:
-    """Return the handles that tombstones in texts name, each once, with what they stand for."""
+    """Return the handles that tombstones in texts name, each once, with what was moved out."""
     found: dict[str, str] = {}
     for text in texts:
         found.update(moved_handles(text))
     return list(found.items())
 
 
-def _texts(said: Sequence[TranscriptText], who: str) -> list[str]:
-    return [each.text for each in said if each.who == who]
+def _texts(said: Sequence[TranscriptText], source: str) -> list[str]:
+    return [each.text for each in said if each.source == source]
 
 
 def _open_errors(said: Sequence[TranscriptText]) -> list[str]:
-    """Return the newest errors that nothing said since is about."""
-    last = max((n for n, each in enumerate(said) if each.who == "user"), default=0)
-    errors = [_quote(each.text, MOST_LINE) for each in said[last:] if each.who == "error"]
+    """Return the newest errors since the last user message."""
+    last = max((n for n, each in enumerate(said) if each.source == "user"), default=0)
+    errors = [_quote(each.text, MOST_LINE) for each in said[last:] if each.source == "error"]
     return list(dict.fromkeys(errors))[-3:]
 
 
@@ -117,17 +117,17 @@ Json = dict[str, Any]
 
 CHECKPOINTS = "checkpoints"
 KEPT = 5
-"""How many checkpoints of one session are kept."""
+"""Checkpoints kept per session."""
 
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]+")
 OPENING = (
-    "ctxgc: the conversation was just compacted. What follows is quoted from it, so that nothing of it "
-    "is lost; it repeats what was said and adds no instruction."
+    "ctxgc: the conversation was just compacted. Key points quoted from it, as a reminder and not as "
+    "new instructions:"
 )
 
 
 def pre_compact(settings: HookSettings, said: Json) -> None:
-    """Keep the transcript as it is now; the agent is told nothing and goes on."""
+    """Save the transcript as it is now; the agent gets no answer and goes on."""
     source = said.get("transcript_path")
     if not size_of(source):
         return
@@ -142,18 +142,18 @@ def pre_compact(settings: HookSettings, said: Json) -> None:
     for old in sorted(folder.glob("*.jsonl"))[:-KEPT]:
         with suppress(OSError):
             remove(old)
-    log_event(settings, "pre-compact", f"kept {len(data)} bytes in {folder.name}")
+    log_event(settings, "pre-compact", f"saved {len(data)} bytes in {folder.name}")
 
 
 def session_start(settings: HookSettings, said: Json) -> Json | None:
-    """Return the roots of the conversation after a compaction; at any other start nothing is added."""
+    """Return the roots of the conversation after a compaction; None at any other start."""
     path = said.get("transcript_path")
     if said.get("source") != "compact" or not size_of(path):
         return None
     roots = roots_text(read_transcript(path), moved_out([end_text(path)]), settings.recall)
     if not roots:
         return None
-    log_event(settings, "session-start", f"brought back {len(roots)} characters of roots")
+    log_event(settings, "session-start", f"quoted {len(roots)} characters of roots")
     text = f"{OPENING}\n{roots}"
     return {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}}
 

@@ -1,4 +1,4 @@
-"""The events that hooks answer, each with the one function that answers it."""
+"""The events that hooks answer: their settings, the function for each event, and the log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ctxgc.errors import InputError, StoreError
 from ctxgc.files import append_log
 
-# -- What a hook is told on its command line: which agent calls, and where ctxgc keeps things
+# -- Settings
 
 
 AGENTS = ("claude-code", "codex", "cursor", "vscode")
@@ -24,7 +24,7 @@ RECALL_TOOL = "mcp__ctxgc__context_recall"
 
 
 class HookSettings(NamedTuple):
-    """The words of a hook's command line, each with a default."""
+    """The options of a hook's command line."""
 
     agent: str = "claude-code"
     home: str = ""
@@ -45,16 +45,16 @@ class HookSettings(NamedTuple):
 def default_home() -> str:
     """Return the folder of a user-wide installation."""
     state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")  # noqa: PTH111
-    return os.path.join(state, "ctxgc", "agents")  # noqa: PTH118 (a hook need not load pathlib)
+    return os.path.join(state, "ctxgc", "agents")  # noqa: PTH118 (pathlib is slow to load)
 
 
 def store_in(home: str) -> str:
-    """Return the address of the stash in a folder of ours."""
+    """Return the address of the stash in our folder."""
     return f"sqlite:{os.path.join(home, STORE_NAME)}"  # noqa: PTH118
 
 
 def read_settings(words: Sequence[str]) -> HookSettings:
-    """Return the settings that `--name value` pairs give; what is not known is passed over."""
+    """Return the settings that `--name value` pairs give; unknown ones are ignored."""
     found = {name[2:]: value for name, value in pairwise(words) if name.startswith("--")}
     return HookSettings(**{k: v for k, v in found.items() if k in HookSettings._fields})
 
@@ -71,7 +71,7 @@ EVENTS = {
 
 
 def answer(event: str, settings: HookSettings, raw: bytes) -> bytes:
-    """Return what the agent is told: JSON, a line of text, or nothing.
+    """Return the answer to an event: JSON, a line of text, or nothing.
 
     Raises:
         InputError: there is no such event, or the agent did not send an object.
@@ -80,7 +80,9 @@ def answer(event: str, settings: HookSettings, raw: bytes) -> bytes:
         raise InputError(f"there is no event {event[:40]!r}", hint=", ".join(EVENTS), field="event")
     said = json.loads(raw)
     if not isinstance(said, dict):
-        raise InputError(f"{event} came with {type(said).__name__}", hint="send an object")
+        raise InputError(
+            f"{event} got {type(said).__name__}, not an object", hint="send a JSON object"
+        )
     module, _, name = EVENTS[event].partition(":")
     function: Answer = getattr(importlib.import_module(module), name)
     found = function(settings, said)
@@ -89,7 +91,7 @@ def answer(event: str, settings: HookSettings, raw: bytes) -> bytes:
     return json.dumps(found).encode() if found is not None else b""
 
 
-# -- The log of the hooks: one line for each thing done or failed, without likely keys, never an e
+# -- The log
 
 
 LOG_NAME = "hook.log"
@@ -98,7 +100,7 @@ MOST_TEXT = 2_000
 
 
 def log_event(settings: HookSettings, event: str, text: str) -> None:
-    """Write down what a hook did; if that cannot be written, it is not."""
+    """Log what a hook did, if the log can be written."""
     moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     line = " ".join(f"{moment} {settings.agent} {event}: {text}"[:MOST_TEXT].split())
     with suppress(StoreError, OSError, ValueError):
@@ -107,7 +109,7 @@ def log_event(settings: HookSettings, event: str, text: str) -> None:
 
 
 def log_failure(settings: HookSettings, event: str, error: BaseException) -> None:
-    """Write down why a hook could not do its work; what it says may quote the agent, so keys are masked."""
+    """Log why a hook failed; the error may quote the agent, so likely keys are masked."""
     said = f"{type(error).__name__}: {error}"[:MOST_TEXT]
     try:
         from ctxgc.session import mask_secrets  # noqa: PLC0415

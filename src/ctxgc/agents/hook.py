@@ -1,8 +1,8 @@
 """`python -P -m ctxgc.agents.hook EVENT`: what a coding agent calls, with JSON on standard input.
 
-It never breaks the agent: whatever goes wrong, the exit code is 0, nothing is printed, so everything
-stays as it was, and a line in the log says why. It loads only what the event needs, for it runs
-after every tool call.
+It never breaks the agent: whatever goes wrong, the exit code is 0, nothing is printed, so nothing
+changes, and a line in the log says why. It loads only what the event needs, because it runs after
+every tool call.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SMALL = 16_000
-"""Fewer bytes than any output that is stashed at birth."""
+"""Fewer bytes than any output that is stashed."""
 
 
 def run_hook(words: Sequence[str] | None = None) -> int:
@@ -23,13 +23,13 @@ def run_hook(words: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if words is None else words)
     try:
         _write(1, respond(given, _read(0)))
-    except Exception:  # noqa: BLE001 (nobody listens any more, or nothing of ours can be loaded)
+    except Exception:  # noqa: BLE001 (the pipe is closed, or ctxgc cannot be loaded)
         return 0
     return 0
 
 
 def respond(words: Sequence[str], raw: bytes) -> bytes:
-    """Return what is printed for an event; nothing when there is nothing to say, or on any failure."""
+    """Return what is printed for an event; nothing if there is no answer, or on any failure."""
     event = words[0] if words else ""
     if event == "post-tool-use" and len(raw) < SMALL:
         return b""
@@ -40,7 +40,7 @@ def respond(words: Sequence[str], raw: bytes) -> bytes:
         from ctxgc.agents.events import answer  # noqa: PLC0415
 
         return answer(event, settings, raw)
-    except Exception as error:  # noqa: BLE001 (the agent must go on whatever happened here)
+    except Exception as error:  # noqa: BLE001 (the agent must go on whatever happens)
         from ctxgc.agents.events import log_failure  # noqa: PLC0415
 
         log_failure(settings, event, error)

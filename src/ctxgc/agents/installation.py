@@ -1,4 +1,4 @@
-"""Installing ctxgc into a coding agent, and taking it out again without a trace."""
+"""ctxgc installed into a coding agent, and removed again without a trace."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from ctxgc.errors import ConfigError, StoreBusyError, StoreError
 from ctxgc.files import os_errors, remove, write_atomic
 from ctxgc.session import inbox_of
 
-# -- A change of one file of others: what it holds before and after, written so that all or none a
+# -- Edits of configuration files, all or none
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class FileEdit:
 
 
 def read_file(path: Path) -> bytes | None:
-    """Return what a file holds; None if it is not there.
+    """Return the content of a file; None if there is none.
 
     Raises:
         StoreError: it cannot be read.
@@ -69,10 +69,10 @@ def read_file(path: Path) -> bytes | None:
 
 
 def apply_edits(edits: Sequence[FileEdit]) -> None:
-    """Make all changes; if one fails, those made before are taken back.
+    """Make all edits; if one fails, undo those made before.
 
     Raises:
-        StoreBusyError: the agent or somebody else changed a file meanwhile.
+        StoreBusyError: another program changed a file meanwhile.
         StoreError: a file cannot be written.
     """
     done: list[FileEdit] = []
@@ -89,7 +89,7 @@ def apply_edits(edits: Sequence[FileEdit]) -> None:
 
 
 def check_unchanged(edits: Sequence[FileEdit]) -> None:
-    """Make sure that files are what they were when the edits were made up.
+    """Check that files are what they were when the edits were computed.
 
     Raises:
         StoreBusyError: one of them is not.
@@ -97,14 +97,14 @@ def check_unchanged(edits: Sequence[FileEdit]) -> None:
     for edit in edits:
         if read_file(edit.path) != edit.before:
             raise StoreBusyError(
-                f"{edit.path} was changed by somebody else meanwhile",
-                hint="call again; nothing was changed",
+                f"{edit.path} was changed by another program meanwhile",
+                hint="try again; nothing was changed",
                 path=str(edit.path),
             )
 
 
 def _write(path: Path, data: bytes | None) -> None:
-    """Write a file in place of another, through a link and with the same permissions."""
+    """Replace a file, through a link and with the same permissions."""
     real = path.resolve()
     if data is None:
         remove(real)
@@ -120,14 +120,14 @@ def _lines(data: bytes | None) -> list[str]:
     return (data or b"").decode("utf-8", "replace").splitlines()
 
 
-# -- The receipt of an installation: what each file was before, so that uninstalling leaves no tra
+# -- Receipts: what each file was before the installation
 
 
 FOLDER = "installs"
 
 
 class FileReceipt(msgspec.Struct, frozen=True, kw_only=True):
-    """One file: its bytes before (None when it was not there), and the digest of what was written."""
+    """One file: its bytes before (None if there was none), and the digest of what was written."""
 
     path: str
     before: str | None
@@ -140,7 +140,7 @@ class FileReceipt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
-    """An installation: the agent, its files, and the directories that were made for it."""
+    """An installation: the agent, its files, and the directories that were created for it."""
 
     agent: str
     store: str | None = None
@@ -152,28 +152,28 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
         return next((each for each in self.files if each.path == str(path)), None)
 
 
-def digest(data: bytes) -> str:
-    """Return what tells whether a file is still what was written."""
+def _digest(data: bytes) -> str:
+    """Return the digest of the content of a file."""
     return sha256(data).hexdigest()
 
 
-def packed(data: bytes | None) -> str | None:
+def _packed(data: bytes | None) -> str | None:
     """Return bytes as a receipt holds them."""
     return None if data is None else base64.b64encode(data).decode()
 
 
-def receipt_path(home: Path, agent: str) -> Path:
-    """Return where the receipt of an agent's installation lies."""
+def _receipt_path(home: Path, agent: str) -> Path:
+    """Return the path of the receipt of an agent's installation."""
     return home / FOLDER / f"{agent}.json"
 
 
 def read_receipt(home: Path, agent: str) -> Receipt | None:
-    """Return the receipt of an installation; None when there is none.
+    """Return the receipt of an installation; None if there is none.
 
     Raises:
         ConfigError: it is damaged.
     """
-    path = receipt_path(home, agent)
+    path = _receipt_path(home, agent)
     try:
         receipt = msgspec.json.decode(path.read_bytes(), type=Receipt)
         for file in receipt.files:
@@ -183,36 +183,36 @@ def read_receipt(home: Path, agent: str) -> Receipt | None:
     except (OSError, msgspec.MsgspecError, binascii.Error, ValueError) as error:
         raise ConfigError(
             f"the receipt {path} cannot be read: {error}",
-            hint="remove it; uninstalling then takes out only our own entries",
+            hint="delete it; uninstalling then removes only our own entries",
             path=str(path),
         ) from None
     return receipt
 
 
-def write_receipt(home: Path, receipt: Receipt) -> None:
+def _write_receipt(home: Path, receipt: Receipt) -> None:
     """Write a receipt, durably."""
     data = msgspec.json.format(msgspec.json.encode(receipt), indent=2)
-    write_atomic(receipt_path(home, receipt.agent), data)
+    write_atomic(_receipt_path(home, receipt.agent), data)
 
 
-def drop_receipt(home: Path, agent: str) -> None:
+def _drop_receipt(home: Path, agent: str) -> None:
     """Remove a receipt."""
-    remove(receipt_path(home, agent))
+    remove(_receipt_path(home, agent))
 
 
 def installed_agents(home: Path) -> list[str]:
-    """Return the agents with a receipt in a folder of ours."""
+    """Return the agents with a receipt in our folder."""
     return sorted(path.stem for path in (home / FOLDER).glob("*.json"))
 
 
-# -- What an installation leaves behind in time: logs, checkpoints, the stash; and how it goes
+# -- Cleanup: logs, checkpoints and the stash
 
 
 _OURS = (LOG_NAME, STORE_NAME, CHECKPOINTS, FOLDER)
 
 
-def remove_home(home: Path) -> None:
-    """Remove our own folder; what in it is not ours stays, and the folder with it."""
+def _remove_home(home: Path) -> None:
+    """Remove our folder, unless it holds something that is not ours."""
     if not home.is_dir():
         return
     for path in sorted(home.iterdir()):
@@ -222,8 +222,8 @@ def remove_home(home: Path) -> None:
         home.rmdir()
 
 
-def remove_directories(directories: Iterable[str]) -> None:
-    """Remove directories that were made for an installation, if nothing is in them."""
+def _remove_directories(directories: Iterable[str]) -> None:
+    """Remove directories that were created for an installation, if they are empty."""
     for path in sorted(map(Path, directories), key=lambda each: -len(each.parts)):
         with suppress(OSError):
             path.rmdir()
@@ -239,13 +239,13 @@ def _remove(path: Path) -> None:
         path.rmdir()
 
 
-# -- Which stash an installed agent recalls from, wherever it runs
+# -- The stash of an installed agent
 
 
 def stash_url_of(agent: str, project: Path) -> str | None:
     """Return the address of the store that the MCP server of an agent serves.
 
-    An installation in the project goes before the user's own; None when there is neither.
+    An installation in the project takes precedence over the user's own; None if there is neither.
 
     Raises:
         ConfigError: the receipt of the installation is damaged.
@@ -260,7 +260,7 @@ def stash_url_of(agent: str, project: Path) -> str | None:
 
 
 def absolute_url(url: str) -> str:
-    """Return the address of a store with the path of its file made absolute: agents run in many folders."""
+    """Return the address of a store with an absolute path, since agents run in many folders."""
     scheme, _, rest = url.partition(":")
     path = rest.removeprefix("//")
     if scheme not in ("json", "sqlite") or not path:
@@ -268,7 +268,7 @@ def absolute_url(url: str) -> str:
     return f"{scheme}:{Path(path).expanduser().absolute()}"
 
 
-# -- Installing ctxgc into a coding agent, and taking it out again without a trace
+# -- Install and uninstall
 
 
 def install(
@@ -279,26 +279,26 @@ def install(
     store: str | None = None,
     dry_run: bool = False,
 ) -> list[FileEdit]:
-    """Put ctxgc into an agent's configuration and return what changed; nothing if it is there already.
+    """Add ctxgc to an agent's configuration and return what changed; nothing if it is already there.
 
     Args:
         agent: claude-code, codex, cursor or vscode.
-        scope: for the user everywhere, or for one project.
-        project: the folder of the project; the current one if none is named.
-        store: the stash; by default one beside our logs.
+        scope: for the user, in all projects, or for one project.
+        project: the folder of the project; by default the current one.
+        store: the stash; by default one next to our logs.
         dry_run: whether to return the edits without making them.
 
     Raises:
-        ConfigError: the agent is not known, a file of it is damaged, or the server cannot run here;
+        ConfigError: the agent is unknown, one of its files is damaged, or the server cannot run here;
             nothing was written.
-        StoreBusyError: the agent, or a second installation, changed a file at the same moment.
-        StoreError: a file cannot be written; those written before are as they were.
+        StoreBusyError: another program changed a file meanwhile.
+        StoreError: a file cannot be written; those written before are restored.
     """
     paths = _paths(agent, scope, project)
     if not can_serve():
         raise ConfigError(NO_SERVER, hint=SERVER_HINT, field="agent")
     if store is not None:
-        inbox_of(store)  # a store that others cannot open is refused now
+        inbox_of(store)  # refuse a store that other processes cannot open
         store = absolute_url(store)
     configs = config_files(agent, paths, AgentCommands(agent, paths.home, store))
     known = read_receipt(paths.home, agent)
@@ -306,9 +306,9 @@ def install(
     edited = [edit for edit in edits if edit.before != edit.after]
     if edited and not dry_run:
         receipt = _receipt(agent, store, paths, known, list(zip(configs, edits, strict=True)))
-        # Before the receipt, too: one that took our own entries for the user's would never let them go.
+        # Before the receipt, too: it must not take our own entries for the user's.
         check_unchanged(edits)
-        write_receipt(paths.home, receipt)
+        _write_receipt(paths.home, receipt)
         apply_edits(edited)
     return edited
 
@@ -321,14 +321,14 @@ def uninstall(
     keep_stash: bool = False,
     dry_run: bool = False,
 ) -> list[FileEdit]:
-    """Take ctxgc out of an agent's configuration and return what edited.
+    """Remove ctxgc from an agent's configuration and return what changed.
 
-    A file that nobody touched since is again what it was, byte for byte; from one that was edited,
-    only our entries go. With the last agent our own folder goes too, stash and all, unless
+    A file that was not changed since is restored byte for byte; from one that was, only our entries
+    are removed. With the last agent our own folder is removed too, including the stash unless
     `keep_stash`; a store that was named at the installation is never removed.
 
     Raises:
-        ConfigError: the agent is not known, or a file is damaged; nothing was written.
+        ConfigError: the agent is unknown, or a file is damaged; nothing was written.
         StoreError: a file cannot be written.
     """
     paths = _paths(agent, scope, project)
@@ -345,7 +345,7 @@ def uninstall(
 def stash_to_remove(
     agent: str, *, scope: Scope = "user", project: Path | None = None
 ) -> Path | None:
-    """Return the stash that goes with an agent; None while others use it, or if there is none."""
+    """Return the stash that uninstalling an agent removes; None if others use it, or there is none."""
     home = _paths(agent, scope, project).home
     stash = home / STORE_NAME
     is_last = all(other == agent for other in installed_agents(home))
@@ -353,18 +353,18 @@ def stash_to_remove(
 
 
 def _forget(home: Path, known: Receipt | None, *, keep_stash: bool) -> None:
-    """Remove a receipt and what was made for it; what other agents still use becomes theirs."""
+    """Remove a receipt and the directories created for it; those still in use pass to another agent."""
     if known is not None:
-        drop_receipt(home, known.agent)
+        _drop_receipt(home, known.agent)
     others = installed_agents(home)
     if not others and not keep_stash:
-        remove_home(home)
+        _remove_home(home)
     made = known.directories if known is not None else []
-    remove_directories(made)
+    _remove_directories(made)
     heir = read_receipt(home, others[0]) if others else None
     if heir is not None:
         left = sorted({*heir.directories, *(each for each in made if Path(each).exists())})
-        write_receipt(home, replace(heir, directories=left))
+        _write_receipt(home, replace(heir, directories=left))
 
 
 def _paths(agent: str, scope: Scope, project: Path | None) -> AgentPaths:
@@ -383,7 +383,7 @@ def _removed(config: ConfigFile, known: Receipt | None) -> FileEdit:
     receipt = known.file(config.path) if known is not None else None
     if now is None:
         return FileEdit(config.path, None, None)
-    if receipt is not None and digest(now) == receipt.after:
+    if receipt is not None and _digest(now) == receipt.after:
         return FileEdit(config.path, now, receipt.bytes_before)
     was = receipt.bytes_before if receipt is not None else None
     rest = config.remove(_text(config, now), _text(config, was)).encode()
@@ -399,24 +399,24 @@ def _receipt(
     made: Sequence[tuple[ConfigFile, FileEdit]],
 ) -> Receipt:
     files = [_file_receipt(config, edit, known) for config, edit in made]
-    folders = [receipt_path(paths.home, agent).parent, *(t.path.parent for t, _ in made)]
+    folders = [_receipt_path(paths.home, agent).parent, *(t.path.parent for t, _ in made)]
     missing = {str(each) for f in folders for each in (f, *f.parents) if not each.exists()}
     before = known.directories if known is not None else []
     return Receipt(agent=agent, store=store, files=files, directories=sorted({*before, *missing}))
 
 
 def _file_receipt(config: ConfigFile, edit: FileEdit, known: Receipt | None) -> FileReceipt:
-    """Return what a file was before the first installation, as far as that can still be known."""
+    """Return what a file was before the first installation, as far as that is known."""
     earlier = known.file(config.path) if known is not None else None
     before = edit.before
     if earlier is not None and before is not None:
         before = (
             earlier.bytes_before
-            if digest(before) == earlier.after
+            if _digest(before) == earlier.after
             else config.remove(_text(config, before), "").encode()
         )
-    after = digest(edit.after) if edit.after is not None else ""
-    return FileReceipt(path=str(config.path), before=packed(before), after=after)
+    after = _digest(edit.after) if edit.after is not None else ""
+    return FileReceipt(path=str(config.path), before=_packed(before), after=after)
 
 
 def _text(config: ConfigFile, data: bytes | None) -> str:
@@ -424,7 +424,7 @@ def _text(config: ConfigFile, data: bytes | None) -> str:
         return (data or b"").decode()
     except UnicodeDecodeError as error:
         raise ConfigError(
-            f"{config.path} is no UTF-8: {error.reason} at byte {error.start}",
-            hint="correct it by hand, then call again",
+            f"{config.path} is not UTF-8: {error.reason} at byte {error.start}",
+            hint="correct it by hand, then try again",
             path=str(config.path),
         ) from None

@@ -1,4 +1,4 @@
-"""Is it installed, does the command resolve, do the hooks answer: what `ctxgc doctor` asks."""
+"""Installations checked for `ctxgc doctor`: their entries, the server, the store and the hooks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PATIENCE_SECONDS = 20.0
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing about an installation, and what to do about it."""
+    """One result of a check, and what to do about it."""
 
     level: Literal["ok", "info", "warning", "error"]
     where: str
@@ -41,7 +41,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check(project: Path | None = None) -> list[Finding]:
-    """Return what there is to say about the installations for this user and in this project."""
+    """Return the findings about the installations of this user and of this project."""
     found: list[Finding] = []
     for scope in ("user", "project"):
         paths = AgentPaths(scope, (project or Path.cwd()).absolute())
@@ -50,7 +50,7 @@ def check(project: Path | None = None) -> list[Finding]:
                 found.extend(_check(agent, paths))
     if not found:
         fix = f"ctxgc install {AGENTS[0]}"
-        return [Finding(level="info", where="agents", what="not installed anywhere", fix=fix)]
+        return [Finding(level="info", where="agents", what="not installed for any agent", fix=fix)]
     return found
 
 
@@ -64,7 +64,11 @@ def _check(agent: str, paths: AgentPaths) -> list[Finding]:
     except CtxgcError as error:
         return [Finding(level="error", where=where, what=error.message, fix=error.hint)]
     if missing:
-        return [Finding(level="error", where=where, what=f"{missing} lacks our entries", fix=again)]
+        return [
+            Finding(
+                level="error", where=where, what=f"{missing} lacks the entries of ctxgc", fix=again
+            )
+        ]
     if not can_serve():
         return [Finding(level="error", where=where, what=NO_SERVER, fix=SERVER_HINT)]
     hooks = _hook_findings(where, paths) if agent in HOOKED else []
@@ -72,7 +76,7 @@ def _check(agent: str, paths: AgentPaths) -> list[Finding]:
 
 
 def _missing(agent: str, paths: AgentPaths, receipt: Receipt) -> str:
-    """Return a file that is not as an installation by this interpreter leaves it."""
+    """Return a file that differs from what this interpreter would install; empty if none does."""
     for config in config_files(agent, paths, AgentCommands(agent, paths.home, receipt.store)):
         text = (read_file(config.path) or b"").decode("utf-8", "replace")
         if config.add(text) != text:

@@ -1,7 +1,7 @@
-"""JSON files of others, edited as text: what is not ours keeps its bytes.
+"""JSON configuration files, edited as text so that what is not ours keeps its bytes.
 
 Comments and trailing commas are understood, because editors allow them in these files. An edit returns
-the new text; a text that is no JSON is refused and nothing is written.
+the new text; a text that is not JSON is refused.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from ctxgc.errors import ConfigError
 
-# -- Where the values of a JSON text stand, with comments and trailing commas passed over
+# -- The tree of a text, with the place of each value
 
 
 _DECODER = JSONDecoder()
@@ -39,10 +39,10 @@ class Node:
 
 
 def parse_tree(text: str) -> Node | None:
-    """Return the tree of a text; None when it holds nothing but blanks and comments.
+    """Return the tree of a text; None if it holds only blanks and comments.
 
     Raises:
-        ValueError: it is no JSON.
+        ValueError: it is not JSON.
     """
     start = _skip(text, 0)
     if start == len(text):
@@ -105,7 +105,7 @@ def _skip(text: str, at: int) -> int:
     return found.end() if found else at
 
 
-# -- JSON files of others, edited as text: what is not ours keeps its bytes
+# -- Edits
 
 
 Key = str
@@ -116,18 +116,18 @@ def parse(text: str, where: str) -> Any:
     """Return the value of a JSON text with comments; an empty text is an empty object.
 
     Raises:
-        ConfigError: it is damaged, or no object.
+        ConfigError: it is damaged, or not an object.
     """
     tree = _tree(text, where)
     if tree is not None and tree.kind != "object":
         raise ConfigError(
-            f"{where} holds no JSON object", hint="correct it by hand, then call again", path=where
+            f"{where} is not a JSON object", hint="correct it by hand, then try again", path=where
         )
     return tree.value if tree is not None else {}
 
 
 def put(text: str, path: Sequence[Key], value: Any, where: str = "the file") -> str:
-    """Return a text with a value at a path of keys; what is missing on the way is made."""
+    """Return a text with a value at a path of keys; missing objects are created."""
     tree = _tree(text, where)
     if tree is None:
         return f"{_render(_nested(path, value), '', INDENT)}\n"
@@ -138,23 +138,23 @@ def put(text: str, path: Sequence[Key], value: Any, where: str = "the file") -> 
         return text[: node.start] + _render(value, _indent_at(text, node), unit) + text[node.end :]
     if node.kind != "object":
         raise ConfigError(
-            f"{where}: '{'.'.join(path[:depth])}' is no object",
-            hint="correct it by hand, then call again",
+            f"{where}: '{'.'.join(path[:depth])}' is not an object",
+            hint="correct it by hand, then try again",
             path=where,
         )
     return _insert(text, node, f"{json.dumps(rest[0])}: ", _nested(rest[1:], value))
 
 
 def append(text: str, path: Sequence[Key], value: Any, where: str = "the file") -> str:
-    """Return a text with one more item at the end of the list at a path; a missing list is made."""
+    """Return a text with one more item at the end of the list at a path; a missing list is created."""
     tree = _tree(text, where)
     node, depth = _deepest(tree, path) if tree is not None else (None, 0)
     if node is None or depth < len(path):
         return put(text, path, [value], where)
     if node.kind != "array":
         raise ConfigError(
-            f"{where}: '{'.'.join(path)}' is no list",
-            hint="correct it by hand, then call again",
+            f"{where}: '{'.'.join(path)}' is not a list",
+            hint="correct it by hand, then try again",
             path=where,
         )
     return _insert(text, node, "", value)
@@ -177,12 +177,12 @@ def _tree(text: str, where: str) -> Node | None:
         return parse_tree(text)
     except (ValueError, RecursionError) as error:
         raise ConfigError(
-            f"{where} is no JSON: {error}", hint="correct it by hand, then call again", path=where
+            f"{where} is not JSON: {error}", hint="correct it by hand, then try again", path=where
         ) from None
 
 
 def _deepest(node: Node, path: Sequence[Key | int]) -> tuple[Node, int]:
-    """Return the last node there is on a path, and how many steps lead to it."""
+    """Return the deepest existing node on a path, and its depth."""
     for depth, step in enumerate(path):
         found = [child for key, child in node.children if key == step]
         if not found:
@@ -205,7 +205,7 @@ def _insert(text: str, node: Node, label: str, value: Any) -> str:
         body = text[node.start + 1 : node.end - 1].rstrip()
         return f"{text[: node.start + 1]}{body}\n{inner}{new}\n{outer}{text[node.end - 1 :]}"
     last = node.children[-1][1].end
-    # A trailing comma stays where it is, behind the new last member.
+    # A trailing comma stays, after the new last member.
     return f"{text[:last]},\n{inner}{new}{text[last:]}"
 
 

@@ -1,4 +1,4 @@
-"""A Claude Code plugin, made of the same parts as an installation: manifest, server, hooks, commands."""
+"""A Claude Code plugin with the same parts as an installation: manifest, server, hooks, commands."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COMMANDS = {
 }
 _PAGES = {
     "context": """\
-Call `context_usage` of the ctxgc server, and tell the zone, the tokens and the largest parts in three
+Call `context_usage` of the ctxgc server, and report the zone, the tokens and the largest parts in three
 lines or fewer.
 """,
     "recall": """\
@@ -49,7 +49,7 @@ def write_plugin_folder(folder: Path, *, store: str | None = None) -> list[Path]
     """Write a plugin that `claude --plugin-dir FOLDER` loads, and return its files.
 
     Raises:
-        ConfigError: the folder holds something else already.
+        ConfigError: the folder already holds something else.
         StoreError: a file cannot be written.
     """
     folder = folder.absolute()
@@ -60,7 +60,7 @@ def write_plugin_folder(folder: Path, *, store: str | None = None) -> list[Path]
     ]
     if others:
         raise ConfigError(
-            f"{folder} holds {others[0].name} already",
+            f"{folder} already holds {others[0].name}",
             hint="name a new folder, or an empty one",
             path=str(folder),
         )

@@ -1,4 +1,4 @@
-"""The status line: how full the context is, drawn from what the agent says or from its transcript."""
+"""The status line: how full the context is, as the agent reports it or by its transcript."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Json = dict[str, Any]
 
 DEFAULT_LIMIT = 200_000
 ZONES = ((95.0, "critical", 31), (85.0, "danger", 31), (70.0, "warning", 33), (0.0, "safe", 32))
-"""From which percent on, name, colour. A test holds them to the defaults of the guard."""
+"""Lower limit in percent, name, colour. A test compares them with the defaults of the guard."""
 
 CELLS = 10
 
@@ -40,7 +40,7 @@ def _limit(said: Json) -> int:
 
 
 def _used(said: Json) -> int | None:
-    """Return the tokens in use, None before the first answer."""
+    """Return the tokens in use; None before the first answer."""
     window = _window(said)
     usage = window.get("current_usage")
     if isinstance(usage, dict):

@@ -1,4 +1,4 @@
-"""TOML files of others, edited as text: one table of ours is put at the end, or taken out again."""
+"""TOML configuration files, edited as text: one table of ours is added at the end, or removed."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def parse(text: str, where: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise ConfigError(
-            f"{where} is no TOML: {error}", hint="correct it by hand, then call again", path=where
+            f"{where} is not TOML: {error}", hint="correct it by hand, then try again", path=where
         ) from None
 
 
 def put_table(text: str, path: Sequence[str], values: Mapping[str, Any], where: str) -> str:
-    """Return a text that ends with a table; one of this name that was there is replaced.
+    """Return a text with a table at its end; it replaces one of the same name.
 
     Raises:
-        ConfigError: the text is damaged, or holds something that a table cannot stand beside.
+        ConfigError: the text is damaged, or conflicts with the table.
     """
     parse(text, where)
     rest = drop_table(text, path, where)
@@ -43,7 +43,7 @@ def put_table(text: str, path: Sequence[str], values: Mapping[str, Any], where: 
 
 
 def drop_table(text: str, path: Sequence[str], where: str) -> str:
-    """Return a text without a table and those inside it, and the blank line before it."""
+    """Return a text without a table, its sub-tables and the blank line before it."""
     parse(text, where)
     name = r"[ \t]*\.[ \t]*".join(rf"(?:{re.escape(part)}|\"{re.escape(part)}\")" for part in path)
     ours = re.compile(rf"^[ \t]*\[[ \t]*{name}[ \t]*(?:\.[^\n]*)?\][^\n]*\n?", re.MULTILINE)

@@ -1,7 +1,7 @@
-"""An agent's transcript read in little time: its end, its user messages, and nothing whole.
+"""An agent's transcript read quickly: only its beginning and its end.
 
-Lines that cannot matter are told by a search in their bytes, and only the others are parsed. Claude Code
-and Codex are both understood; a line that is not, is passed over.
+Lines that cannot matter are recognised by a search in their bytes, and only the others are parsed. Both
+Claude Code and Codex are understood; other lines are skipped.
 """
 
 from __future__ import annotations
@@ -19,38 +19,38 @@ Json = dict[str, Any]
 
 END_BYTES = 262_144
 MOST_BYTES = 8 << 20
-"""How much of a transcript's end is looked through at most; its first lines are looked at besides."""
+"""How much of a transcript's end is read at most, besides its first lines."""
 
 FIRST_BYTES = 1 << 20
 _NOTE = OPENING.encode()
 
 
 class TranscriptText(NamedTuple):
-    """One thing in a transcript: who said it (user, assistant, error, summary) and the text."""
+    """A text in a transcript: its source (user, assistant, error, summary), and the text itself."""
 
-    who: str
+    source: str
     text: str
 
 
 def last_request(path: object) -> str:
-    """Return the user's newest message in a transcript; an empty text if it cannot be found."""
+    """Return the user's newest message in a transcript; empty if there is none."""
     for line in reversed(_lines(path, END_BYTES)):
         if b'"user"' in line and b"tool_use_id" not in line:
-            said = [each.text for each in read_line(line) if each.who == "user"]
+            said = [each.text for each in read_line(line) if each.source == "user"]
             if said:
                 return said[-1]
     return ""
 
 
 def read_transcript(path: object) -> list[TranscriptText]:
-    """Return what a transcript says in its first lines and in its end, in order."""
+    """Return the texts in the first lines and at the end of a transcript, in order."""
     first, rest = _first_lines(path), _lines(path, MOST_BYTES)
     together = rest if first[:1] == rest[:1] else [*first, *rest]
     return [said for line in together if _matters(line) for said in read_line(line)]
 
 
 def last_usage(path: object) -> Json:
-    """Return the usage that the newest answer in a transcript reports; empty if none does."""
+    """Return the usage that the newest answer in a transcript reports; empty if there is none."""
     for line in reversed(_lines(path, END_BYTES)):
         if b'"usage"' in line and b'"input_tokens"' in line and b'"isSidechain":true' not in line:
             with suppress(ValueError, RecursionError, TypeError, KeyError):
@@ -61,13 +61,13 @@ def last_usage(path: object) -> Json:
 
 
 def end_text(path: object) -> str:
-    """Return the end of a transcript as it is written, JSON escapes included."""
+    """Return the lines with tombstones at the end of a transcript, JSON escapes included."""
     lines = _lines(path, MOST_BYTES)
     return "\n".join(line.decode("utf-8", "replace") for line in lines if _NOTE in line)
 
 
 def read_line(line: bytes) -> Iterator[TranscriptText]:
-    """Yield what one line says."""
+    """Yield the texts of one line."""
     try:
         entry = json.loads(line)
     except (ValueError, RecursionError):
@@ -103,7 +103,7 @@ def _text(content: Any) -> str:
 
 
 def _is_machine(text: str) -> bool:
-    """Tell whether an agent wrote a text in the user's name: reminders, commands, environment."""
+    """Return whether the agent wrote a text in the user's name: reminders, commands, environment."""
     return text.lstrip().startswith("<")
 
 
@@ -127,7 +127,7 @@ def _first_lines(path: object) -> list[bytes]:
 
 
 def size_of(path: object) -> int:
-    """Return how long a transcript is; 0 for what is no file, so that a pipe is never waited for."""
+    """Return the size of a transcript; 0 for what is not a file, so that a pipe never blocks."""
     try:
         found = os.stat(path if isinstance(path, str) else "")  # noqa: PTH116 (no pathlib here)
     except (OSError, ValueError):

@@ -23,11 +23,11 @@ Examples:
   ctxgc analyze 5f8c --html report.html  one by its id, as a page with charts
   ctxgc analyze chat.json --json         any file of messages, for programs
 
-SESSION is a file, the beginning of an id (see `ctxgc sessions`), or `latest`. Files are known by
-their content: Claude Code, Codex, OpenAI, Anthropic, JSON or JSON lines, packed with gzip or not.
+SESSION is a file, the beginning of an id (see `ctxgc sessions`), or `latest`. Files are recognised
+by their content: Claude Code, Codex, OpenAI, Anthropic, JSON or JSON lines, gzipped or not.
 
 \b
-Exit codes: 0 done, 1 an error, 2 a wrong call.
+Exit codes: 0 done, 1 an error, 2 usage error.
 """
 _SHOW_ABOVE = 4 << 20
 
@@ -39,8 +39,12 @@ _SHOW_ABOVE = 4 << 20
 @optional_session_argument
 @click.option("--html", metavar="FILE", help="Write one self-contained page with charts.")
 @click.option("--context-limit", type=click.IntRange(min=1), help="The model's window in tokens.")
-@click.option("--prices", type=click.Choice(sorted(SHEETS)), help="Prices; else the provider's.")
-@click.option("--top", type=click.IntRange(min=1), default=8, show_default=True, help="Rows.")
+@click.option(
+    "--prices", type=click.Choice(sorted(SHEETS)), help="Price sheet; by default the provider's."
+)
+@click.option(
+    "--top", type=click.IntRange(min=1), default=8, show_default=True, help="Rows per table."
+)
 @output_options
 def analyze(
     *,
@@ -57,11 +61,13 @@ def analyze(
     Tokens by source, tool, file and turn; how full the window was; garbage by reason; the bill with
     and without collections; where the prompt cache broke; and what to do next.
     """
-    logging.getLogger("ctxgc").addHandler(logging.NullHandler())  # the replay is no one's session
+    logging.getLogger("ctxgc").addHandler(
+        logging.NullHandler()
+    )  # the simulated session must not log
     transcript = open_transcript(session)
-    with _progress(hidden=quiet or as_json or transcript.size < _SHOW_ABOVE) as tell:
+    with _progress(hidden=quiet or as_json or transcript.size < _SHOW_ABOVE) as progress:
         found = analyze_transcript(
-            transcript, context_limit=context_limit, prices=prices, tell=tell
+            transcript, context_limit=context_limit, prices=prices, progress=progress
         )
     if html is not None:
         _save_page(Path(html), found)
@@ -86,18 +92,18 @@ def _save_page(path: Path, found: Insight) -> None:
 
     if not path.expanduser().parent.is_dir():
         raise InputError(
-            f"--html: there is no folder {path.parent}", hint="make it first", field="html"
+            f"--html: there is no folder {path.parent}", hint="create it first", field="html"
         )
     write_atomic(path.expanduser(), report_page(found).encode("utf-8", "replace"))
 
 
 @contextmanager
 def _progress(*, hidden: bool) -> Iterator[ProgressCallback]:
-    """Give what shows progress on standard error, if somebody looks at it."""
+    """Yield a callback that shows progress on standard error if that is a terminal."""
     if hidden or not sys.stderr.isatty():
         yield lambda _stage, _done, _all: None
         return
-    from rich.console import Console  # noqa: PLC0415 - only where it is seen
+    from rich.console import Console  # noqa: PLC0415 - 0.1 s
     from rich.progress import Progress  # noqa: PLC0415
 
     with Progress(console=Console(stderr=True), transient=True) as bar:

@@ -1,4 +1,4 @@
-"""What `ctxgc analyze --html` writes: one self-contained page."""
+"""The page that `ctxgc analyze --html` writes: one self-contained file."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def report_page(found: Insight) -> str:
         subtitle=" · ".join(_safe(word) for word in who if word),
         facts=[
             (f"{window.percent:.0f}%", f"of {window.limit:,} tokens: {window.zone}"),
-            (f"{found.tokens:,}", "tokens said in all"),
+            (f"{found.tokens:,}", "tokens in the whole session"),
             (f"{found.garbage.percent:.0f}%", "garbage"),
             (f"{found.requests:,}", "requests"),
             *(
@@ -121,9 +121,9 @@ def _sources(found: Insight) -> Html | None:
         Slice(row.name, row.window_tokens, tone_at(place))
         for place, row in enumerate(found.sources)
     ]
-    now.append(Slice("beside the messages", found.window.beside, "grey"))
+    now.append(Slice("not in the transcript", found.window.beside, "grey"))
     return side_by_side(
-        figure(donut(whole, title="All that was said, by source"), heading="The whole session"),
+        figure(donut(whole, title="The whole session, by source"), heading="The whole session"),
         figure(donut(now, title="The window now, by source"), heading="The window now"),
     )
 
@@ -189,7 +189,7 @@ def _garbage(found: Insight) -> Html | None:
         for each in garbage.largest
     ]
     windows = "the last window" if garbage.windows == 1 else f"{garbage.windows} windows"
-    said = f"{garbage.tokens:,} of {garbage.of_tokens:,} tokens in {windows} could have left."
+    said = f"{garbage.tokens:,} of {garbage.of_tokens:,} tokens in {windows} are garbage."
     ring = donut(slices, title="Garbage by reason", centre=f"{garbage.percent:.0f}%")
     head = ["what", "why", "tokens", "line"]
     return joined([paragraph(said), figure(ring), table(head, rows, caption="The largest pieces.")])
@@ -203,16 +203,18 @@ def _bill(found: Insight) -> Html | None:
         Bar("sending everything", replayed.without, "grey"),
         Bar("with collections", replayed.with_, "green"),
     ]
-    won = f"{abs(bill.saved_percent):.1f}% {'saved' if bill.saved_percent >= 0 else 'lost'}"
+    saved = f"{abs(bill.saved_percent):.1f}% {'saved' if bill.saved_percent >= 0 else 'lost'}"
     said = [
-        f"{won} by {replayed.collections} collections in a replay of {replayed.requests:,} requests.",
-        f"One unit is the price of a plain input token; the prices are those of {bill.prices}.",
+        f"{saved} by {replayed.collections} collections in a simulation of {replayed.requests:,} requests.",
+        f"One unit is the price of an uncached input token ({bill.prices}).",
     ]
     if bill.paid is not None:
         said.append(
-            f"By the reported usage {bill.paid:,.0f} units were paid, output and subagents included."
+            f"The reported usage cost {bill.paid:,.0f} units, output and subagents included."
         )
-    drawn = bars(items, title="Bill with and without collections", axis=Axis("plain input tokens"))
+    drawn = bars(
+        items, title="Bill with and without collections", axis=Axis("uncached input tokens")
+    )
     return joined([paragraph(" ".join(said)), figure(drawn)])
 
 
@@ -222,7 +224,7 @@ def _cache(found: Insight) -> Html | None:
         return None
     said = (
         f"{cache.read:,} tokens were read from the cache, {cache.written:,} written to it;"
-        f" {cache.lost:,} had to be written again because the cache broke {len(cache.breaks)} times."
+        f" {cache.lost:,} were written again because the cache broke {len(cache.breaks)} times."
     )
     rows = [[str(b.request), b.why, f"{b.lost:,}", str(b.line)] for b in cache.breaks[:_TOP]]
     broken = table(["request", "why", "tokens written again", "line"], rows)
@@ -240,6 +242,6 @@ def _safe(text: str) -> str:
 
 
 def _end(name: str) -> str:
-    """Return the end of a long path, which tells it from others."""
+    """Return the end of a long path, where paths differ."""
     shown = _safe(name)
     return shown if len(shown) <= 40 else f"…{shown[-39:]}"

@@ -1,11 +1,10 @@
-"""What `ctxgc analyze` draws in a terminal."""
+"""What `ctxgc analyze` shows in a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ctxgc.cli.sessions import size_text
-from ctxgc.cli.stash_store import printable
+from ctxgc.cli.output import count, printable, size_text
 from ctxgc.drawing import Line, bar, chart, plain, shortened, terminal_bars
 from ctxgc.insight import Insight, UsageRow
 from ctxgc.session import mask_secrets
@@ -59,15 +58,14 @@ def _about(found: Insight) -> Iterator[Line]:
         (share, window.zone),
         (f" {window.zone}", ""),
     ]
-    counts = (
-        f"  {window.tokens:,} tokens, {window.beside:,} of them beside the recorded messages;"
-        f" {_count(window.messages, 'message')}"
-    )
-    yield plain(counts, "faint")
+    yield plain(f"  {window.tokens:,} tokens, {count(window.messages, 'message')}", "faint")
+    if window.beside:
+        outside = "system prompt, tools, files re-attached after compaction"
+        yield plain(f"  {window.beside:,} tokens not in the transcript ({outside})", "faint")
     whole = (
-        f"  {_count(len(found.turns), 'turn')}, {_count(found.requests, 'request')},"
-        f" {_count(found.messages, 'entry', 'entries')},"
-        f" {_count(found.compactions, 'compaction')}, {found.tokens:,} tokens said in all"
+        f"  {count(len(found.turns), 'turn')}, {count(found.requests, 'request')},"
+        f" {count(found.messages, 'entry', 'entries')},"
+        f" {count(found.compactions, 'compaction')}, {found.tokens:,} tokens in the whole session"
     )
     yield plain(whole, "faint")
 
@@ -80,7 +78,7 @@ def _fill(found: Insight) -> Iterator[Line]:
     width = min(_CHART, len(percents))
     last = f"{found.requests:,} requests"
     below = f"      1{last.rjust(max(width - 1, len(last) + 1))}"
-    zones = [f"{count:,} {zone}" for zone, count in found.zones.items() if count]
+    zones = [f"{requests:,} {zone}" for zone, requests in found.zones.items() if requests]
     yield from _section("The window at each request", [*drawn, plain(below, "faint")])
     yield plain(f"      requests by zone: {', '.join(zones)}", "faint")
 
@@ -104,7 +102,7 @@ def _tool_rows(rows: list[UsageRow], top: int) -> list[Line]:
         (
             _clean(row.name, _NAME),
             float(row.tokens),
-            f"{row.tokens:>9,}  {_count(row.count, 'call')}"
+            f"{row.tokens:>9,}  {count(row.count, 'call')}"
             + (f", {row.failed} failed" if row.failed else "")
             + f", largest {row.largest:,}",
         )
@@ -119,7 +117,7 @@ def _turn_rows(found: Insight, top: int) -> list[Line]:
         (
             f"{turn.number:>3} {_clean(turn.title, _NAME - 4)}",
             float(turn.tokens),
-            f"{turn.tokens:>9,}  {_count(turn.calls, 'call')}, line {turn.line}",
+            f"{turn.tokens:>9,}  {count(turn.calls, 'call')}, line {turn.line}",
         )
         for turn in ranked
         if turn.tokens
@@ -132,7 +130,7 @@ def _garbage(found: Insight, top: int) -> list[Line]:
     if not garbage.tokens:
         return []
     rows = [
-        (each.reason, float(each.tokens), f"{each.tokens:>9,}  {_count(each.count, 'segment')}")
+        (each.reason, float(each.tokens), f"{each.tokens:>9,}  {count(each.count, 'segment')}")
         for each in garbage.reasons
         if each.count
     ]
@@ -154,7 +152,7 @@ def _bill(found: Insight) -> list[Line]:
     lines: list[Line] = []
     if bill.paid is not None:
         side = (
-            f", {_count(bill.side_requests, 'request')} of subagents" if bill.side_requests else ""
+            f", {count(bill.side_requests, 'request')} of subagents" if bill.side_requests else ""
         )
         said = f"with {bill.output:,} tokens of output{side}"
         lines.append(plain(f"  paid as reported    {bill.paid:>14,.0f}  {said}"))
@@ -170,9 +168,9 @@ def _bill(found: Insight) -> list[Line]:
             for name, cost, sent in sums
         ]
         verdict = "saved" if bill.saved_percent >= 0 else "lost"
-        said = f"  {abs(bill.saved_percent):.1f}% {verdict} by {_count(replayed.collections, 'collection')}"
+        said = f"  {abs(bill.saved_percent):.1f}% {verdict} by {count(replayed.collections, 'collection')}"
         lines.append(plain(said, "safe" if bill.saved_percent > 0 else ""))
-    unit = f"  in plain input tokens, prices of {bill.prices}; the last lines are a replay of the input"
+    unit = f"  Unit: uncached input tokens ({bill.prices}). What is sent is simulated, input only."
     return [*lines, plain(unit, "faint")] if lines else []
 
 
@@ -182,7 +180,7 @@ def _cache(found: Insight) -> list[Line]:
         return []
     lines = [
         plain(f"  {cache.hit_percent:.0f}% of the input was read from the cache"),
-        plain(f"  {_count(len(cache.breaks), 'break')}; {cache.lost:,} tokens written again"),
+        plain(f"  {count(len(cache.breaks), 'break')}; {cache.lost:,} tokens written again"),
     ]
     lines += [
         plain(
@@ -232,10 +230,6 @@ def _path(name: str) -> str:
 
 def _share(tokens: int, whole: int) -> str:
     return f"{100 * tokens / whole:>3.0f}%" if whole else "  0%"
-
-
-def _count(number: int, thing: str, things: str | None = None) -> str:
-    return f"{number:,} {thing if number == 1 else things or thing + 's'}"
 
 
 def _sum(rows: list[UsageRow]) -> int:

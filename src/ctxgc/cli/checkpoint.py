@@ -1,4 +1,4 @@
-"""`ctxgc checkpoint`: the points that a session can go back to."""
+"""`ctxgc checkpoint`: points that a session can return to."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ import click
 import msgspec
 
 from ctxgc.cli.diff import find_checkpoint, one_session
-from ctxgc.cli.output import FOUND_PROBLEMS, done, output_options, warn, write_json, write_table
-from ctxgc.cli.stash_store import (
+from ctxgc.cli.output import (
+    FOUND_PROBLEMS,
     age,
-    command_store,
     count,
+    output_options,
     preview,
     printable,
-    session_option,
-    store_option,
+    warn,
+    write_json,
+    write_ok,
+    write_table,
 )
+from ctxgc.cli.stores import command_store, session_option, store_option
 from ctxgc.errors import CtxgcError
 from ctxgc.session import (
     Checkpoint,
@@ -39,15 +42,15 @@ Examples:
   ctxgc checkpoint restore 20260302     the beginning of an id is enough
   ctxgc checkpoint verify              reads every checkpoint of the store
 
-Exit codes: 0 done, 1 an error or a checkpoint does not verify, 2 a wrong call.
+Exit codes: 0 done, 1 an error or a damaged checkpoint, 2 usage error.
 """
 
 
 @click.group(short_help="List, make, verify and restore checkpoints.", epilog=_EPILOG)
 def checkpoint() -> None:
-    """Points that a session can go back to: its view, its pins, and checksums of its files.
+    """Points that a session can return to: its view, its pins, and checksums of its files.
 
-    They are sealed: a single changed bit is noticed. Sessions and stores are named as in `ctxgc stash`.
+    They are sealed: a single changed bit is detected. Sessions and stores are named as in `ctxgc stash`.
     """
 
 
@@ -77,7 +80,7 @@ def list_(store_url: str | None, session: str | None, as_json: bool, quiet: bool
 @checkpoint.command()
 @store_option
 @session_option
-@click.option("--label", default="", help="A name; labelled checkpoints are kept longest.")
+@click.option("--label", default="", help="Label; labelled checkpoints are kept longest.")
 @output_options
 def make(
     store_url: str | None, session: str | None, label: str, as_json: bool, quiet: bool
@@ -89,7 +92,7 @@ def make(
     if as_json:
         write_json({"session": name, "checkpoint_id": made.checkpoint_id, "label": label})
     elif not quiet:
-        done(f"{made.checkpoint_id} of session {name}")
+        write_ok(f"{made.checkpoint_id} of session {name}")
 
 
 @checkpoint.command()
@@ -118,10 +121,10 @@ def show(
 def restore(
     checkpoint_id: str, store_url: str | None, session: str | None, as_json: bool, quiet: bool
 ) -> None:
-    """Make the view of a session what it was at CHECKPOINT, byte for byte.
+    """Restore the view of a session to CHECKPOINT, byte for byte.
 
-    What came in since is stashed. Files are not touched; those that differ are named. End the agent
-    that works on the session first: a commit of its that comes later is refused.
+    What was added since is stashed. Files are not touched; those that differ are listed. Stop the
+    agent that works on the session first: its next commit would be refused.
     """
     with command_store(store_url) as store:
         name, key = find_checkpoint(store, checkpoint_id, session)
@@ -135,7 +138,7 @@ def restore(
             {"session": name, "checkpoint_id": key, "messages": messages, "differences": changed}
         )
     elif not quiet:
-        done(f"session {name} is what it was at {key}: {count(messages, 'message')}")
+        write_ok(f"session {name} restored to {key}: {count(messages, 'message')}")
         for each in changed:
             warn(f"{each['path']}: {each['kind']} since")
 
@@ -156,7 +159,7 @@ def verify(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Read CHECKPOINT, else every checkpoint, and check that it is what was written."""
+    """Check that CHECKPOINT, or every checkpoint, is what was written."""
     with command_store(store_url) as store:
         sessions = chosen_sessions(store, None if session is None else [session])
         chosen = [find_checkpoint(store, checkpoint_id, session)] if checkpoint_id else None
@@ -167,7 +170,7 @@ def verify(
     elif not quiet:
         for key, why in broken.items():
             warn(f"{key}: {why}")
-        done(f"{len(found) - len(broken)} of {count(len(found), 'checkpoint')} verified")
+        write_ok(f"{len(found) - len(broken)} of {count(len(found), 'checkpoint')} verified")
     ctx.exit(FOUND_PROBLEMS if broken else 0)
 
 
@@ -208,7 +211,7 @@ def _write_checkpoint(session_id: str, found: Checkpoint) -> None:
             ("session", printable(session_id)),
             ("made", f"{found.timestamp.isoformat()} ({age(found.timestamp)} ago)"),
             ("label", printable(found.label or "-")),
-            ("because", printable(", ".join(found.triggers) or "asked for")),
+            ("because", printable(", ".join(found.triggers) or "requested")),
             ("view", f"{count(len(messages), 'message')}, {usage.get('total_tokens', 0):,} tokens"),
             ("files", count(len(found.file_checksums), "checksum")),
         ],
@@ -220,5 +223,5 @@ def _write_checkpoint(session_id: str, found: Checkpoint) -> None:
 
 
 def _said(message: Message) -> str:
-    """What a message says; of a message without text, its first part."""
+    """Return the text of a message, or of its first part."""
     return message.text() or next((part.text for part in message.parts), "")

@@ -1,4 +1,4 @@
-"""`ctxgc config`: the configuration shown, checked and described."""
+"""`ctxgc config`: show, check and describe the configuration."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ from ctxgc.config import (
 from ctxgc.errors import CtxgcError
 from ctxgc.session import DEFAULT_PRICES, DEFAULT_STORE, load_gc_plugin, price_preset
 
-# -- The configuration in force, value by value, with the place that each one comes from
+# -- The effective configuration
 
 
 _MEANINGS = {
     "plugin": "The strategy.",
-    "store": "Where sessions and their stash are kept.",
+    "store": "The store of sessions and their stash.",
     "context_limit": "The size of the model's window in tokens.",
-    "prices": "The price sheet that decisions are weighed with.",
+    "prices": "The price sheet for decisions.",
 }
 
 
 class Setting(NamedTuple):
-    """One value: what it is called, what it is, where it comes from, what it means."""
+    """One value: its key, where it comes from, and what it means."""
 
     key: str
     value: Any
@@ -67,7 +67,7 @@ class Setting(NamedTuple):
 
 
 def effective(path: Path | None) -> list[Setting]:
-    """Return what a session would be set up with by this file and the environment.
+    """Return the settings of a session that uses this file and the environment.
 
     Raises:
         ConfigError: the file or a variable is wrong.
@@ -122,8 +122,7 @@ def _keys(spec: GCSpec, config: GCConfig) -> list[Setting]:
 def config() -> None:
     """Show, check and describe the configuration.
 
-    Code wins over environment variables, these over the file `.ctxgc/gc.json` (or `.jaato/gc.json`),
-    that over defaults.
+    Precedence: code, environment variables, the file `.ctxgc/gc.json` (or `.jaato/gc.json`), defaults.
     """
 
 
@@ -131,7 +130,7 @@ def config() -> None:
 def schema() -> None:
     """Print the JSON Schema of a configuration file.
 
-    Editors complete and check a file that names it: ctxgc config schema > .ctxgc/schema.json
+    Editors use it to complete and check a file: ctxgc config schema > .ctxgc/schema.json
     """
     write_json(config_schema())
 
@@ -141,9 +140,9 @@ def schema() -> None:
 @output_options
 @click.pass_context
 def check(ctx: click.Context, file: Path | None, as_json: bool, quiet: bool) -> None:
-    """Explain FILE, else the file that is in force here: each key, its value, where it comes from.
+    """Check FILE, by default the one in effect here, and list each key with its value and source.
 
-    Exit codes: 0 the file can be used, 1 it has mistakes, 2 there is no file.
+    Exit codes: 0 valid, 1 it has mistakes, 2 there is no file.
     """
     path = file or find_gc_file()
     if path is None or not path.is_file():
@@ -165,9 +164,9 @@ def check(ctx: click.Context, file: Path | None, as_json: bool, quiet: bool) -> 
 @config.command()
 @output_options
 def show(as_json: bool, quiet: bool) -> None:
-    """Show the configuration that a session started here would have, with the source of each value.
+    """Show the configuration of a session started here, with the source of each value.
 
-    Exit codes: 0 it can be used, 1 something in it is wrong.
+    Exit codes: 0 valid, 1 it has mistakes.
     """
     path = find_gc_file()
     settings, warnings = effective(path), environment_warnings()

@@ -8,16 +8,16 @@ import click
 
 
 @click.command(context_settings={"show_default": True})
-@click.option("--segments", type=click.IntRange(min=1), default=1_000, help="How long it is.")
-@click.option("--seed", type=int, default=7, help="Which session is told.")
-@click.option("--report", metavar="DIR", help="Write the session, and what `analyze` says of it.")
+@click.option("--segments", type=click.IntRange(min=1), default=1_000, help="Number of segments.")
+@click.option("--seed", type=int, default=7, help="Random seed for the demo session.")
+@click.option("--report", metavar="DIR", help="Write the session and its `analyze` page here.")
 @click.pass_context
 def demo(context: click.Context, segments: int, seed: int, report: str | None) -> None:
     """Run an invented agent session through the engine and show what happens.
 
-    Nothing is written without --report, and no model is asked.
+    Nothing is written without --report, and no model is called.
     """
-    # By name: the demo is a room beside this one, not below it.
+    # By name: `ctxgc.demo` is a program of its own.
     runner = importlib.import_module("ctxgc.demo.__main__")
     wanted = [] if report is None else ["--report", report]
     context.exit(runner.main(["--segments", str(segments), "--seed", str(seed), *wanted]))

@@ -11,13 +11,14 @@ import click
 from ctxgc.cli.output import (
     FOUND_PROBLEMS,
     output_options,
+    preview,
     styled,
     write_json,
     write_lines,
     write_table,
 )
 from ctxgc.cli.session_argument import find_session
-from ctxgc.cli.stash_store import command_store, preview, session_option, store_option
+from ctxgc.cli.stores import command_store, session_option, store_option
 from ctxgc.drawing import terminal_bars
 from ctxgc.errors import CtxgcError, InputError, PlanError
 from ctxgc.insight import (
@@ -39,10 +40,10 @@ from ctxgc.session import (
 
 
 def read_history(name: str, store_url: str | None, session: str | None) -> ComparedHistory:
-    """Return the history that a name means.
+    """Return the history with a name, ready to compare.
 
     Raises:
-        CtxgcError: it means none.
+        CtxgcError: there is none.
     """
     kind, _, rest = name.partition(":")
     if kind not in ("session", "checkpoint", "collection") or not rest:
@@ -56,7 +57,7 @@ def read_history(name: str, store_url: str | None, session: str | None) -> Compa
 
 
 def one_session(store: Store, session: str | None) -> str:
-    """Return the session that is meant: the named one, or the only one that the store has.
+    """Return the named session, or the only one in the store.
 
     Raises:
         InputError: there is none, or several.
@@ -72,7 +73,7 @@ def find_checkpoint(store: Store, checkpoint_id: str, session: str | None) -> tu
     """Return the session and the whole id of a checkpoint; the beginning of an id is enough.
 
     Raises:
-        InputError: none, or more than one, begins like this.
+        InputError: none, or more than one, begins with it.
     """
     sessions = chosen_sessions(store, None if session is None else [session])
     found = [
@@ -94,13 +95,15 @@ def _checkpoint(store: Store, name: str, session: str | None) -> Sequence[Messag
 
 
 def _view(store: Store, session_id: str, collection: str | None) -> Sequence[Message]:
-    """The view of a session, on a copy: now, or right before a collection."""
+    """Return the view of a session now, or right before a collection; worked out on a copy."""
     chosen_sessions(store, [session_id])
     session = open_stored(copy_in_memory(store, session_id), session_id, datetime.now(UTC))
     if collection is None:
         return session.history
     if not collection.isdigit():
-        raise InputError(f"collection {collection!r} is no number", hint="for example collection:3")
+        raise InputError(
+            f"collection {collection!r} is not a number", hint="for example collection:3"
+        )
     undone: list[Any] = []
     session.events(lambda event: undone.append(event.data.get("number")))
     try:
@@ -128,7 +131,7 @@ Examples:
   ctxgc diff checkpoint:20260302 session:work      since a checkpoint
   ctxgc diff collection:3 session:work --session work what collection 3 and later ones did
 
-Exit codes: 0 they say the same, 1 they differ or an error, 2 a wrong call.
+Exit codes: 0 equal, 1 different or an error, 2 usage error.
 """
 
 
@@ -154,7 +157,7 @@ def diff(
 ) -> None:
     """Compare what the model sees in A with what it sees in B.
 
-    Each is a transcript (a file, the beginning of a session id, or `latest`), or of a store:
+    Each is a transcript (a file, the beginning of a session id, or `latest`), or comes from a store:
     `session:NAME` (its view now), `checkpoint:ID`, or `collection:N` (the view right before it).
     """
     before, after = (read_history(name, store_url, session) for name in (a, b))

@@ -1,4 +1,4 @@
-"""`ctxgc doctor`: is everything as it should be, and can it be repaired?"""
+"""`ctxgc doctor`: check histories, stores, configurations and installations, and repair histories."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import msgspec
 from ctxgc.agents import Finding, check, check_still, write_in_place
 from ctxgc.cli.checkpoint import damage
 from ctxgc.cli.config import effective, plugin_problem
-from ctxgc.cli.output import FOUND_PROBLEMS, output_options, paint, write_json
+from ctxgc.cli.output import FOUND_PROBLEMS, count, output_options, paint, printable, write_json
 from ctxgc.cli.session_argument import find_session
-from ctxgc.cli.stash_store import command_store, count, printable, store_option
+from ctxgc.cli.stores import command_store, store_option
 from ctxgc.config import SessionSettings, environment_warnings, explain_file, find_gc_file
 from ctxgc.errors import ConfigError, CtxgcError, StoreBusyError, TranscriptError
 from ctxgc.insight import (
@@ -35,7 +35,7 @@ from ctxgc.session import (
     validate,
 )
 
-# -- The doctor for histories: what cannot be read, what a provider would refuse, and the repair
+# -- Histories
 
 
 MOST_SHOWN = 20
@@ -46,7 +46,7 @@ def check_history(path: Path, *, fix: bool) -> list[Finding]:
 
     Raises:
         TranscriptError: nothing of the file can be read.
-        TranscriptBusyError: it should be repaired while its agent writes it.
+        TranscriptBusyError: it cannot be repaired while its agent writes it.
     """
     where = path.name
     damage = [_damaged(where, each) for each in damaged_lines(path)]
@@ -58,20 +58,23 @@ def check_history(path: Path, *, fix: bool) -> list[Finding]:
         return [*damage, Finding(level="error", where=where, what=error.message, fix=error.hint)]
     broken = list(_broken(file, where))
     if not broken:
-        said = f"{file.kind}, {count(len(file.entries), 'message')} in the window, all rules kept"
+        said = f"{file.kind}, {count(len(file.entries), 'message')} in the window, no rule broken"
         return [*damage, Finding(level="ok", where=where, what=said)]
     if fix:
         return [*damage, *_fixed(path, file, where)]
     hint = f"ctxgc doctor {path} --fix"
-    return [*damage, *broken, Finding(level="info", where=where, what="can be repaired", fix=hint)]
+    return [
+        *damage,
+        *broken,
+        Finding(level="info", where=where, what="it can be repaired", fix=hint),
+    ]
 
 
 def _damaged(where: str, damage: Damage) -> Finding:
     return Finding(
         level="warning" if damage.is_lost else "info",
         where=f"{where} line {damage.line}",
-        what=damage.what,
-        fix="it is passed over" if damage.is_lost else "",
+        what=f"{damage.what}; skipped" if damage.is_lost else damage.what,
     )
 
 
@@ -99,11 +102,11 @@ def _fixed(path: Path, file: Writable, where: str) -> list[Finding]:
     kept = f"the original is {backup.original}"
     return [
         *done,
-        Finding(level="ok", where=where, what=kept, fix=f"ctxgc undo {path} puts it back"),
+        Finding(level="ok", where=where, what=kept, fix=f"ctxgc undo {path} restores it"),
     ]
 
 
-# -- The doctor for stores and configurations: handles that lead nowhere, seals that are broken
+# -- Stores and configurations
 
 
 _SCHEMES = ("json", "sqlite", "postgresql", "postgres")
@@ -111,7 +114,7 @@ _SQLITE = b"SQLite format 3\0"
 
 
 def store_url_of(text: str) -> str | None:
-    """Return the address of the store that a text names; None if it names none."""
+    """Return the address of the store that a text names; None if it does not name one."""
     if text.partition(":")[0] in _SCHEMES and ":" in text:
         return text
     path = Path(text)
@@ -128,13 +131,13 @@ def store_url_of(text: str) -> str | None:
 def check_store(url: str, *, is_wanted: bool) -> list[Finding]:
     """Return what is wrong in a store: sessions, live handles, checkpoints. Nothing is changed.
 
-    What a damaged file still holds is saved by opening it, as every command does.
+    Opening a damaged file rescues what it still holds, as in every command.
     """
     path = Path(url.partition(":")[2].removeprefix("//"))
     if url.startswith(("json:", "sqlite:")) and not path.exists():
-        missing = "no store is there"
+        missing = "there is no store"
         if is_wanted:
-            return [Finding(level="error", where=url, what=missing, fix="name another")]
+            return [Finding(level="error", where=url, what=missing, fix="name another store")]
         return [Finding(level="ok", where=url, what=f"{missing} yet")]
     try:
         with command_store(url) as store:
@@ -146,7 +149,7 @@ def check_store(url: str, *, is_wanted: bool) -> list[Finding]:
             ]
             sessions = [info.session_id for info in store.sessions()]
             found = [each for name in sessions for each in _session(store, name)]
-            said = f"{count(len(sessions), 'session')}, every handle leads somewhere"
+            said = f"{count(len(sessions), 'session')}, every handle resolves"
             fine = [] if found else [Finding(level="ok", where=store.url, what=said)]
             return [*reports, *found, *fine]
     except CtxgcError as error:
@@ -156,7 +159,7 @@ def check_store(url: str, *, is_wanted: bool) -> list[Finding]:
 def check_config(path: Path) -> list[Finding]:
     """Return what is wrong in a configuration file."""
     if not path.is_file():
-        return [Finding(level="error", where=str(path), what="no file is there")]
+        return [Finding(level="error", where=str(path), what="there is no file")]
     found = explain_file(path)
     problems = [*found.problems, *plugin_problem(path)]
     again = "ctxgc config check explains every key"
@@ -167,7 +170,7 @@ def check_config(path: Path) -> list[Finding]:
 
 
 def check_environment() -> list[Finding]:
-    """Return what is wrong with the variables that set the configuration where no file does."""
+    """Return what is wrong with the environment variables, where there is no configuration file."""
     where = "environment"
     strange = [
         Finding(level="warning", where=where, what=said, fix="ctxgc config schema lists the keys")
@@ -177,7 +180,7 @@ def check_environment() -> list[Finding]:
         effective(None)
     except ConfigError as error:
         return [*strange, Finding(level="error", where=where, what=error.message, fix=error.hint)]
-    fine = Finding(level="ok", where="configuration", what="no file here: the defaults count")
+    fine = Finding(level="ok", where="configuration", what="no file here: using the defaults")
     return [*strange, fine]
 
 
@@ -193,20 +196,20 @@ def _session(store: Store, name: str) -> Iterator[Finding]:
         yield Finding(level="error", where=where, what=said)
     for key, _ in store.load(name, "checkpoints"):
         why = damage(store, name, key)
-        # One that is not there any more was let go by its session meanwhile.
+        # Its session may have dropped it meanwhile.
         if why is not None and store.get(name, "checkpoints", key) is not None:
-            hint = "the checkpoints before it can still be restored"
+            hint = "earlier checkpoints can still be restored"
             yield Finding(level="error", where=f"{where}, checkpoint {key}", what=why, fix=hint)
 
 
 def _handles(store: Store, name: str, where: str) -> Iterator[Finding]:
     for handle in lost_handles(store, name):
-        said = f"a tombstone names {handle}, which nothing answers to"
+        said = f"a tombstone names {handle}, which no segment has"
         yield Finding(level="error", where=where, what=said, fix="restore a checkpoint")
 
 
 def _view(store: Store, name: str, where: str) -> Iterator[Finding]:
-    """The view of a session, opened on a copy, must be one that its provider takes."""
+    """Check that the provider would accept the view of a session, on a copy."""
     if store.get(name, "state", "session") is None:
         return
     history = open_stored(copy_in_memory(store, name), name, datetime.now(UTC)).history
@@ -219,21 +222,21 @@ def _view(store: Store, name: str, where: str) -> Iterator[Finding]:
 _COLOURS = {"ok": "green", "info": "blue", "warning": "yellow", "error": "red"}
 _EPILOG = """\b
 Examples:
-  ctxgc doctor                        the configuration, the store and the agents of this place
-  ctxgc doctor session.jsonl          a history: lines that are damaged, rules that are broken
-  ctxgc doctor session.jsonl --fix    repairs it; the original is kept, ctxgc undo puts it back
+  ctxgc doctor                        the configuration, the store and the agents used here
+  ctxgc doctor session.jsonl          a history: damaged lines, broken rules
+  ctxgc doctor session.jsonl --fix    repair it; ctxgc undo restores the original
   ctxgc doctor sqlite:sessions.db     a store: its sessions, handles and checkpoints
   ctxgc doctor .ctxgc/gc.json         a configuration
   ctxgc doctor agents                 what ctxgc install did
 
-Exit codes: 0 all is well (or was repaired), 1 something was found, 2 a wrong call.
+Exit codes: 0 all is well (or was repaired), 1 problems were found, 2 usage error.
 """
 
 
 @click.command(short_help="Check histories, stores, configuration, installation.", epilog=_EPILOG)
 @click.argument("what", metavar="[HISTORY|STORE|CONFIG|agents]", required=False)
 @store_option
-@click.option("--fix", is_flag=True, help="Repair what can be repaired, and say what was done.")
+@click.option("--fix", is_flag=True, help="Repair what can be repaired, and list what was done.")
 @output_options
 @click.pass_context
 def doctor(

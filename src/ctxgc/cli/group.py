@@ -1,4 +1,4 @@
-"""The group of all commands. A command is imported when it is called, so that help is there at once."""
+"""The group of all commands; each is imported when it is called, so that help is quick."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ctxgc.cli.output import CliError
 from ctxgc.cli.start import ABOUT, COMMANDS, EXIT_CODES, MORE, QUIET_HELP
 from ctxgc.errors import CtxgcError
 
-# -- `ctxgc completion`: the commands and options in the shell's own completion
+# -- ctxgc completion
 
 
 SHELLS = ("bash", "zsh", "fish")
@@ -25,17 +25,17 @@ Examples:
   ctxgc completion zsh >> ~/.zshrc
   ctxgc completion fish > ~/.config/fish/completions/ctxgc.fish
 
-Exit codes: 0 printed, 2 a wrong call.
+Exit codes: 0 done, 2 usage error.
 """
 
 
-@click.command(short_help="Print what makes a shell complete commands.", epilog=_EPILOG)
+@click.command(short_help="Print the shell completion script.", epilog=_EPILOG)
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
-    """Print the code that makes SHELL complete commands, options and their choices.
+    """Print the script that completes commands, options and their choices in SHELL.
 
-    It asks ctxgc itself, so that it is right after every update.
+    It asks ctxgc itself, so it stays right after updates.
     """
     kind = get_completion_class(shell)
     if kind is None:  # click knows these three
@@ -43,7 +43,7 @@ def completion(ctx: click.Context, shell: str) -> None:
     click.echo(kind(ctx.find_root().command, {}, "ctxgc", "_CTXGC_COMPLETE").source())
 
 
-# -- The group of all commands. A command is imported when it is called, so that help is there at
+# -- The group
 
 
 __all__ = ["COMMANDS", "LazyGroup", "main"]
@@ -57,7 +57,7 @@ class LazyGroup(click.Group):
         return sorted({*super().list_commands(ctx), *COMMANDS})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command, imported if it was not yet."""
+        """Return a command, imported now if need be."""
         if cmd_name not in COMMANDS:
             return super().get_command(ctx, cmd_name)
         module, _, name = COMMANDS[cmd_name][0].partition(":")
@@ -67,7 +67,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that was called; a wrong name gets the nearest one as a hint."""
+        """Find the command; an unknown name gets the nearest one as a hint."""
         near = get_close_matches(args[0], self.list_commands(ctx), 1)
         if args[0] not in self.list_commands(ctx) and near:
             ctx.fail(f"No such command '{args[0]}'. Did you mean '{near[0]}'?")
@@ -80,22 +80,22 @@ class LazyGroup(click.Group):
             formatter.write_dl(rows)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; an error of ours becomes one line, never a traceback."""
+        """Run a command; a CtxgcError becomes one line, never a traceback."""
         try:
             return super().invoke(ctx)
         except CtxgcError as error:
             raise CliError(error, as_json=bool(ctx.meta.get("ctxgc.json"))) from error
         except OSError as error:
-            if error.errno == errno.EPIPE:  # who read our output has seen enough
+            if error.errno == errno.EPIPE:  # the reader of our output has closed it
                 raise
-            # It may be standard output that failed: this is never written there.
+            # Standard output itself may have failed: never write this there.
             raise CliError(_of_system(error), as_json=False) from error
 
 
 def _of_system(error: OSError) -> CtxgcError:
     where = f"{error.filename}: " if error.filename else ""
     said = error.strerror or str(error)
-    return CtxgcError(f"{where}{said}", hint="check the place and the rights to it, and call again")
+    return CtxgcError(f"{where}{said}", hint="check the path and its permissions, and try again")
 
 
 @click.group(
@@ -108,5 +108,5 @@ def _of_system(error: OSError) -> CtxgcError:
 @click.option("--quiet", "-q", is_flag=True, help=QUIET_HELP)
 @click.pass_context
 def main(ctx: click.Context, quiet: bool) -> None:
-    """Note what holds for every command."""
+    """Keep the options that hold for every command."""
     ctx.meta["ctxgc.quiet"] = quiet

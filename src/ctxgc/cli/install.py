@@ -1,4 +1,4 @@
-"""`ctxgc install AGENT`: the MCP server, and where the agent has them hooks and a status line."""
+"""`ctxgc install`, `uninstall`, `hook`, `statusline` and `plugin-folder`: ctxgc in a coding agent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 from ctxgc.agents import AGENTS
 from ctxgc.cli.output import paint
 
-# -- `ctxgc hook EVENT`: the same as `python -P -m ctxgc.agents.hook`, for trying a hook by hand
+# -- hook
 
 
 @click.command(
@@ -24,7 +24,7 @@ from ctxgc.cli.output import paint
 def hook(words: tuple[str, ...]) -> None:
     """Answer a hook of a coding agent: JSON on standard input, the answer on standard output.
 
-    It never fails: where it can do nothing, it prints nothing and says why in its log.
+    It never fails: if it cannot do anything, it prints nothing and logs why.
     """
     from ctxgc.agents import run_hook  # noqa: PLC0415
 
@@ -48,9 +48,9 @@ def agent_arguments(command: F) -> F:
     """Give a command the agent and its scope."""
     options = (
         click.argument("agent", type=click.Choice(AGENTS)),
-        click.option("--user", "scope", flag_value="user", default="user", help="Everywhere (default)."),
-        click.option("--project", "scope", flag_value="project", help="In this project only."),
-        click.option("--dry-run", is_flag=True, help="Show the changes, and make none."),
+        click.option("--user", "scope", flag_value="user", default="user", help="All projects (default)."),
+        click.option("--project", "scope", flag_value="project", help="This project only."),
+        click.option("--dry-run", is_flag=True, help="Show the changes without making them."),
     )  # fmt: skip
     for option in reversed(options):
         command = option(command)
@@ -59,29 +59,29 @@ def agent_arguments(command: F) -> F:
 
 @click.command(
     epilog="Examples: `ctxgc install claude-code`, `ctxgc install codex --project --dry-run`. "
-    "`ctxgc uninstall AGENT` leaves everything as it was."
+    "`ctxgc uninstall AGENT` restores everything."
 )
 @agent_arguments
 @click.option(
-    "--store", metavar="URL", help="Where outputs are stashed: json:PATH, sqlite:PATH ..."
+    "--store", metavar="URL", help="Store for stashed outputs: json:PATH, sqlite:PATH ..."
 )
 def install(agent: str, scope: Any, dry_run: bool, store: str | None) -> None:
-    """Put ctxgc into the configuration of a coding agent.
+    """Add ctxgc to the configuration of a coding agent: the MCP server, hooks and a status line.
 
-    Everything else in its files stays as it is. Installing twice changes nothing.
+    Everything else in its files is kept. Installing twice changes nothing.
     """
     from ctxgc.agents import install as put  # noqa: PLC0415
 
     changes = put(agent, scope=scope, store=store, dry_run=dry_run)
     write_changes(changes, dry_run=dry_run)
     if not changes:
-        click.echo(f"{agent} has it already: nothing to do")
+        click.echo(f"{agent}: already installed, nothing to do")
     elif not dry_run:
         click.echo(f"next: {NEXT[agent]}")
 
 
 def write_changes(changes: Sequence[FileEdit], *, dry_run: bool) -> None:
-    """Tell which files change; a dry run shows how."""
+    """Write which files change; a dry run shows how."""
     for change in changes:
         said = f"would {change.verb}" if dry_run else f"{change.verb}d".replace("eed", "ed")
         click.echo(f"{paint(said, 'cyan')} {change.path}")
@@ -89,7 +89,7 @@ def write_changes(changes: Sequence[FileEdit], *, dry_run: bool) -> None:
             click.echo(change.diff())
 
 
-# -- `ctxgc plugin-folder DIR`: a Claude Code plugin with manifest, server, hooks and commands
+# -- plugin-folder
 
 
 @click.command(
@@ -97,7 +97,7 @@ def write_changes(changes: Sequence[FileEdit], *, dry_run: bool) -> None:
 )
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path), metavar="DIR")
 @click.option(
-    "--store", metavar="URL", help="Where outputs are stashed: json:PATH, sqlite:PATH ..."
+    "--store", metavar="URL", help="Store for stashed outputs: json:PATH, sqlite:PATH ..."
 )
 def plugin_folder(folder: Path, store: str | None) -> None:
     """Write a plugin for Claude Code into a folder.
@@ -110,30 +110,32 @@ def plugin_folder(folder: Path, store: str | None) -> None:
         click.echo(str(path))
 
 
-# -- `ctxgc statusline`: what Claude Code shows below its prompt
+# -- statusline
 
 
 @click.command(
     epilog="Claude Code sends JSON on standard input; `ctxgc install claude-code` sets it up."
 )
 def statusline() -> None:
-    """Print zone, tokens and share of the context window in one line."""
+    """Print the zone, the tokens and the share of the context window in one line."""
     from ctxgc.agents import run_hook  # noqa: PLC0415
 
     sys.exit(run_hook(["status-line"]))
 
 
-# -- `ctxgc uninstall AGENT`: the agent's files as they were, byte for byte
+# -- uninstall
 
 
-@click.command(epilog="Example: `ctxgc uninstall claude-code --dry-run` shows what would go.")
+@click.command(
+    epilog="Example: `ctxgc uninstall claude-code --dry-run` shows what would be removed."
+)
 @agent_arguments
-@click.option("--keep-stash", is_flag=True, help="Keep what was moved out, and the log.")
+@click.option("--keep-stash", is_flag=True, help="Keep the stash and the log.")
 def uninstall(agent: str, scope: Any, dry_run: bool, keep_stash: bool) -> None:
-    """Take ctxgc out of the configuration of a coding agent again.
+    """Remove ctxgc from the configuration of a coding agent.
 
-    Files that nobody changed since are what they were before, byte for byte; from others only our entries
-    go. With the last agent the stash of the installation goes too, unless you keep it.
+    Files that were not changed since are restored byte for byte; from others only our entries are
+    removed. With the last agent the stash of the installation is removed too, unless you keep it.
     """
     from ctxgc.agents import stash_to_remove  # noqa: PLC0415
     from ctxgc.agents import uninstall as take_out  # noqa: PLC0415
@@ -144,6 +146,6 @@ def uninstall(agent: str, scope: Any, dry_run: bool, keep_stash: bool) -> None:
     if stash is not None:
         said = "would remove" if dry_run else "removed"
         hint = " (--keep-stash keeps it)" if dry_run else ""
-        click.echo(f"{paint(said, 'cyan')} {stash}: all that was moved out{hint}")
+        click.echo(f"{paint(said, 'cyan')} {stash}, with everything that was stashed{hint}")
     elif not changes:
-        click.echo(f"{agent} does not have it: nothing to do")
+        click.echo(f"{agent}: not installed, nothing to do")

@@ -1,4 +1,4 @@
-"""`ctxgc lab`: replay recorded runs through pruning policies; no model is asked."""
+"""`ctxgc lab`: replay recorded runs through pruning policies, without a model."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ctxgc.cli.lab_fit import ablate, fit
 from ctxgc.cli.lab_run import run
 from ctxgc.cli.output import output_options, write_json, write_table
 
-# -- `ctxgc lab peers`: the libraries that the lab measures, and their environments
+# -- peers
 
 
 @click.group()
 def peers() -> None:
-    """Install and list the other libraries that `ctxgc lab run` can play.
+    """Install and list the other libraries that `ctxgc lab run` can compare with.
 
     Each gets an environment of its own under out/peers, or under $CTXGC_LAB_PEERS. None of them is a
     dependency of ctxgc.
@@ -24,7 +24,7 @@ def peers() -> None:
 @peers.command()
 @click.argument("packages", nargs=-1)
 def install(packages: tuple[str, ...]) -> None:
-    """Make the environments of PACKAGES, or of all; one that fails does not stop the others."""
+    """Create the environments of PACKAGES, or of all; if one fails, the others are still created."""
     from ctxgc.lab import PACKAGES, install_all  # noqa: PLC0415
 
     unknown = [name for name in packages if name not in PACKAGES]
@@ -36,7 +36,7 @@ def install(packages: tuple[str, ...]) -> None:
 
 @peers.command("list")
 def list_peers() -> None:
-    """Show each peer: its name as a policy, its package, whether it is installed, and how it is used."""
+    """List each peer: policy name, package, whether it is installed, and how it is used."""
     from ctxgc.lab import PEERS, is_ready  # noqa: PLC0415
 
     width = max(len(name) for name in PEERS)
@@ -45,13 +45,13 @@ def list_peers() -> None:
         click.echo(f"{peer.name:{width}}  {peer.package.requirement} ({state}): {peer.note}")
 
 
-# -- `ctxgc lab policies`: what the lab can play, with version and settings
+# -- policies
 
 
 @click.command()
 @output_options
 def policies(as_json: bool, quiet: bool) -> None:
-    """List the policies that --policy takes: ours, peers, rules stated again, oracles, base lines."""
+    """List the policies that --policy takes: ours, peers, re-implemented rules, oracles, baselines."""
     from ctxgc.lab import POLICIES, policy  # noqa: PLC0415
 
     found = [policy(name) for name in POLICIES]
@@ -71,7 +71,7 @@ def _said(settings: dict[str, object]) -> str:
 def lab() -> None:
     """Replay recorded agent runs through pruning policies, priced and judged without a model.
 
-    What it measures is a proxy: whether what the agent used next still stood in the view. It does not
+    What it measures is a proxy: whether what the agent used next was still in the view. It does not
     measure whether a task succeeds.
     """
 

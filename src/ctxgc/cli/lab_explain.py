@@ -1,4 +1,4 @@
-"""`ctxgc lab explain`: one decision of one run: what left, why, what it won and cost, what was missed."""
+"""`ctxgc lab explain`: one decision of one run: what left, why, what it saved and cost, what was missed."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Examples:
   ctxgc lab explain RUN 12 --data DIR --set claude_code --policy ctxgc-lean
   ctxgc lab explain demo-06 34 --json
 
-Exit codes: 0 explained, 1 no such run or request, 2 a wrong call.
+Exit codes: 0 done, 1 no such run or request, 2 usage error.
 """
 
 
 @click.command(
-    short_help="Show one decision: what left, why, what it won and cost, what was missed.",
+    short_help="Show one decision: what left, why, what it saved and cost, what was missed.",
     context_settings={"show_default": True},
     epilog=_EPILOG,
 )
@@ -38,13 +38,15 @@ Exit codes: 0 explained, 1 no such run or request, 2 a wrong call.
 @click.option(
     "--data",
     type=click.Path(exists=True, path_type=Path),
-    help="A file of runs, a transcript, or a folder of them; else the corpus of ctxgc.",
+    help="A file of runs, a transcript, or a folder of them; by default the corpus of ctxgc.",
 )
-@click.option("--set", "set_name", default="", help="Of a folder, only the file of this name.")
+@click.option("--set", "set_name", default="", help="Read only this file from the folder.")
 @click.option("--policy", "policy_name", default="ctxgc", help="One of our own policies.")
 @click.option("--regime", "regime_name", default="cost", help="cost, window:50% or window:40000.")
 @click.option("--sheet", "sheet_name", default="anthropic-5m", help="The price sheet.")
-@click.option("--all", "show_all", is_flag=True, help="List all that left, not only the largest.")
+@click.option(
+    "--all", "show_all", is_flag=True, help="List everything that left, not only the largest."
+)
 @output_options
 def explain(
     *,
@@ -61,11 +63,11 @@ def explain(
 ) -> None:
     """Replay RUN with a policy of ours and show what it decided at its request number STEP.
 
-    RUN is the id of a run, or a part of it that only one has. What was missed later is known because
-    the whole run is replayed: it shows for each thing that left who needed it, and whether it was
-    still in the view, named, behind a handle, or lost.
+    RUN is the id of a run, or an unambiguous part of it. The whole run is replayed, so for each thing
+    that left it shows which later request needed it, and whether it was still in the view, named,
+    behind a handle, or lost.
     """
-    import msgspec  # noqa: PLC0415 - help must be there at once
+    import msgspec  # noqa: PLC0415 - keeps help quick
 
     from ctxgc.lab import (  # noqa: PLC0415
         Experiment,
@@ -76,7 +78,7 @@ def explain(
     from ctxgc.lab import explain as explained  # noqa: PLC0415
     from ctxgc.session import price_sheet  # noqa: PLC0415
 
-    # The alarms of a replayed session are not about anything that happens now.
+    # Alerts of a replayed session are not about anything that happens now.
     logging.getLogger("ctxgc").addHandler(logging.NullHandler())
     check_set(data, set_name)
     with usage_errors():
@@ -90,7 +92,7 @@ def explain(
         draw(found, most=None if show_all else 20)
 
 
-# -- An explanation as a terminal shows it
+# -- Output
 
 
 PIPED_WIDTH = 150
@@ -117,7 +119,7 @@ def draw(found: RequestExplanation, most: int | None) -> None:
     if most is not None and len(largest) > most:
         freed = sum(each.tokens - each.left for each in largest[most:])
         console.print(f"  and {len(largest) - most} more, {freed:,} tokens: --all lists them")
-    for line in (*_books(found.money), *_missed(found.departures)):
+    for line in (*_balance(found.money), *_missed(found.departures)):
         console.print(Text(line), soft_wrap=True)
 
 
@@ -130,7 +132,7 @@ def _headline(found: RequestExplanation) -> str:
 
 def _nothing(found: RequestExplanation) -> str:
     if not found.others:
-        return "Nothing left the view, at this request or at any other."
+        return "Nothing left the view at this request, or at any other."
     numbers = ", ".join(map(str, found.others[:20]))
     return f"Nothing left the view at this request. Something did at: {numbers}"
 
@@ -164,7 +166,7 @@ def _what(each: Departure) -> str:
 
 
 def _end(target: str) -> str:
-    """Return the end of a path or command, which tells more than its beginning."""
+    """Return the end of a path or command, which says more than its beginning."""
     return target if len(target) <= 42 else f"...{target[-39:]}"
 
 
@@ -180,18 +182,18 @@ def _quoted(each: Departure) -> str:
     return f"{each.lines_kept} of {each.lines} kept" if each.lines else "-"
 
 
-def _books(money: Money) -> Iterator[str]:
-    yield f"won:  {money.removed:,} tokens fewer in this and in the {money.requests_left} requests after it"
+def _balance(money: Money) -> Iterator[str]:
+    yield f"saved: {money.removed:,} tokens in this and each of the {money.requests_left} requests after it"
     if money.is_cold:
-        yield "cost: nothing was cached any more, so that all was written anyway"
+        yield "cost:  none, the cache had expired and everything was written anyway"
     else:
-        yield f"cost: {money.rewritten:,} tokens written again that were cached before"
+        yield f"cost:  {money.rewritten:,} cached tokens written again"
     payback = "never" if money.payback is None else f"after {money.payback} requests"
     if money.price <= 0:
         payback = "at once"
     yield (
-        f"money, in plain input tokens: {money.price:+,.0f} now, {-money.saving:+,.0f} with each later "
-        f"request; paid back {payback}; won in the end {money.net:+,.0f}"
+        f"money, in uncached input tokens: {money.price:+,.0f} now, {-money.saving:+,.0f} with each later "
+        f"request; paid back {payback}; saved in the end {money.net:+,.0f}"
     )
 
 

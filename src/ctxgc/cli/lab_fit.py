@@ -1,4 +1,4 @@
-"""`ctxgc lab fit`: fit the constants of the default policy to recorded runs."""
+"""`ctxgc lab fit` and `ctxgc lab ablate`: constants fitted to recorded runs, and what each is worth."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ctxgc.cli.lab_options import Runs, progress, run_options, subject_argument
 from ctxgc.cli.output import OutputFile, usage_errors
 from ctxgc.lab import Ablated, Ablation
 
-# -- `ctxgc lab ablate`: what each constant is good for, told by what happens without it
+# -- ablate
 
 
 _ABLATE_EPILOG = """\b
@@ -27,12 +27,12 @@ Examples:
   ctxgc lab ablate default --data DIR --set claude_code --every 4 --jobs 2 --markdown
   ctxgc lab ablate window --data DIR --set claude_code --every 8 --jobs 2 --json window.json
 
-Exit codes: 0 done, 1 no such data, 2 a wrong call.
+Exit codes: 0 done, 1 no such data, 2 usage error.
 """
 
 
 @click.command(
-    short_help="Show what each constant is good for: off, halved, doubled.",
+    short_help="Show what each constant is worth: off, halved, doubled.",
     context_settings={"show_default": True},
     epilog=_ABLATE_EPILOG,
 )
@@ -42,7 +42,7 @@ Exit codes: 0 done, 1 no such data, 2 a wrong call.
     "--only",
     multiple=True,
     metavar="CONSTANT",
-    help="Only this constant; again for more.  [default: all]",
+    help="Only this constant; may be repeated.  [default: all]",
 )
 @click.option(
     "--json",
@@ -64,10 +64,10 @@ def ablate(
 ) -> None:
     """Replay runs with each constant of SUBJECT switched off, halved and doubled.
 
-    SUBJECT is a preset (default, lean, careful), played with room enough, or `window`, played with half
-    and with a quarter of the room. "Off" is the value that switches the idea off: no hold, no guard, no
-    share. The first row has the figures of the constants that ship, all others the difference to them:
-    the bill as a share of never pruning, everything else in points of a hundred.
+    SUBJECT is a preset (default, lean, careful), replayed with room enough, or `window`, replayed with
+    half and with a quarter of the room. "Off" is the value that disables the idea: no hold, no guard, no
+    share. The first row has the figures of the constants that ship, the others the difference to them:
+    the bill as a share of never pruning, everything else in percentage points.
 
     The same runs give the same table, whatever --jobs.
     """
@@ -96,7 +96,7 @@ def _write_ablation(file: Path, found: object) -> None:
     write_atomic(file, readable_json(found))
 
 
-# -- The table of `ctxgc lab ablate`: for a terminal, and as Markdown
+# -- The table of ablate
 
 
 PIPED_WIDTH = 150
@@ -123,7 +123,7 @@ def draw(found: Ablation) -> None:
 
 
 def markdown_table(found: Ablation) -> str:
-    """Return an ablation as Markdown: what was played, the table, and what moved nothing."""
+    """Return an ablation as Markdown: what was replayed, the table, and the constants without effect."""
     titles = _titles(found)
     rule = ["---", "---", *["--:"] * (len(titles) - 2)]
     lines = [titles, rule, *(row for row, _ in _rows(found))]
@@ -178,9 +178,9 @@ def _difference(key: str, value: float) -> str:
 
 def _idle(found: Ablation) -> str:
     if not found.idle:
-        return "Each constant moves something by a tenth of a point, or a thousandth of the bill."
+        return "Each constant moves something by a tenth of a point, or the bill by a thousandth."
     return (
-        f"Nothing moves by a tenth of a point, or a thousandth of the bill, with other values of: "
+        f"Nothing moves by a tenth of a point, nor the bill by a thousandth, with other values of: "
         f"{', '.join(found.idle)}."
     )
 
@@ -196,19 +196,19 @@ Examples:
 
 
 @click.command(
-    short_help="Search constants that do better on recorded runs.",
+    short_help="Search for constants that do better on recorded runs.",
     context_settings={"show_default": True},
     epilog=_EPILOG,
 )
 @subject_argument
 @run_options(required=True)
-@click.option("--rounds", type=click.IntRange(min=0), default=60, help="How many changes to try.")
-@click.option("--seed", type=int, default=1, help="Chooses the changes.")
+@click.option("--rounds", type=click.IntRange(min=0), default=60, help="Number of changes to try.")
+@click.option("--seed", type=int, default=1, help="Random seed of the changes.")
 @click.option(
     "--output",
     "-o",
     type=OutputFile(),
-    help="Write the file of constants with the new ones in it.",
+    help="Write the file of constants with the new values.",
 )
 def fit(
     *,
@@ -219,15 +219,15 @@ def fit(
     seed: int,
     output: Path | None,
 ) -> None:
-    """Search constants that do better on recorded runs and keep what is promised.
+    """Search for constants that do better on recorded runs and keep the promises.
 
-    SUBJECT is a preset, whose runs shall be cheaper (default, lean, careful), or `window`: fewer needs
-    that are not resident with half and with a quarter of the room, no fewer line-steps than at the
-    start, and hardly more to pay.
+    SUBJECT is a preset, whose runs should become cheaper (default, lean, careful), or `window`: fewer
+    needs that are not resident with half and with a quarter of the room, no fewer line-steps than at
+    the start, and hardly more to pay.
 
     Each round changes a few constants at random and replays all runs; the same seed tries the same
-    changes, whatever --jobs. The file names the runs, the seed and what was reached. It takes effect
-    where the one that ships stands.
+    changes, whatever --jobs. The file names the runs, the seed and the result. It takes effect when it
+    replaces the one that ships.
     """
     from ctxgc.lab import Experiment, Trials, fit_constants, fit_target  # noqa: PLC0415
     from ctxgc.session import price_sheet  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""What the commands of the lab share: which runs, at what price, on how many cores."""
+"""Options that the commands of the lab share: which runs, at what price, on how many cores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 Runs = dict[str, Any]
-"""What chooses the runs of an `Experiment`, by its fields."""
+"""The fields of an `Experiment` that choose its runs."""
 
 _RUNS = "A file of runs, a transcript, or a folder of them"
 
@@ -24,31 +24,29 @@ subject_argument = click.argument(
 def run_options(*, required: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the options that choose runs, as `runs`, and `jobs`.
 
-    Without data, if it may be, our corpus is played.
+    Where data is not required, our corpus is the default.
     """
     options = (
         click.option(
             "--data",
             type=click.Path(exists=True, path_type=Path),
             required=required,
-            help=f"{_RUNS}." if required else f"{_RUNS}; else the corpus of ctxgc.",
+            help=f"{_RUNS}." if required else f"{_RUNS}; by default the corpus of ctxgc.",
         ),
-        click.option(
-            "--set", "set_name", default="", help="Of a folder, only the file of this name."
-        ),
+        click.option("--set", "set_name", default="", help="Read only this file from the folder."),
         click.option(
             "--least-tokens",
             type=click.IntRange(min=0),
             default=8_000,
-            help="Pass over shorter runs.",
+            help="Skip shorter runs.",
         ),
+        click.option("--every", type=click.IntRange(min=1), default=1, help="Use every n-th run."),
         click.option(
-            "--every", type=click.IntRange(min=1), default=1, help="Use one run in so many."
+            "--limit-runs", type=click.IntRange(min=1), help="Use at most this many runs."
         ),
-        click.option("--limit-runs", type=click.IntRange(min=1), help="Only the first of these."),
         click.option("--sheet", default="anthropic-5m", help="The price sheet."),
         click.option(
-            "--jobs", "-j", type=click.IntRange(min=1), default=1, help="Processes to use."
+            "--jobs", "-j", type=click.IntRange(min=1), default=1, help="Number of processes."
         ),
     )
 
@@ -62,13 +60,13 @@ def run_options(*, required: bool) -> Callable[[Callable[..., None]], Callable[.
 
 
 def check_set(data: Path | None, set_name: str) -> None:
-    """Make sure that a set is one of some data.
+    """Check that a set comes with data.
 
     Raises:
-        UsageError: there is a set, and no data.
+        UsageError: there is a set, but no data.
     """
     if set_name and data is None:
-        raise click.UsageError("--set chooses a file of the folder that --data names")
+        raise click.UsageError("--set names a file in the folder given by --data")
 
 
 def _with_runs(command: Callable[..., None]) -> Callable[..., None]:
@@ -82,16 +80,19 @@ def _with_runs(command: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
-# -- A bar on stderr, where somebody watches it, for commands of the lab that take their time
+# -- Progress
 
 
 @contextmanager
 def progress(count: Callable[[], int]) -> Iterator[Callable[[], None]]:
-    """Draw a bar; yields what moves it on by one. `count` says how many there are, and is asked last."""
+    """Draw a progress bar on stderr if that is a terminal; yields a function that advances it by one.
+
+    `count` returns the number of steps, and is only called once the bar is there.
+    """
     if not sys.stderr.isatty():
         yield lambda: None
         return
-    from rich.console import Console  # noqa: PLC0415 - help must be there at once
+    from rich.console import Console  # noqa: PLC0415 - keeps help quick
     from rich.progress import (  # noqa: PLC0415
         BarColumn,
         MofNCompleteColumn,

@@ -1,4 +1,4 @@
-"""`ctxgc lab run`: every policy over every run, as a table, as JSON and as a page."""
+"""`ctxgc lab run`: every policy on every run, as a table, as JSON and as a page."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ctxgc.cli.lab_options import Runs, progress, run_options
-from ctxgc.cli.output import OutputFile, usage_errors
-from ctxgc.cli.stash_store import count
+from ctxgc.cli.output import OutputFile, count, usage_errors
 from ctxgc.drawing import STYLES, Line, ScatterPoint, terminal_scatter
 from ctxgc.lab import Figure, PolicyRow, Report, is_usable
 
@@ -30,21 +29,21 @@ _FILE = OutputFile(allow_dash=True)
     context_settings={"show_default": True},
     epilog="Example: ctxgc lab run --data DIR --set claude_code --policy never --policy ctxgc --jobs 4",
 )
-@click.option("--demo", is_flag=True, help="Play the corpus that ships with ctxgc (the default).")
+@click.option("--demo", is_flag=True, help="Use the corpus that ships with ctxgc (the default).")
 @run_options(required=False)
 @click.option(
     "--policy",
     "policies",
     multiple=True,
-    help="A policy, a kind of them, or all; again, or with commas, for more.",
+    help="A policy, a kind of policies, or all; repeat it or use commas for more.",
 )
 @click.option("--regime", default="cost", help="cost, window:50% or window:40000.")
-@click.option("--cluster", help="Play on a Dask cluster: its address, or `local`.")
+@click.option("--cluster", help="Run on a Dask cluster: its address, or `local`.")
 @click.option("--json", "json_file", type=_FILE, help="Write the whole report as JSON.")
 @click.option("--html", "html_file", type=_FILE, help="Write the report as one page.")
 @click.option("--markdown", "markdown_file", type=_FILE, help="Write its tables as Markdown.")
-@click.option("--timing", is_flag=True, help="Report decision times, which differ at each run.")
-@click.option("--quiet", "-q", is_flag=True, help="Draw no table.")
+@click.option("--timing", is_flag=True, help="Report decision times, which vary from run to run.")
+@click.option("--quiet", "-q", is_flag=True, help="Print no table.")
 def run(
     *,
     demo: bool,
@@ -61,8 +60,8 @@ def run(
 ) -> None:
     """Replay runs request by request through each policy, and print what it cost and what it lost.
 
-    The same runs give the same report, byte for byte, whatever --jobs and --cluster. A report that is
-    written to `-` is printed in place of the terminal's tables.
+    The same runs give the same report, byte for byte, whatever --jobs and --cluster. A report written
+    to `-` is printed instead of the tables.
     """
     from ctxgc.lab import Experiment, choose_policies  # noqa: PLC0415
 
@@ -127,7 +126,7 @@ def _write(file: Path, report: bytes) -> None:
         write_atomic(file, report)
 
 
-# -- The table of `ctxgc lab run`, as a terminal shows it
+# -- Tables
 
 
 PIPED_WIDTH = 150
@@ -156,7 +155,7 @@ def draw(report: Report) -> None:
         for error in row.errors:
             console.print(f"{row.policy}: {row.failed} runs failed: {error}", style="red")
     console.print(
-        "An open-loop, lexical proxy: it says whether what was used next still stood in the view, "
+        "An open-loop, lexical proxy: it says whether what was used next was still in the view, "
         "not whether a task succeeds.",
         style="dim",
         soft_wrap=True,
@@ -229,9 +228,9 @@ def _breaks(row: PolicyRow) -> Text:
 
 
 def _gaps(report: Report) -> Table:
-    title = "beside the clairvoyants and the best of the others (ratios)"
+    title = "compared with the oracles and the best of the others (ratios)"
     table = Table(box=SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
-    for name in ("policy", "beside", "bill [95% CI]", "not resident [95% CI]"):
+    for name in ("policy", "compared with", "bill [95% CI]", "not resident [95% CI]"):
         table.add_column(name, justify="right" if "CI" in name else "left", no_wrap=True)
     for gap in report.gaps:
         missing = "-" if gap.non_resident is None else _interval(gap.non_resident)

@@ -15,23 +15,34 @@ _PROFILES = ("minimal", "standard", "full")
 
 @click.command(context_settings={"show_default": True})
 @click.option("--http", "over_http", is_flag=True, help="Serve streamable HTTP instead of stdio.")
-@click.option("--host", default="127.0.0.1", help="Where HTTP listens.")
-@click.option("--port", type=click.IntRange(0, 65_535), default=8423, help="0: a free one.")
-@click.option("--tools", type=click.Choice(_PROFILES), default="full", help="Which tools.")
-@click.option("--store", help="Where the context is kept, as everywhere in ctxgc.")
-@click.option("--session", default="mcp", help="The name of the context in the store.")
+@click.option("--host", default="127.0.0.1", help="Address for HTTP.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=8423,
+    help="Port; 0 picks a free one.",
+)
+@click.option("--tools", type=click.Choice(_PROFILES), default="full", help="Set of tools.")
+@click.option("--store", help="Store of the context: json:PATH, sqlite:PATH ...")
+@click.option("--session", default="mcp", help="Name of the context in the store.")
 @click.option("--context-limit", type=click.IntRange(min=1), help="The model's window in tokens.")
-@click.option("--model", help="Whose tokens are counted.")
-@click.option("--root", "roots", multiple=True, help="Where transcripts may be imported from.")
-@click.option("--token-file", help="Bearer tokens for HTTP, one caller per line; made if missing.")
+@click.option("--model", help="Model whose tokenizer to use.")
+@click.option(
+    "--root", "roots", multiple=True, help="Folder that transcripts may be imported from."
+)
+@click.option(
+    "--token-file", help="Bearer tokens for HTTP, one caller per line; created if missing."
+)
 @click.option("--no-token", is_flag=True, help="HTTP on loopback without a token.")
-@click.option("--allow-host", "allowed_hosts", multiple=True, help="A name HTTP is called by.")
-@click.option("--allow-origin", "allowed_origins", multiple=True, help="A page that may call it.")
-@click.option("--print-schema-cost", is_flag=True, help="Print the tokens of each profile and end.")
+@click.option("--allow-host", "allowed_hosts", multiple=True, help="Allowed Host header.")
+@click.option("--allow-origin", "allowed_origins", multiple=True, help="Allowed Origin header.")
+@click.option(
+    "--print-schema-cost", is_flag=True, help="Print the tokens of each set of tools and exit."
+)
 def mcp(print_schema_cost: bool, over_http: bool, no_token: bool, **chosen: Any) -> None:
     """Serve context management to an agent.
 
-    Without --http it speaks over stdin and stdout with the agent that started it.
+    Without --http it talks to the agent that started it over stdin and stdout.
     """
     if print_schema_cost:
         _write_costs()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -13,17 +15,17 @@ import click
 
 from ctxgc.errors import ConfigError, CtxgcError, InputError
 
-# -- A file that a command will write when it is done; whether it can is told before it begins
+# -- Files that a command writes when it is done
 
 
 class OutputFile(click.Path):
-    """The path of a file to write, in a folder that is there and may be written to."""
+    """The path of a file to write, checked before the command does any work."""
 
     def __init__(self, *, allow_dash: bool = False) -> None:
         super().__init__(dir_okay=False, allow_dash=allow_dash, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        """Return the path; nothing is made, nothing is written."""
+        """Return the path; fail if its folder is missing or not writable."""
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
         folder = path.parent
         if self.allow_dash and str(path) == "-":
@@ -37,13 +39,16 @@ class OutputFile(click.Path):
         return path
 
 
-# -- What the commands write: text for people, JSON for programs, and errors in one line
+# -- Results and errors
 
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 FOUND_PROBLEMS = 1
 BAD_USAGE = 2
+_PREVIEW = 72
+_AGES = ((86_400, "d"), (3_600, "h"), (60, "m"))
+_UNITS = ("B", "KB", "MB", "GB")
 
 _COLOURS: dict[str, dict[str, Any]] = {
     "title": {"bold": True},
@@ -58,7 +63,7 @@ _COLOURS: dict[str, dict[str, Any]] = {
 
 
 class CliError(click.ClickException):
-    """An error of ctxgc as the command line shows it: one line, with the next step."""
+    """An error of ctxgc on the command line: one line, with the next step."""
 
     exit_code = FOUND_PROBLEMS
 
@@ -68,7 +73,7 @@ class CliError(click.ClickException):
         self._as_json = as_json
 
     def show(self, file: IO[Any] | None = None) -> None:
-        """Write the error: JSON to where results go, text to where errors go."""
+        """Write the error: JSON to standard output, text to standard error."""
         if self._as_json:
             write_json(self._error.to_dict())
             return
@@ -78,7 +83,7 @@ class CliError(click.ClickException):
 
 
 class BadCallError(CliError):
-    """An error about a word of the call, with all words that are known."""
+    """A usage error about an unknown name, with all known names."""
 
     exit_code = BAD_USAGE
 
@@ -92,7 +97,7 @@ class BadCallError(CliError):
 
 @contextmanager
 def usage_errors() -> Iterator[None]:
-    """Look up words of the call: one that is unknown makes it a wrong call."""
+    """Turn errors about names on the command line into usage errors."""
     try:
         yield
     except (ConfigError, InputError) as error:
@@ -101,18 +106,18 @@ def usage_errors() -> Iterator[None]:
 
 
 def output_options(command: F) -> F:
-    """Give a command `--json` and `--quiet`; it gets `as_json` and `quiet`."""
+    """Give a command `--json` and `--quiet`, as `as_json` and `quiet`."""
     command = click.option(
         "--quiet", "-q", is_flag=True, callback=_or_global,
-        help="Write nothing; the exit code tells.",
+        help="Print nothing; use the exit code.",
     )(command)  # fmt: skip
     return click.option(
-        "--json", "as_json", is_flag=True, is_eager=True, callback=_note, help="Write JSON."
+        "--json", "as_json", is_flag=True, is_eager=True, callback=_note, help="Print JSON."
     )(command)
 
 
 def write_json(value: Any) -> None:
-    """Write a value as JSON that people can read too."""
+    """Write a value as indented JSON."""
     text = json.dumps(value, ensure_ascii=False, indent=2, default=str)
     try:
         text.encode()
@@ -122,7 +127,7 @@ def write_json(value: Any) -> None:
 
 
 def write_table(rows: Sequence[Sequence[str]], *, indent: str = "  ") -> None:
-    """Write rows with their columns aligned; the last column runs free."""
+    """Write rows with aligned columns; the last column is not padded."""
     columns = range(len(rows[0]) - 1) if rows else ()
     widths = [max(len(row[column]) for row in rows) for column in columns]
     for row in rows:
@@ -131,7 +136,7 @@ def write_table(rows: Sequence[Sequence[str]], *, indent: str = "  ") -> None:
 
 
 def write_lines(lines: Iterable[Sequence[tuple[str, str]]]) -> None:
-    """Write what `ctxgc.drawing` drew; colours only where somebody sees them."""
+    """Write lines of `ctxgc.drawing`; in colour on a terminal."""
     for line in lines:
         click.echo("".join(styled(text, style) for text, style in line).rstrip())
 
@@ -143,25 +148,84 @@ def styled(text: str, style: str) -> str:
 
 
 def warn(text: str) -> None:
-    """Write a warning to where errors go."""
+    """Write a warning to standard error."""
     click.echo(f"{paint('warning:', 'yellow')} {text}", err=True)
 
 
-def done(text: str) -> None:
-    """Write that something was done."""
+def write_ok(text: str) -> None:
+    """Write that something succeeded."""
     click.echo(f"{paint('ok:', 'green')} {text}")
 
 
 def paint(text: str, colour: str) -> str:
-    """Return the text in a colour, unless NO_COLOR is set; click strips it where nobody sees it."""
+    """Return the text in a colour, unless NO_COLOR is set; click removes it from pipes and files."""
     return text if os.environ.get("NO_COLOR") else click.style(text, fg=colour)
 
 
 def _note(ctx: click.Context, _: click.Parameter, value: bool) -> bool:
-    # Kept where the group finds it when the command fails.
+    # The group reads it when the command fails.
     ctx.meta["ctxgc.json"] = value
     return value
 
 
 def _or_global(ctx: click.Context, _: click.Parameter, value: bool) -> bool:
     return value or bool(ctx.meta.get("ctxgc.quiet"))
+
+
+# -- Texts as lists and tables show them
+
+
+def count(number: int, thing: str, things: str | None = None) -> str:
+    """Return for example `1 session` or `2 sessions`; `things` is an irregular plural."""
+    return f"{number:,} {thing if number == 1 else things or thing + 's'}"
+
+
+def preview(text: str, words: Sequence[str] = ()) -> str:
+    """Return the first line of a text with one of the words, else its first line that is not blank.
+
+    It is short, masked and safe to print.
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    sought = [word.casefold() for word in words]
+    named = (line for line in lines if any(word in line.casefold() for word in sought))
+    line = next(named, lines[0] if lines else "")
+    from ctxgc.session import mask_secrets  # noqa: PLC0415 - help must be there at once
+
+    shown = printable(mask_secrets(line[: _PREVIEW * 4]))
+    return shown if len(shown) <= _PREVIEW else f"{shown[: _PREVIEW - 1]}…"
+
+
+def printable(text: str) -> str:
+    """Return a text with its control characters escaped."""
+    return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
+
+
+def age(moment: object) -> str:
+    """Return how long ago a time is, for example `3h`; `-` if it is not a time."""
+    try:
+        then = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
+    except ValueError:
+        return "-"
+    if not isinstance(then, datetime):
+        return "-"
+    then = then if then.tzinfo else then.replace(tzinfo=UTC)
+    seconds = max(0, int((datetime.now(UTC) - then).total_seconds()))
+    return next(
+        (f"{seconds // unit}{name}" for unit, name in _AGES if seconds >= unit), f"{seconds}s"
+    )
+
+
+def highlighted(text: str, words: Sequence[str]) -> str:
+    """Return a text with the words in it in colour."""
+    sought = "|".join(re.escape(word) for part in words for word in part.split())
+    if not sought:
+        return text
+    return re.sub(sought, lambda found: styled(found[0], "name"), text, flags=re.IGNORECASE)
+
+
+def size_text(size: float) -> str:
+    """Return a number of bytes in the unit that keeps it short."""
+    unit = 0
+    while size >= 1_000 and unit < len(_UNITS) - 1:
+        size, unit = size / 1_000, unit + 1
+    return f"{size:.0f} {_UNITS[unit]}" if size >= 10 or not unit else f"{size:.1f} {_UNITS[unit]}"

@@ -1,4 +1,4 @@
-"""`ctxgc prune`: the garbage of an agent's session file, shown, and taken out on request."""
+"""`ctxgc prune` and `ctxgc undo`: the garbage of an agent's session file, shown, removed and restored."""
 
 from __future__ import annotations
 
@@ -27,17 +27,20 @@ from ctxgc.agents import (
 )
 from ctxgc.cli.output import (
     FOUND_PROBLEMS,
-    done,
+    age,
+    count,
     output_options,
     paint,
+    printable,
     usage_errors,
     warn,
     write_json,
     write_lines,
+    write_ok,
     write_table,
 )
 from ctxgc.cli.session_argument import find_session, session_argument
-from ctxgc.cli.stash_store import address_of, age, command_store, count, printable, store_option
+from ctxgc.cli.stores import address_of, command_store, store_option
 from ctxgc.config import GCConfig, SessionSettings, load_config
 from ctxgc.drawing import shortened, terminal_bars
 from ctxgc.errors import ConfigError, InputError, StoreError
@@ -64,13 +67,14 @@ from ctxgc.session import (
     recall_template,
 )
 
-# -- What pruning writes: the plan as a table, the pruned file, and how to go on with it
+# -- Output: the plan as a table, the pruned file, and the next step
 
 
 SHOWN_ROWS = 20
 _WIDTH = 40
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _RESUME = {"claude_code": "claude --resume {}", "codex": "codex resume {}"}
+_HOMES = {"claude_code": "~/.claude/projects/...", "codex": "~/.codex/sessions/..."}
 
 
 class Output:
@@ -87,11 +91,11 @@ class Output:
         return self._file is not None or self.replaces
 
     def check(self, source: Path) -> None:
-        """Refuse what cannot be meant, before any work is done.
+        """Refuse contradictory options before any work is done.
 
         Raises:
             InputError: the options contradict each other, or name the session itself.
-            StoreError: the file is there already.
+            StoreError: the file already exists.
         """
         if self._file is not None and self.replaces:
             raise InputError("-o and --in-place exclude each other", hint="give one of them")
@@ -101,7 +105,7 @@ class Output:
         if path.exists() and path.samefile(source):
             raise InputError("-o names the session itself", hint="use --in-place", field="output")
         if path.exists() and not self._force:
-            raise StoreError(f"{path} is there already", hint="add --force, or name another file")
+            raise StoreError(f"{path} already exists", hint="add --force, or name another file")
 
     def new_id(self, file: Writable) -> str | None:
         """Return the session id of the copy: the one in the file's name, else a new one."""
@@ -157,10 +161,10 @@ def write_proposal(
     """Write the plan as a table, its totals, and what to do next."""
     if proposal.left_alone:
         said = count(proposal.left_alone, "message")
-        warn(f"{said} of no valid shape left as they are (ctxgc doctor shows them)")
+        warn(f"{said} not valid, left unchanged (ctxgc doctor shows them)")
     rows = proposal.rows if show_all else proposal.rows[:SHOWN_ROWS]
     if rows:
-        # Handles are made when something is stashed; a dry run has none that would last.
+        # Handles are made when something is stashed; those of a dry run would not last.
         names = ("tokens", "action", *(("handle",) if place else ()), "what", "why")
         write_table([names, *(_cells(row, with_handle=place is not None) for row in rows)])
     if len(rows) < len(proposal.rows):
@@ -180,7 +184,7 @@ def _cells(row: ProposalRow, *, with_handle: bool) -> tuple[str, ...]:
 def _write_totals(proposal: Proposal) -> None:
     before, after = proposal.tokens_before, proposal.tokens_after
     share = 100 * (before - after) / before if before else 0.0
-    beside = f", {proposal.beside:,} of them beside the messages" if proposal.beside else ""
+    beside = f", {proposal.beside:,} of them not in the transcript" if proposal.beside else ""
     notes = [
         ("before", float(before), f"{before:,} tokens{beside}"),
         ("after", float(after), f"{after:,} tokens, {share:.0f}% less"),
@@ -203,61 +207,61 @@ def _write_totals(proposal: Proposal) -> None:
 
 def _write_next(proposal: Proposal, place: dict[str, Any] | None, *, wanted: bool) -> None:
     if place is None:
-        dry = "nothing was written: -o FILE writes a copy, --in-place changes the session"
+        dry = "dry run, nothing was written: -o FILE writes a pruned copy, --in-place changes the session"
         click.echo("nothing to write: no segment leaves" if wanted or not proposal.rows else dry)
         return
-    done(f"wrote {place['file']}")
+    write_ok(f"wrote {place['file']}")
     click.echo(f"  stashed as session {proposal.session_id}: ctxgc search WORDS, ctxgc show HANDLE")
     if place["backup"] is not None:
-        click.echo(f"  original: {place['backup']} (ctxgc undo {place['file']} puts it back)")
+        click.echo(f"  original: {place['backup']} (ctxgc undo {place['file']} restores it)")
     elif proposal.kind in _RESUME:
-        where = "" if place["beside"] else ", once it lies beside the other sessions"
+        where = "" if place["beside"] else f", copy it to {_HOMES[proposal.kind]} and run"
         command = _RESUME[proposal.kind].format(place["session_id"])
-        click.echo(f"  resume it{where}: {command}")
+        click.echo(f"  to resume it{where}: {command}")
 
 
 def _packed(path: Path, data: bytes) -> bytes:
     return gzip.compress(data, mtime=0) if path.suffix == ".gz" else data
 
 
-# -- The stash that pruning writes to: the real one, or a rehearsal in memory
+# -- The store: the real one, or a copy in memory for a dry run
 
 
 _AGENTS = {"claude_code": "claude-code", "codex": "codex"}
 
 
 def warn_of_another_stash(url: str | None, kind: str) -> None:
-    """Warn where the agent of a session has ctxgc, and would look for what leaves in another store."""
+    """Warn if the agent of a session has ctxgc and recalls from another store than the one used here."""
     agent = _AGENTS.get(kind)
     try:
         serves = agent and stash_url_of(agent, Path.cwd())
     except ConfigError:
-        return  # ctxgc doctor agents tells
+        return  # ctxgc doctor agents reports it
     if serves and absolute_url(serves) != absolute_url(address_of(url)):
         warn(f"{agent} recalls from another store (next: add --store {serves})")
 
 
 @contextmanager
 def stash_for(url: str | None, session_id: str, *, dry: bool) -> Iterator[Store]:
-    """Give the store to stash into; for a dry run a copy in memory of what it knows of the session.
+    """Open the store to stash into; for a dry run, a copy of the session in memory.
 
     Raises:
-        StoreError: the store cannot be opened or made.
+        StoreError: the store cannot be opened or created.
     """
     if not dry:
         with command_store(url, new=True) as store:
             yield store
         return
-    yield _rehearsal(url, session_id)
+    yield _trial_store(url, session_id)
 
 
-def _rehearsal(url: str | None, session_id: str) -> Store:
+def _trial_store(url: str | None, session_id: str) -> Store:
     try:
         with command_store(url) as store:
             if store.revision(session_id):
                 return copy_in_memory(store, session_id)
     except StoreError as error:
-        # No store yet: then it knows nothing of the session.
+        # There is no store yet, so it has nothing of the session.
         if "path" not in error.details or "errno" in error.details:
             raise
     return open_store("memory:")
@@ -271,32 +275,32 @@ Examples:
   ctxgc prune latest                           what would leave, and why
   ctxgc prune latest --preset tight            down to a quarter of what is there
   ctxgc prune latest --target 80k -o pruned/   write a copy that the agent can resume
-  ctxgc prune 5f8cbb78 --in-place              change the file itself; ctxgc undo takes it back
+  ctxgc prune 5f8cbb78 --in-place              change the file itself; ctxgc undo restores it
 
-Exit codes: 0 done, 1 an error, or the --target was missed, 2 a wrong call.
+Exit codes: 0 done, 1 an error, or the --target was missed, 2 usage error.
 """
 
 
 @click.command(short_help="Collect the garbage of an agent's session file.", epilog=_EPILOG)
 @session_argument
 @click.option(
-    "--target", metavar="TOKENS", help="Where to land: 80k, 120000, or 50% of the window."
+    "--target", metavar="TOKENS", help="Size to reach: 80k, 120000, or 50% of the window."
 )
 @click.option(
     "--preset", type=click.Choice(list(PRESETS)), default="balanced", show_default=True,
-    help="Keep about 75%, 50% or 25% of what is there; tight also spares fewer recent messages.",
+    help="Keep about 75%, 50% or 25%; tight also protects fewer recent messages.",
 )  # fmt: skip
-@click.option("--strategy", metavar="NAME", help="Another strategy than the configured one.")
+@click.option("--strategy", metavar="NAME", help="Strategy; by default the configured one.")
 @click.option(
     "--context-limit",
     type=click.IntRange(min=1),
-    help="The window in tokens; else that of its model.",
+    help="The window in tokens; by default that of the model.",
 )
 @click.option(
     "-o", "--output", metavar="FILE", help="Write the pruned session here; a folder ends in /."
 )
 @click.option("--in-place", "replaces", is_flag=True, help="Change the file; the original is kept.")
-@click.option("--force", is_flag=True, help="Write over FILE if it is there.")
+@click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
 @click.option("--all", "show_all", is_flag=True, help="List every segment that leaves.")
 @store_option
 @output_options
@@ -311,12 +315,12 @@ def prune(
     show_all: bool,
     **chosen: Any,
 ) -> None:
-    """Show what a collection would take out of SESSION, and take it out with -o or --in-place.
+    """Show what a collection would remove from SESSION; -o or --in-place removes it.
 
     SESSION is a file, the beginning of a session id, or `latest`. Whatever leaves is stashed first,
-    under the handle that its tombstone names: `ctxgc search`, `ctxgc show` and the tools of
-    `ctxgc mcp` give it back. The result is a session file of the same kind, checked before it is
-    written, which its agent can resume.
+    under the handle in its tombstone: `ctxgc search`, `ctxgc show` and the tools of `ctxgc mcp`
+    find it. The result is a session file of the same kind, checked before it is written, which its
+    agent can resume.
     """
     output = Output(chosen["output"], replaces=chosen["replaces"], force=chosen["force"])
     with usage_errors():
@@ -324,7 +328,7 @@ def prune(
         target = _target(chosen)
         if chosen["strategy"] is not None:
             load_gc_plugin(chosen["strategy"])
-    # A file that its agent is writing is refused before any work is done.
+    # Refuse a file that its agent is writing before any work is done.
     seen = check_still(session) if output.replaces else None
     raw = session.read_bytes() if seen is not None else b""
     file = open_writable(session)
@@ -344,7 +348,7 @@ def prune(
         write_json(_as_data(proposal, place))
     elif not quiet:
         write_proposal(proposal, place, show_all=show_all, wanted=output.writes)
-    # A preset is a direction; only who names a target can be told that it was missed.
+    # A preset is only a direction; a named target can be missed.
     ctx.exit(FOUND_PROBLEMS if proposal.shortfall and chosen["target"] is not None else 0)
 
 
@@ -378,7 +382,7 @@ def _limit(file: Writable) -> int:
 
 
 def _config(preset: str) -> GCConfig:
-    """The configuration in force here; who wants it tight needs fewer of the newest messages whole."""
+    """Return the configuration; the tight preset protects fewer of the newest messages."""
     config = load_config()
     if preset != "tight":
         return config
@@ -397,27 +401,27 @@ def _as_data(proposal: Proposal, place: dict[str, Any] | None) -> dict[str, Any]
     return {**found, "written": place, "segments": rows}
 
 
-# -- `ctxgc undo`: a session file that was pruned in place, put back
+# -- undo
 
 
 _UNDO_EPILOG = """\b
 Examples:
   ctxgc undo                 the last `ctxgc prune --in-place` in this folder or of an agent's session
-  ctxgc undo latest          that of the newest session
-  ctxgc undo session.jsonl   that of this file
+  ctxgc undo latest          of the newest session
+  ctxgc undo session.jsonl   of this file
 
-Exit codes: 0 it is what it was, 1 an error or nothing to undo, 2 a wrong call.
+Exit codes: 0 restored, 1 an error or nothing to undo, 2 usage error.
 """
 
 
-@click.command(short_help="Put a session file back that was pruned in place.", epilog=_UNDO_EPILOG)
+@click.command(short_help="Restore a session file that was pruned in place.", epilog=_UNDO_EPILOG)
 @click.argument("session", required=False)
 @output_options
 def undo(session: str | None, as_json: bool, quiet: bool) -> None:
-    """Put SESSION back as it was before `ctxgc prune --in-place`, byte for byte.
+    """Restore SESSION to what it was before `ctxgc prune --in-place`, byte for byte.
 
-    What the agent added to the file since stays, behind the original. A file that was changed in any
-    other way, or that is being written, is left alone.
+    What the agent added to the file since is kept at its end. A file that was changed in any other
+    way, or that is being written, is not touched.
     """
     backup = _newest(session)
     added = restore_backup(backup)
@@ -426,9 +430,9 @@ def undo(session: str | None, as_json: bool, quiet: bool) -> None:
             {"file": str(backup.target), "pruned_at": backup.made_at, "bytes_added_since": added}
         )
     elif not quiet:
-        since = f"; {added:,} bytes that came since stay behind it" if added else ""
-        done(
-            f"{backup.target} is what it was before it was pruned ({age(backup.made_at)} ago){since}"
+        since = f"; kept {added:,} bytes added since" if added else ""
+        write_ok(
+            f"restored {backup.target} to its state before the last change ({age(backup.made_at)} ago){since}"
         )
 
 
@@ -440,7 +444,7 @@ def _newest(session: str | None) -> Backup:
         found = next(reversed(backups_of(find_session(session, only_here=True))), None)
     if found is None:
         raise InputError(
-            "there is no pruning to undo" + ("" if session is None else f" for {session}"),
+            "there is nothing to undo" + ("" if session is None else f" for {session}"),
             hint="only prune --in-place and doctor --fix can be undone; -o never touches the original",
             field="session",
         )

@@ -1,4 +1,4 @@
-"""SESSION, as every command takes it: a path, the beginning of an id, or `latest`."""
+"""The argument SESSION of commands: a path, the beginning of an id, or `latest`."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _MOST_NAMED = 5
 
 
 def session_argument(command: F) -> F:
-    """Give a command that may write SESSION; it gets `session`, the path of the file."""
+    """Give a command SESSION, as `session`: the path of a file that it may change."""
     return click.argument(
         "session", callback=lambda _, __, text: find_session(text, only_here=True)
     )(command)
 
 
 def optional_session_argument(command: F) -> F:
-    """Give a command [SESSION]; without one it gets the newest session of this project."""
+    """Give a command [SESSION], as `session`: by default the newest session of this project."""
     return click.argument(
         "session", required=False, callback=lambda _, __, text: find_session(text)
     )(command)
@@ -40,16 +40,16 @@ def find_session(text: str | None, *, only_here: bool = False) -> Path:
 
     Args:
         text: a path, the beginning of an id, or `latest`; None means `latest`. The latest session is
-            the newest one of the current project, or of all projects where it has none.
-        only_here: never take the latest of another project, because it may be changed.
+            the newest one of the current project, or of all projects if it has none.
+        only_here: never take the latest of another project, because the command may change it.
 
     Raises:
-        TranscriptError: there is no such session, or the beginning fits several.
+        TranscriptError: there is no such session, or several ids begin like this.
     """
     if text is not None and text != LATEST:
         path = Path(text).expanduser()
         return path if path.exists() or _is_path(text) else _by_id(text)
-    # Only here: a path needs nothing of what looks for sessions.
+    # Imported late: a path needs no search.
     from ctxgc.insight import find_sessions  # noqa: PLC0415
 
     found = find_sessions()
@@ -70,7 +70,7 @@ def find_session(text: str | None, *, only_here: bool = False) -> Path:
 
 
 def is_inside(project: str | None, folder: Path) -> bool:
-    """Tell whether a session worked in a folder or below it."""
+    """Return whether a session worked in a folder or below it."""
     return project is not None and Path(project).is_relative_to(folder)
 
 
@@ -90,13 +90,15 @@ def _by_id(text: str) -> Path:
     fits = [each for each in find_sessions() if each.session_id.startswith(text)]
     if len(text) < _LEAST_PREFIX or not fits:
         raise TranscriptError(
-            f"no file and no session is called '{text}'",
+            f"there is no file or session '{text}'",
             hint=f"`ctxgc sessions` lists them; {_LEAST_PREFIX} characters of an id are enough",
             session=text,
         )
     if len(fits) > 1:
         names = ", ".join(each.session_id for each in fits[:_MOST_NAMED])
         raise TranscriptError(
-            f"'{text}' fits {len(fits)} sessions: {names}", hint="give more of the id", session=text
+            f"{len(fits)} sessions begin with '{text}': {names}",
+            hint="give more of the id",
+            session=text,
         )
     return fits[0].path

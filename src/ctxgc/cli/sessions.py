@@ -10,9 +10,17 @@ from pathlib import Path
 import click
 import msgspec
 
-from ctxgc.cli.output import FOUND_PROBLEMS, output_options, write_json, write_lines
+from ctxgc.cli.output import (
+    FOUND_PROBLEMS,
+    age,
+    output_options,
+    printable,
+    size_text,
+    write_json,
+    write_lines,
+)
 from ctxgc.cli.session_argument import is_inside
-from ctxgc.cli.stash_store import age, command_store, printable
+from ctxgc.cli.stores import command_store
 from ctxgc.config import SessionSettings
 from ctxgc.drawing import Line, shortened
 from ctxgc.errors import CtxgcError
@@ -26,15 +34,14 @@ Examples:
   ctxgc sessions --json --limit 1    the newest, for programs
   ctxgc analyze 5f8c                 a closer look at one of them
 
-Exit codes: 0 something was found, 1 nothing was, 2 a wrong call.
+Exit codes: 0 found some, 1 found none, 2 usage error.
 """
 _PATH_WIDTH = 34
-_UNITS = ("B", "KB", "MB", "GB")
 
 
 @click.command(short_help="List the sessions of coding agents on this machine.", epilog=_EPILOG)
 @click.option(
-    "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many at most."
+    "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Maximum number."
 )
 @click.option(
     "--project", metavar="FOLDER", help="Only sessions that worked in this folder or below."
@@ -46,8 +53,8 @@ def sessions(
 ) -> None:
     """List sessions of Claude Code, Codex and ctxgc, newest first.
 
-    Claude Code's are looked for in CLAUDE_CONFIG_DIR or ~/.claude, Codex's in CODEX_HOME or ~/.codex,
-    those of ctxgc in the configured store. Tokens are those of the window at the last request.
+    They are searched for in CLAUDE_CONFIG_DIR or ~/.claude, in CODEX_HOME or ~/.codex, and in the
+    configured store. Tokens are those of the window at the last request.
     """
     folder = None if project is None else Path(project).expanduser().resolve()
     found = list(islice(_found(folder), limit))
@@ -61,7 +68,7 @@ def sessions(
 
 
 def _found(folder: Path | None) -> Iterator[LocalSession]:
-    """Yield sessions newest first; of files only as many are looked into as somebody takes."""
+    """Yield sessions, newest first; files are only opened as far as sessions are consumed."""
     stored = sorted(_stored() if folder is None else [], key=_when, reverse=True)
     for file in find_sessions():
         while stored and stored[0].updated_at > file.updated_at:
@@ -77,7 +84,7 @@ def _when(session: LocalSession) -> datetime:
 
 
 def _stored() -> list[LocalSession]:
-    """Return the sessions of the configured store; none where there is no store."""
+    """Return the sessions of the configured store; none if there is no store."""
     address = SessionSettings.from_env().store or DEFAULT_URL
     try:
         with command_store(None) as store:
@@ -130,11 +137,3 @@ def _row(session: LocalSession) -> tuple[str, ...]:
         "-" if session.tokens is None else f"{session.tokens:,}",
         f"{session.zone or '-'}{percent}",
     )
-
-
-def size_text(size: float) -> str:
-    """Return a number of bytes in the unit that keeps it short."""
-    unit = 0
-    while size >= 1_000 and unit < len(_UNITS) - 1:
-        size, unit = size / 1_000, unit + 1
-    return f"{size:.0f} {_UNITS[unit]}" if size >= 10 or not unit else f"{size:.1f} {_UNITS[unit]}"

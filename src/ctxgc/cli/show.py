@@ -7,14 +7,12 @@ from typing import Any
 
 import click
 
-from ctxgc.cli.output import output_options, write_json, write_table
-from ctxgc.cli.stash_store import (
+from ctxgc.cli.output import output_options, preview, printable, write_json, write_table
+from ctxgc.cli.stores import (
     LINES_HELP,
     command_store,
     find_segment,
     line_range,
-    preview,
-    printable,
     segment_row,
     session_option,
     store_option,
@@ -26,10 +24,10 @@ _EPILOG = """\b
 Examples:
   ctxgc show h-yd2nyivw4i37wpnf                 the handle in a tombstone
   ctxgc show h-yd2nyivw4i37wpnf --lines 10-20   some of its lines
-  ctxgc show s-42 --session work --why          only where it stands, and why
+  ctxgc show s-42 --session work --why          only where it is, and why
   ctxgc show s-42 --json
 
-Exit codes: 0 shown, 1 an error or nothing answers to SEGMENT, 2 a wrong call.
+Exit codes: 0 shown, 1 an error or no such segment, 2 usage error.
 """
 
 
@@ -38,8 +36,8 @@ Exit codes: 0 shown, 1 an error or nothing answers to SEGMENT, 2 a wrong call.
 @store_option
 @session_option
 @click.option("--lines", metavar="FIRST-LAST", help=LINES_HELP)
-@click.option("--pattern", metavar="TEXT", help="Only lines with this text, and two around each.")
-@click.option("--why", "only_why", is_flag=True, help="Leave the text out.")
+@click.option("--pattern", metavar="TEXT", help="Only lines with this text, with two around each.")
+@click.option("--why", "only_why", is_flag=True, help="Omit the text.")
 @output_options
 def show(
     *,
@@ -52,11 +50,11 @@ def show(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Show the text of SEGMENT, where it stands and why, and what it is linked with.
+    """Show the text of SEGMENT, where it is and why, and what it is linked to.
 
     SEGMENT is a handle, a segment's id or name, or the id of its message. The reason is a chain: the
-    root that reaches it and the links between, or the collection that moved it out. Keys in the text
-    are not masked: you asked for it.
+    root that reaches it and the links in between, or the collection that moved it out. Secrets in the
+    text are not masked, since you asked for it.
     """
     with command_store(store_url) as store:
         wanted = chosen_sessions(store, None if session is None else [session])

@@ -1,4 +1,4 @@
-"""Where `ctxgc` starts: help is written at once, everything else by the group of commands."""
+"""Where `ctxgc` starts: it writes help at once and leaves the rest to the group of commands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import NoReturn
 
-# -- The table of all commands, and what help says around it; nothing here needs a package
+# -- The commands, and the texts of `ctxgc --help`; nothing here needs a package
 
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -24,19 +24,19 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "config": ("ctxgc.cli.config:config", "Show, check and describe the configuration."),
     "demo": ("ctxgc.cli.demo:demo", "Watch a session fill its window, and a collection run."),
-    "stash": ("ctxgc.cli.stash:stash", "Look into stores, move sessions, collect the stash."),
+    "stash": ("ctxgc.cli.stash:stash", "Inspect stores, copy sessions, collect the stash."),
     "lab": ("ctxgc.cli.lab:lab", "Measure pruning policies on recorded runs."),
     "hook": ("ctxgc.cli.install:hook", "Answer a hook of a coding agent."),
-    "install": ("ctxgc.cli.install:install", "Put ctxgc into a coding agent."),
+    "install": ("ctxgc.cli.install:install", "Install ctxgc into a coding agent."),
     "plugin-folder": ("ctxgc.cli.install:plugin_folder", "Write a Claude Code plugin."),
     "statusline": ("ctxgc.cli.install:statusline", "Print the status line of Claude Code."),
-    "uninstall": ("ctxgc.cli.install:uninstall", "Take ctxgc out of a coding agent again."),
+    "uninstall": ("ctxgc.cli.install:uninstall", "Remove ctxgc from a coding agent."),
     "mcp": ("ctxgc.cli.mcp:mcp", "Serve context management to an agent (MCP)."),
     "prune": ("ctxgc.cli.prune:prune", "Collect the garbage of an agent's session file."),
-    "undo": ("ctxgc.cli.prune:undo", "Put a session file back that was pruned in place."),
+    "undo": ("ctxgc.cli.prune:undo", "Restore a session file that was pruned in place."),
     "diff": ("ctxgc.cli.diff:diff", "Show what left, came and changed between two histories."),
     "show": ("ctxgc.cli.show:show", "Show a segment, and why it is where it is."),
-    "search": ("ctxgc.cli.stash:search", "Find what was said, stashed or not."),
+    "search": ("ctxgc.cli.stash:search", "Search the text of sessions, stashed or not."),
     "checkpoint": (
         "ctxgc.cli.checkpoint:checkpoint",
         "List, make, verify and restore checkpoints.",
@@ -45,22 +45,22 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "watch": ("ctxgc.cli.watch:watch", "Watch a session fill its window as the agent works."),
     "completion": (
         "ctxgc.cli.group:completion",
-        "Print what makes a shell complete commands.",
+        "Print the shell completion script.",
     ),
 }
 """Name -> (where the command is, what help says about it). A new command is one more line."""
 
 ABOUT = "Garbage collection for the context of LLM agents."
-QUIET_HELP = "Write no results; the exit code tells."
+QUIET_HELP = "Print nothing; use the exit code."
 EXIT_CODES = """\
-Exit codes: 0 done; 1 an error, or something was found that is not as it should be;
-2 a wrong call. Errors are one line that says what to do next. NO_COLOR turns colours off."""
+Exit codes: 0 done; 1 an error, or a check found problems; 2 usage error.
+Errors are one line that says what to do next. NO_COLOR turns colours off."""
 MORE = (
-    "Each command has its own --help, with examples. `ctxgc completion SHELL` completes them all."
+    "Each command has its own --help, with examples. `ctxgc completion SHELL` sets up completion."
 )
 
 
-# -- What `ctxgc` does when the packages of its command line are not installed
+# -- Running
 
 
 def load_main() -> Callable[..., object]:
@@ -136,7 +136,7 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def _is_wide() -> bool:
-    """Tell whether lines of 80 columns fit; where nobody measures, they do."""
+    """Return whether 80 columns fit; assume so where the width is unknown."""
     if "COLUMNS" in os.environ or "_CTXGC_COMPLETE" in os.environ:
         return False
     try:

@@ -1,4 +1,4 @@
-"""`ctxgc stash`: what left the view, listed, found, shown, carried away and collected."""
+"""`ctxgc stash list`, `search` and `show`, and the group of all stash commands."""
 
 from __future__ import annotations
 
@@ -9,17 +9,22 @@ from typing import Any, get_args
 
 import click
 
-from ctxgc.cli.output import FOUND_PROBLEMS, output_options, write_json, write_table
-from ctxgc.cli.stash_admin import export, gc, import_, migrate
-from ctxgc.cli.stash_store import (
-    LINES_HELP,
+from ctxgc.cli.output import (
+    FOUND_PROBLEMS,
     age,
-    command_store,
-    find_segment,
     highlighted,
-    line_range,
+    output_options,
     preview,
     printable,
+    write_json,
+    write_table,
+)
+from ctxgc.cli.stash_admin import export, gc, import_, migrate
+from ctxgc.cli.stores import (
+    LINES_HELP,
+    command_store,
+    find_segment,
+    line_range,
     segment_row,
     session_option,
     store_option,
@@ -32,9 +37,6 @@ from ctxgc.session import (
     chosen_sessions,
     excerpt,
 )
-
-# -- `ctxgc stash list`, `search` and `show`: looking into a store without changing it
-
 
 TIERS = ("stashed", "working")
 _TIME = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"])
@@ -50,7 +52,7 @@ def list_(
 ) -> None:
     """List the sessions of a store or, with --session, its segments: stashed ones first.
 
-    A segment has its handle, type, tokens, age and first line; likely keys are masked.
+    Each with its handle, type, tokens, age and first line; likely keys are masked.
     """
     with command_store(store_url) as store:
         if session is None:
@@ -70,25 +72,31 @@ Examples:
 """
 
 
-@click.command(short_help="Find segments by what they say.", epilog=_SEARCH_EPILOG)
+@click.command(short_help="Search segments by their text.", epilog=_SEARCH_EPILOG)
 @click.argument("query", nargs=-1, required=True)
 @store_option
 @session_option
 @click.option("--limit", type=click.IntRange(min=1), default=10, show_default=True)
 @click.option("--type", "type_", type=click.Choice(get_args(SegmentType)))
-@click.option("--tag", "tags", metavar="TAG", multiple=True, help="One of these tags.")
+@click.option(
+    "--tag",
+    "tags",
+    metavar="TAG",
+    multiple=True,
+    help="With this tag; may be repeated.",
+)
 @click.option("--file", "file_path", metavar="PATH", help="Segments about this file.")
 @click.option("--task", "task_id", metavar="ID", help="Segments of this task.")
 @click.option("--tier", type=click.Choice(TIERS))
 @click.option(
-    "--after", "created_after", type=_TIME, metavar="TIME", help="Made then or later (UTC)."
+    "--after", "created_after", type=_TIME, metavar="TIME", help="Created then or later (UTC)."
 )
 @click.option(
     "--before",
     "created_before",
     type=_TIME,
     metavar="TIME",
-    help="Made then or earlier (UTC).",
+    help="Created then or earlier (UTC).",
 )
 @output_options
 @click.pass_context
@@ -107,7 +115,7 @@ def search(
 ) -> None:
     """Find the segments that match the words of QUERY best, ranked by BM25.
 
-    Exit codes: 0 something was found, 1 nothing was.
+    Exit codes: 0 found something, 1 found nothing.
     """
     wanted = SearchFilters(type=type_, **{name: _aware(value) for name, value in filters.items()})
     with command_store(store_url) as store:
@@ -127,7 +135,7 @@ def search(
 @store_option
 @session_option
 @click.option("--lines", metavar="FIRST-LAST", help=LINES_HELP)
-@click.option("--pattern", metavar="TEXT", help="Only lines with this text, and two around each.")
+@click.option("--pattern", metavar="TEXT", help="Only lines with this text, with two around each.")
 @output_options
 def show(
     *,
@@ -139,9 +147,9 @@ def show(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Show the whole text of the segment that HANDLE names, as it was; an id or a name does too.
+    """Show the whole text of the segment with HANDLE; an id or a name works too.
 
-    Keys in it are not masked: you asked for this text.
+    Secrets in it are not masked, since you asked for this text.
     """
     with command_store(store_url) as store:
         found = find_segment(
@@ -211,10 +219,10 @@ def _aware(value: Any) -> Any:
 
 @click.group()
 def stash() -> None:
-    """Look into stores, carry sessions from one to another, and collect the stash.
+    """Inspect stores, copy sessions from one to another, and collect the stash.
 
-    A store is named by --store, else by CTXGC_STORE, else it is the file
-    artifacts/context_stash.json. Errors end with exit code 1 and one line that says what to do next.
+    The store is the one of --store, else of CTXGC_STORE, else the file artifacts/context_stash.json.
+    Errors end with exit code 1 and one line that says what to do next.
     """
 
 

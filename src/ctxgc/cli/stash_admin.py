@@ -1,4 +1,4 @@
-"""`ctxgc stash export`, `import` and `migrate`: carrying sessions from one place to another."""
+"""`ctxgc stash gc`, `export`, `import` and `migrate`: the stash collected, and sessions copied elsewhere."""
 
 from __future__ import annotations
 
@@ -12,15 +12,8 @@ from typing import Any
 import click
 import msgspec
 
-from ctxgc.cli.output import output_options, paint, write_json, write_table
-from ctxgc.cli.stash_store import (
-    command_store,
-    count,
-    preview,
-    session_option,
-    store_option,
-    tell_progress,
-)
+from ctxgc.cli.output import count, output_options, preview, warn, write_json, write_ok, write_table
+from ctxgc.cli.stores import command_store, session_option, store_option, tell_progress
 from ctxgc.config import load_config
 from ctxgc.errors import InputError, StoreError
 from ctxgc.files import os_errors
@@ -41,7 +34,7 @@ from ctxgc.session import (
     write_export,
 )
 
-# -- `ctxgc stash gc`: the stash is collected too, after a rehearsal
+# -- gc
 
 
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zA-Z]*)")
@@ -50,7 +43,7 @@ _BYTES = {"": 1, "b": 1, "kb": 1_000, "mb": 1_000_000, "gb": 1_000_000_000}
 
 
 class Quantity(click.ParamType[float]):
-    """A number with a unit, in the smallest one."""
+    """A number with a unit; its value is in the smallest unit."""
 
     def __init__(self, name: str, units: dict[str, int]) -> None:
         self.name = name
@@ -59,7 +52,7 @@ class Quantity(click.ParamType[float]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Return what a text such as `30d` amounts to."""
+        """Return the value of a text such as `30d`."""
         match = _AMOUNT.fullmatch(str(value).strip())
         if match is None or match[2].lower() not in self._units:
             units = ", ".join(filter(None, self._units))
@@ -71,10 +64,12 @@ class Quantity(click.ParamType[float]):
 @store_option
 @session_option
 @click.option(
-    "--older-than", type=Quantity("age", _SECONDS), help="What was last used before: 30d, 12h."
+    "--older-than", type=Quantity("age", _SECONDS), help="Last used longer ago than this: 30d, 12h."
 )
 @click.option(
-    "--max-size", type=Quantity("size", _BYTES), help="The oldest of each session beyond: 50MB."
+    "--max-size",
+    type=Quantity("size", _BYTES),
+    help="Size limit per session; the oldest go first: 50MB.",
 )
 @click.option("--apply", is_flag=True, help="Delete it. Without this nothing changes.")
 @output_options
@@ -88,20 +83,20 @@ def gc(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Delete stashed segments that are too old or too many; shows them first, deletes with --apply.
+    """Show the stashed segments that are too old or too many; --apply deletes them.
 
     What a tombstone in a view names, what working segments refer to, and pins stay. Limits that are
-    not given here come from the configuration. End agents that work on a session first: a commit
-    of theirs that comes later is refused.
+    not given here come from the configuration. Stop agents that work on a session first: their next
+    commit would be refused.
     """
     limits = _limits(older_than, max_size)
-    now = datetime.now(UTC)  # the same for the rehearsal and the real one
+    now = datetime.now(UTC)  # the same for the trial and the real run
     with command_store(store_url) as store:
         sessions = chosen_sessions(store, None if session is None else [session])
         tell = tell_progress("gc", quiet=quiet)
         found: list[tuple[str, ContextSegment]] = []
         for done, session_id in enumerate(sessions, 1):
-            garbage = rehearse(store, session_id, now, **limits)
+            garbage = what_would_go(store, session_id, now, **limits)
             if apply and garbage:
                 collect(store, session_id, now, **limits)
             found += [(session_id, segment) for segment in garbage]
@@ -109,8 +104,10 @@ def gc(
     _write(found, applied=apply, as_json=as_json, quiet=quiet)
 
 
-def rehearse(store: Store, session_id: str, now: datetime, **limits: Any) -> list[ContextSegment]:
-    """Return what `collect` would delete, found out on a copy in memory."""
+def what_would_go(
+    store: Store, session_id: str, now: datetime, **limits: Any
+) -> list[ContextSegment]:
+    """Return what `collect` would delete, as a trial on a copy in memory shows."""
     copy = copy_in_memory(store, session_id)
     known = {
         segment.segment_id: segment for segment in open_stored(copy, session_id, now).segments()
@@ -132,7 +129,7 @@ def _limits(older_than: float | None, max_size: float | None) -> dict[str, Any]:
     size = config.stash_max_bytes if max_size is None else int(max_size)
     if age is None and size is None:
         raise InputError(
-            "nothing says what is too old or too much",
+            "there is no age limit and no size limit",
             hint="give --older-than or --max-size",
             field="older_than",
         )
@@ -151,12 +148,10 @@ def _write(
     elif not quiet:
         write_table([(name, s.segment_id, s.type, preview(s.text)) for name, s in found])
         said = "deleted" if applied else "would be deleted; --apply does it"
-        click.echo(
-            f"{paint('ok:', 'green')} {count(len(found), 'segment')}, {count(tokens, 'token')} {said}"
-        )
+        write_ok(f"{count(len(found), 'segment')}, {count(tokens, 'token')} {said}")
 
 
-# -- `ctxgc stash export`, `import` and `migrate`: carrying sessions from one place to another
+# -- export, import, migrate
 
 
 STDIO = "-"
@@ -172,9 +167,9 @@ STDIO = "-"
 )  # fmt: skip
 @click.option(
     "--mask-secrets/--no-mask", "mask", default=True, show_default=True,
-    help="Leave likely keys out; checkpoints cannot be masked and stay behind.",
+    help="Mask likely keys; checkpoints cannot be masked and are left out.",
 )  # fmt: skip
-@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @output_options
 def export(
     *,
@@ -189,11 +184,11 @@ def export(
 ) -> None:
     """Write sessions to FILE, readable for you alone (0600); `-` is standard output.
 
-    The file notices by itself when it was cut or changed. Nothing in the store changes.
+    A file that was cut or changed is noticed when it is read. The store does not change.
     """
     path = Path(file)
     if file != STDIO and path.exists() and not force:
-        raise StoreError(f"{path} is there already", hint="add --force, or name another file")
+        raise StoreError(f"{path} already exists", hint="add --force, or name another file")
     with command_store(store_url) as store:
         sessions = chosen_sessions(store, None if session is None else [session])
         left = _left_behind(store, sessions) if mask else 0
@@ -201,9 +196,7 @@ def export(
         pieces = export_lines(counted, masked=mask) if form == "lines" else _json(counted)
         _put(file, pieces)
     if left:
-        _warn(
-            f"{count(left, 'checkpoint')} stayed behind: no mask fits them (--no-mask takes them along)"
-        )
+        warn(f"{count(left, 'checkpoint')} left out: not maskable (--no-mask includes them)")
     done = {"file": file, "sessions": len(sessions), "documents": counted.count, "masked": mask}
     if file == STDIO or quiet:
         return
@@ -211,14 +204,14 @@ def export(
         write_json({**done, "checkpoints_left": left})
     else:
         said = f"{count(len(sessions), 'session')}, {count(counted.count, 'document')} in {file}"
-        click.echo(f"{paint('ok:', 'green')} {said}")
+        write_ok(said)
 
 
-@click.command("import", short_help="Take the sessions of a file into a store.")
+@click.command("import", short_help="Import the sessions of a file into a store.")
 @click.argument("file", metavar="FILE")
 @store_option
 @session_option
-@click.option("--into", metavar="ID", help="The name that the session gets in the store.")
+@click.option("--into", metavar="ID", help="Name of the session in the store.")
 @output_options
 def import_(
     *,
@@ -229,10 +222,10 @@ def import_(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Take the sessions of FILE into a store; `-` is standard input. Twice is the same as once.
+    """Import the sessions of FILE into a store; `-` is standard input. Importing twice changes nothing.
 
-    New sessions come in whole. One that the store has gets the segments that it misses, as stashed
-    ones. Another text under the same id is never written over: then nothing is imported.
+    New sessions are imported whole. A session that the store already has gets the segments that it
+    lacks, stashed. If an id has another text in the store, nothing is imported.
     """
     export_ = read_export(Path(file), _get(file), datetime.now(UTC))
     entries = [entry for entry in export_.entries if session in (None, entry.session_id)]
@@ -244,9 +237,8 @@ def import_(
     if as_json:
         write_json({**msgspec.to_builtins(done), "masked": export_.masked})
     elif not quiet:
-        ok = paint("ok:", "green")
         counts = f"{count(done.added, 'document')} added, {done.present} present, {done.kept} kept"
-        click.echo(f"{ok} {count(len(done.sessions), 'session')}: {counts}")
+        write_ok(f"{count(len(done.sessions), 'session')}: {counts}")
 
 
 @click.command(short_help="Copy sessions from one store to another.")
@@ -266,12 +258,14 @@ def migrate(
 ) -> None:
     """Copy sessions from the store FROM to the store TO, byte for byte, and verify them.
 
-    FROM is not changed. After an interruption run it again: what is in TO already is not copied
-    twice. End the agents that work on the sessions first; their writes are noticed.
+    FROM is not changed. After an interruption run it again: what is already in TO is not copied
+    twice. Stop the agents that work on the sessions first; their writes are noticed.
     """
     with command_store(source_url) as source, command_store(target_url, new=True) as target:
         if source.url == target.url:
-            raise InputError("FROM and TO are the same store", hint="name two", field="TO")
+            raise InputError(
+                "FROM and TO are the same store", hint="name two different stores", field="TO"
+            )
         progress = tell_progress("migrate", quiet=quiet)
         chosen = None if session is None else [session]
         done = migrate_sessions(source, target, chosen, replace=replace, progress=progress)
@@ -279,13 +273,11 @@ def migrate(
         write_json(msgspec.to_builtins(done))
     elif not quiet:
         said = f"{count(len(done.copied), 'session')} copied, {len(done.present)} present, all verified"
-        click.echo(
-            f"{paint('ok:', 'green')} {said} ({count(sum(done.copied.values()), 'document')})"
-        )
+        write_ok(f"{said} ({count(sum(done.copied.values()), 'document')})")
 
 
 class _Counted:
-    """Entries that are counted as they pass."""
+    """Counts entries as they are consumed."""
 
     def __init__(self, entries: Iterable[ExportEntry]) -> None:
         self._entries = iter(entries)
@@ -323,7 +315,3 @@ def _get(file: str) -> bytes:
         return sys.stdin.buffer.read()
     with os_errors(Path(file), "read"):
         return Path(file).read_bytes()
-
-
-def _warn(text: str) -> None:
-    click.echo(f"{paint('warning:', 'yellow')} {text}", err=True)

@@ -1,4 +1,4 @@
-"""`ctxgc watch`: a session fills its window while the agent works."""
+"""`ctxgc watch`: see a session fill its window while the agent works."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ctxgc.cli.output import write_json, write_lines
+from ctxgc.cli.output import printable, write_json, write_lines
 from ctxgc.cli.session_argument import optional_session_argument
-from ctxgc.cli.stash_store import printable
 from ctxgc.drawing import Line, bar, chart, plain, shortened, terminal_bars
 from ctxgc.insight import LiveWindow, SessionFollower, ToolSample, age_text
 from ctxgc.session import mask_secrets
@@ -27,19 +26,19 @@ _EPILOG = """\b
 Examples:
   ctxgc watch                      the newest session of this project
   ctxgc watch 5f8cbb78             by the beginning of its id
-  ctxgc watch session.jsonl --once one picture, for scripts
+  ctxgc watch session.jsonl --once one frame, for scripts
 
-Ctrl-C ends it. Exit codes: 0 ended, 1 an error, 2 a wrong call.
+Ctrl-C ends it. Exit codes: 0 ended, 1 an error, 2 usage error.
 """
 
 
 @click.command(short_help="Watch a session fill its window.", epilog=_EPILOG)
 @optional_session_argument
-@click.option("--once", is_flag=True, help="Draw one picture and end; so does a pipe.")
-@click.option("--json", "as_json", is_flag=True, help="With --once: the numbers as JSON.")
+@click.option("--once", is_flag=True, help="Print one frame and exit; the default in a pipe.")
+@click.option("--json", "as_json", is_flag=True, help="Print one frame as JSON.")
 @click.option(
     "--interval", type=click.FloatRange(0.1, 60), default=1.0, show_default=True,
-    help="Seconds between looks at the file.",
+    help="Seconds between reads of the file.",
 )  # fmt: skip
 @click.option("--context-limit", type=click.IntRange(min=1), help="The window in tokens.")
 def watch(
@@ -47,7 +46,8 @@ def watch(
 ) -> None:
     """Follow SESSION as its agent writes it: zone, fill over time, the last tools, and garbage.
 
-    The file is only read. If it is cut, replaced or moved away, watching goes on with what is there.
+    The file is only read. If it is truncated, replaced or moved away, watching continues with what is
+    there.
     """
     follower = SessionFollower(session, context_limit)
     follower.look()
@@ -60,7 +60,7 @@ def watch(
 
 
 def _follow(follower: SessionFollower, interval: float) -> None:
-    """Draw again and again, until somebody ends it."""
+    """Redraw until Ctrl-C."""
     from rich.console import Console  # noqa: PLC0415 (0.1 s)
     from rich.live import Live  # noqa: PLC0415
 
@@ -95,13 +95,13 @@ def _width() -> int:
     return min(110, max(50, shutil.get_terminal_size((100, 24)).columns))
 
 
-# -- The picture of one moment
+# -- One frame
 
 
 def draw(now: LiveWindow, width: int, height: int | None = None) -> list[Line]:
-    """Return the lines of a picture that is at most so wide and high.
+    """Return the lines of a frame of at most this width and height.
 
-    Where the height does not do, the oldest tools go first, then the chart.
+    If the height is too small, the oldest tools go first, then the chart.
     """
     head, over_time, tools, garbage = (
         _head(now), _over_time(now, width), _tools(now), _garbage(now)
@@ -167,7 +167,7 @@ def _garbage(now: LiveWindow) -> list[Line]:
 
 
 def _cut(line: Line, width: int) -> Line:
-    """A line that would wrap would break the picture."""
+    """Cut a line that would wrap and break the frame."""
     cut: Line = []
     for text, style in line:
         cut.append((text[:width], style))

@@ -1,7 +1,9 @@
 """Charts and pages as text: SVG and HTML that need no network and no script, and plots for a terminal.
 
-`svg` draws, `page` puts drawings and tables on one self-contained page, `terminal` does the same with
-characters. Everything here is pure: values in, text out, the same bytes each time.
+`charts` draws bars, donuts, lines, scatters and strips; `html_page` puts them with tables on one
+self-contained page; `terminal` draws with characters (its names start with `terminal_` where a page has
+the same). `scales` and `svg` are what they share. Everything is pure: values in, text out, the same
+bytes each time.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from ctxgc.drawing.scales import Scale, check_finite, fitted_scale, pareto_front, short
 from ctxgc.drawing.svg import (
-    TONES,
     Axis,
     Html,
     LabelPlace,
@@ -23,13 +22,12 @@ from ctxgc.drawing.svg import (
     tag,
     text,
     text_width,
-    tone_at,
     x_axis,
     y_axis,
 )
 from ctxgc.errors import InputError
 
-# -- Bars: one value per name, level, with a span of uncertainty where one is known
+# -- Bars
 
 
 BAR_ROW = 26.0
@@ -37,7 +35,7 @@ BAR_TOP = 6.0
 
 
 class Bar(NamedTuple):
-    """A bar: a name, a value, the tone, a hint for the pointer, and the span that it may lie in."""
+    """A bar: a name, a value, the tone, a hint for the pointer, and its span of uncertainty."""
 
     name: str
     value: float
@@ -50,14 +48,14 @@ def bars(
     items: Sequence[Bar], *, title: str, axis: Axis | None = None, mark: float | None = None,
     width: float = 720,
 ) -> Html:  # fmt: skip
-    """Return a chart with one level bar per item, in the order given.
+    """Return a chart with one horizontal bar per item, in the order given.
 
     Args:
         items: the bars.
-        title: what the chart shows, for those who cannot see it.
-        axis: the label of the values and how they are written.
+        title: what the chart shows, for screen readers.
+        axis: the label and the format of the values.
         mark: a value to draw a line at, for example 1 for "as before".
-        width: of the drawing in pixels; it shrinks with the page.
+        width: the width in pixels; the drawing shrinks with the page.
     """
     if not items:
         return empty(title, width)
@@ -109,7 +107,7 @@ def _mark(x: float, bottom: float) -> Html:
     return tag("line", class_="mark", x1=x, x2=x, y1=BAR_TOP, y2=bottom)
 
 
-# -- A donut: the parts of a whole, with their names and shares beside it
+# -- Donut
 
 
 OUTER, INNER, MIDDLE = 92.0, 58.0, 104.0
@@ -130,10 +128,10 @@ def donut(
 
     Args:
         slices: the parts; their values are not negative.
-        title: what the chart shows, for those who cannot see it.
+        title: what the chart shows, for screen readers.
         centre: a short text in the middle, for example the sum.
         unit: written after each value in the list.
-        width: of the drawing in pixels; it shrinks with the page.
+        width: the width in pixels; the drawing shrinks with the page.
     """
     check_finite([part.value for part in slices], "slices")
     if any(part.value < 0 for part in slices):
@@ -157,7 +155,7 @@ def donut(
 
 
 def _ring(begin: float, end: float, tone: str, hint: str) -> Html:
-    """Return one part of the ring; a full circle has no arc of its own and becomes a stroke."""
+    """Return one part of the ring; a full circle cannot be an arc and becomes a stroke."""
     if end - begin > 0.9999:
         return hinted(
             "circle", hint, class_=f"hoop tone-{tone}",
@@ -188,7 +186,7 @@ def _entry(part: Slice, place: int, said: str, width: float) -> list[Html]:
     ]
 
 
-# -- Lines: values that follow one another, one line per series
+# -- Lines
 
 
 LINE_TOP = 30.0
@@ -212,13 +210,13 @@ def lines(
 
     Args:
         series: the lines.
-        title: what the chart shows, for those who cannot see it.
-        x: label and form of the values along the bottom.
-        y: label and form of the values at the left.
+        title: what the chart shows, for screen readers.
+        x: the axis along the bottom.
+        y: the axis at the left.
         marks: named levels, drawn as dashed lines.
-        floor: where the left axis begins; None for just below the least value.
+        floor: where the left axis begins; None for just below the smallest value.
         dots: whether each point is shown, with its values as a hint.
-        width: of the drawing in pixels; it shrinks with the page.
+        width: the width in pixels; the drawing shrinks with the page.
         height: of the drawing.
     """
     points = [point for one in series for point in one.points]
@@ -272,14 +270,14 @@ def _level(name: str, y: float, across: Scale) -> list[Html]:
     ]
 
 
-# -- A scatter of named points, with the front of those that nothing beats
+# -- Scatter
 
 
 SCATTER_TOP = 30.0
 
 
 class Dot(NamedTuple):
-    """A point: where it stands, its name, the tone, a hint, and the span of each value if known."""
+    """A point: its name, its place, the tone, a hint, and the span of each value if known."""
 
     name: str
     x: float
@@ -300,13 +298,13 @@ def scatter(
 
     Args:
         dots: the points.
-        title: what the chart shows, for those who cannot see it.
-        x: label and form of the values along the bottom.
-        y: label and form of the values at the left.
+        title: what the chart shows, for screen readers.
+        x: the axis along the bottom.
+        y: the axis at the left.
         groups: names and tones for a legend.
         with_front: draw the line through the points that no other beats, less x and more y being
-            better. Hollow points do not count: they only show what could be reached.
-        width: of the drawing in pixels; it shrinks with the page.
+            better. Hollow points do not count: they only show what is possible.
+        width: the width in pixels; the drawing shrinks with the page.
         height: of the drawing.
     """
     if not dots:
@@ -371,7 +369,7 @@ def _name(dot: Dot, name: LabelPlace) -> Html:
     return tag("text", text(dot.name), class_="label", x=name.x, y=name.y, text_anchor=name.anchor)
 
 
-# -- Strips: all single values of each name on one line, with their middle and their middle half
+# -- Strips
 
 
 STRIP_ROW = 30.0
@@ -394,10 +392,10 @@ def strips(
 
     Args:
         rows: the strips, drawn in the order given.
-        title: what the chart shows, for those who cannot see it.
-        axis: the label of the values and how they are written.
+        title: what the chart shows, for screen readers.
+        axis: the label and the format of the values.
         mark: a value to draw a line at.
-        width: of the drawing in pixels; it shrinks with the page.
+        width: the width in pixels; the drawing shrinks with the page.
     """
     values = [value for row in rows for value, _ in row.values]
     if not values:
@@ -445,26 +443,5 @@ def _quarters(values: list[float]) -> tuple[float, float, float]:
 
 
 def _wobble(number: int) -> float:
-    """Return a small shift up or down, so that equal values stay apart; the same each time."""
+    """Return a small shift up or down that keeps equal values apart; the same each time."""
     return (number * 7 % 5 - 2) * 2.4
-
-
-# -- The charts: each function takes plain values and returns SVG to put on a page
-
-
-__all__ = [
-    "TONES",
-    "Axis",
-    "Bar",
-    "Dot",
-    "Series",
-    "Slice",
-    "Strip",
-    "bars",
-    "donut",
-    "lines",
-    "scatter",
-    "short",
-    "strips",
-    "tone_at",
-]

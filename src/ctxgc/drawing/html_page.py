@@ -2,8 +2,8 @@
 
     page("A report", [Section("Bill", joined([paragraph("..."), figure(bars(...))]))])
 
-A policy in the page's head forbids it to load anything, so that a report can be mailed and opened
-anywhere without telling anybody.
+A content security policy forbids the page to load anything, so that a report can be mailed and opened
+anywhere without contacting any host.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import msgspec
 
 from ctxgc.drawing.svg import TONES, Html, joined, tag, text
 
-# -- JSON files that people read and compare
+# -- JSON
 
 
 def readable_json(found: object) -> bytes:
-    """Return something as JSON, a line for each value: the same bytes for the same thing."""
+    """Return a value as JSON with one line per value; equal values give equal bytes."""
     return msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n"
 
 
-# -- The style sheet of all pages: light and dark, for screen, print and small windows
+# -- The style sheet
 
 
 _LIGHT = {
@@ -124,7 +124,7 @@ _FORBID = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 class Section(NamedTuple):
-    """A part of a page: a heading, what stands below it, and its name in links."""
+    """A part of a page: a heading, its body, and its name in links."""
 
     title: str
     body: Html
@@ -132,9 +132,9 @@ class Section(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A cell of a table: a text, a smaller one behind it, and classes.
+    """A cell of a table: a text, a smaller one after it, and classes.
 
-    `good`, `warn` and `bad` colour it, `left` and `flow` set it left (`flow` breaks lines), `stack`
+    `good`, `warn` and `bad` colour it, `left` and `flow` align it left (`flow` breaks lines), `stack`
     puts the smaller text below.
     """
 
@@ -157,7 +157,7 @@ def page(
         title: of the page and its first heading.
         sections: what it shows, in order.
         subtitle: a sentence below the heading.
-        facts: pairs of value and name that stand large at the top.
+        facts: pairs of value and name, shown large at the top.
         footer: a sentence at the end.
     """
     head = joined(
@@ -203,7 +203,7 @@ def figure(chart: Html, caption: str = "", heading: str = "") -> Html:
 
 
 def side_by_side(*parts: Html) -> Html:
-    """Return parts beside one another where the window is wide enough."""
+    """Return parts next to each other if the window is wide enough."""
     return tag("div", *parts, class_="pair")
 
 
@@ -213,7 +213,7 @@ def folded(summary: str, body: Html) -> Html:
 
 
 def preformatted(words: str) -> Html:
-    """Return text as it is, in a typewriter's letters."""
+    """Return text as it is, in a fixed-width font."""
     return tag("pre", tag("code", text(words)))
 
 
@@ -229,13 +229,13 @@ def table(
     caption: str = "",
     strong: Iterable[int] = (),
 ) -> Html:
-    """Return a table; the first column stands left, the others right unless their cells say so.
+    """Return a table; the first column is aligned left, the others right unless their cells say otherwise.
 
     Args:
         head: the names of the columns.
         rows: strings and cells, both escaped.
         caption: below the table.
-        strong: places of the rows to set off.
+        strong: the places of rows to highlight.
     """
     marked = set(strong)
     sides = ["left" if _is_left(cell) else None for cell in rows[0]] if rows else [None] * len(head)

@@ -1,4 +1,4 @@
-"""Scales: where a value stands in a chart, and which round values its axis shows."""
+"""Scales: the place of a value in a chart, the round values on its axis, and how numbers are written."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from typing import NamedTuple
 
 from ctxgc.errors import InputError
 
-# -- The front: the points that no other point beats
-
 
 def pareto_front(points: Sequence[tuple[float, float]]) -> list[int]:
-    """Return the places of the points that no other beats, by rising x.
+    """Return the indexes of the points that no other beats, by rising x.
 
-    One point beats another when it has less x and at least as much y, or as much x and more y.
+    One point beats another if it has less x and at least as much y, or as much x and more y.
     Of equal points the first counts.
     """
     order = sorted(range(len(points)), key=lambda place: (points[place][0], -points[place][1]))
@@ -42,20 +40,20 @@ class Scale(NamedTuple):
         return self.start + share * (self.end - self.start)
 
     def ticks(self, about: int = 6) -> list[float]:
-        """Return about so many round values within the scale."""
+        """Return about this many round values within the scale."""
         return ticks(self.low, self.high, about)
 
 
 def fitted_scale(
     values: Iterable[float], start: float, end: float, *, floor: float | None = None
 ) -> Scale:
-    """Return a scale that shows all values, with a little air around them.
+    """Return a scale that shows all values, with some margin.
 
     Args:
         values: what will be drawn.
         start: the pixel of the low end.
         end: the pixel of the high end.
-        floor: where the scale begins, for example 0 for bars; without it, just below the least.
+        floor: where the scale begins, for example 0 for bars; by default just below the smallest value.
     """
     known = list(values) or [0.0, 1.0]
     low, high = min(known), max(known)
@@ -69,7 +67,7 @@ def fitted_scale(
 
 
 def ticks(low: float, high: float, about: int = 6) -> list[float]:
-    """Return about so many round values from `low` to `high`."""
+    """Return about this many round values from `low` to `high`."""
     raw = (high - low) / max(about, 1)
     size = 10.0 ** math.floor(math.log10(raw))
     step = next(size * factor for factor in _STEPS if size * factor >= raw * 0.999)
@@ -78,7 +76,7 @@ def ticks(low: float, high: float, about: int = 6) -> list[float]:
 
 
 def check_finite(values: Sequence[float], field: str) -> Sequence[float]:
-    """Return the values if each can be drawn.
+    """Return the values if all are finite.
 
     Raises:
         InputError: one of them is infinite or not a number.
@@ -86,7 +84,7 @@ def check_finite(values: Sequence[float], field: str) -> Sequence[float]:
     for value in values:
         if not math.isfinite(value):
             raise InputError(
-                f"`{field}` holds {value}, which no chart can show",
+                f"`{field}` must be finite, got {value}",
                 hint="leave such values out",
                 field=field,
             )
@@ -94,7 +92,7 @@ def check_finite(values: Sequence[float], field: str) -> Sequence[float]:
 
 
 def short(value: float, digits: int = 3) -> str:
-    """Return a number in few characters: 1234 is `1.23k`, 0.25 is `0.25`."""
+    """Return a short form of a number: `1.23k` for 1234, `0.25` for 0.25."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= size * 0.9995:
             return f"{_plain(value / size, digits)}{letter}"
@@ -102,7 +100,7 @@ def short(value: float, digits: int = 3) -> str:
 
 
 def distinct_labels(values: Sequence[float]) -> list[str]:
-    """Return the round numbers of an axis in few characters, with all their digits up to five."""
+    """Return short forms of the numbers of an axis, with as many digits (up to five) as tell them apart."""
     for digits in (3, 4, 5):
         written = [short(value, digits) for value in values]
         if written == [short(value, digits + 3) for value in values]:
@@ -111,7 +109,7 @@ def distinct_labels(values: Sequence[float]) -> list[str]:
 
 
 def _plain(value: float, significant: int) -> str:
-    """Return so many significant digits without an exponent or trailing zeros."""
+    """Return this many significant digits without an exponent or trailing zeros."""
     if value == 0:
         return "0"
     digits = max(0, significant - 1 - math.floor(math.log10(abs(value))))

@@ -1,4 +1,4 @@
-"""What every chart has: the SVG around it, its axes and its legend."""
+"""SVG and HTML as text: escaped markup, the frame, axes and legend of charts, and places for labels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple, NewType
 
 from ctxgc.drawing.scales import Scale, short
 
-# -- HTML as a type of its own, so that text cannot get into a page without being escaped
+# -- Markup: a type of its own, so that no text gets into a page unescaped
 
 
 Html = NewType("Html", str)
@@ -19,7 +19,7 @@ _UNFIT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\u
 
 
 def text(value: object) -> Html:
-    """Return a value as escaped text; characters that no page may hold become U+FFFD."""
+    """Return a value as escaped text; characters that are not allowed in pages become U+FFFD."""
     return Html(html.escape(_UNFIT.sub("\ufffd", str(value))))
 
 
@@ -43,7 +43,7 @@ def joined(parts: Iterable[Html], between: str = "") -> Html:
 
 
 def _written(value: object) -> object:
-    """Shorten coordinates to a tenth of a pixel: pages stay small and the same everywhere."""
+    """Round coordinates to a tenth of a pixel: pages stay small and the same everywhere."""
     return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else value
 
 
@@ -56,7 +56,7 @@ _LETTER = 7.0
 
 
 class Axis(NamedTuple):
-    """An axis: what it shows and how its values are written."""
+    """An axis: its label and the format of its values."""
 
     label: str = ""
     form: Format = short
@@ -76,7 +76,7 @@ def drawing(title: str, width: float, height: float, inside: Iterable[Html]) -> 
 
 
 def empty(title: str, width: float = 720) -> Html:
-    """Return a drawing that says there is nothing to draw."""
+    """Return a drawing that says there is nothing to show."""
     said = tag("text", text("nothing to show"), x=width / 2, y=34.0, text_anchor="middle")
     return drawing(title, width, 60, [said])
 
@@ -87,17 +87,17 @@ def hinted(name: str, hint: str, **attributes: object) -> Html:
 
 
 def tone_at(place: int) -> str:
-    """Return the tone of the n-th of many; they come round again."""
+    """Return the tone of the n-th of many; tones repeat."""
     return TONES[place % len(TONES)]
 
 
 def text_width(written: str) -> float:
-    """Return about how wide a label is, in pixels."""
+    """Return the approximate width of a label in pixels."""
     return len(written) * _LETTER
 
 
 def x_axis(scale: Scale, axis: Axis, top: float, bottom: float) -> list[Html]:
-    """Return the upright grid lines with their values below, and the label of the axis."""
+    """Return the vertical grid lines with their values below, and the label of the axis."""
     parts: list[Html] = []
     for value in scale.ticks():
         x = scale.at(value)
@@ -111,7 +111,7 @@ def x_axis(scale: Scale, axis: Axis, top: float, bottom: float) -> list[Html]:
 
 
 def y_axis(scale: Scale, axis: Axis, left: float, right: float) -> list[Html]:
-    """Return the level grid lines with their values at the left; the label stands above them."""
+    """Return the horizontal grid lines with their values at the left; the label is above them."""
     parts: list[Html] = []
     for value in scale.ticks(5):
         y = scale.at(value)
@@ -148,7 +148,7 @@ def _tick(written: str, x: float, y: float, anchor: str) -> Html:
     return tag("text", text(written), class_="tick", x=x, y=y, text_anchor=anchor)
 
 
-# -- Names beside points, placed so that they cover neither one another nor a point
+# -- Labels, placed so that they cover neither one another nor a point
 
 
 Spot = tuple[float, float]
@@ -162,7 +162,7 @@ _SIDES = ((1, 0), (-1, 0), (1, -1), (1, 1), (-1, -1), (-1, 1), (0, -1), (0, 1))
 
 
 class LabelPlace(NamedTuple):
-    """Where a name stands: the foot of its text, its anchor, and whether it needs a leader."""
+    """Where a label goes: the foot of its text, its anchor, and whether it needs a leader line."""
 
     x: float
     y: float
@@ -171,7 +171,7 @@ class LabelPlace(NamedTuple):
 
 
 def place_labels(names: Sequence[str], spots: Sequence[Spot], within: Box) -> list[LabelPlace]:
-    """Return a place for each name: near its point, free of others, and inside the box if possible."""
+    """Return a place for each label: near its point, clear of others, and inside the box if possible."""
     taken: list[Box] = [(x - _RADIUS, y - _RADIUS, x + _RADIUS, y + _RADIUS) for x, y in spots]
     chosen: dict[int, LabelPlace] = {}
     for number in sorted(range(len(names)), key=lambda n: (spots[n][1], spots[n][0], n)):
@@ -184,7 +184,7 @@ def place_labels(names: Sequence[str], spots: Sequence[Spot], within: Box) -> li
 
 
 def _options(name: str, spot: Spot) -> Iterator[tuple[LabelPlace, Box]]:
-    """Yield the places around a point, nearest first, each with the box that it takes."""
+    """Yield the places around a point, nearest first, each with its box."""
     wide = text_width(name)
     for reach in _REACHES:
         for side, rise in _SIDES:

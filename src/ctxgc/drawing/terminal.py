@@ -1,4 +1,4 @@
-"""Lines of styled text, and the drawings made of them: bars, a sparkline, a chart over time, a table.
+"""Drawings for a terminal, as lines of styled text: bars, a sparkline, a chart over time, a table, a scatter.
 
 A line is a list of spans, each with the name of its style; `STYLES` says how rich writes them, and
 `text_of` gives the plain text for pipes and files.
@@ -66,11 +66,11 @@ def bar(percent: float, width: int) -> Line:
 def terminal_bars(
     rows: Sequence[tuple[str, float, str]], width: int, style: str = "name"
 ) -> list[Line]:
-    """Return one bar per row of name, value and what is written behind it; the largest is full.
+    """Return one bar per row of name, value and note; the largest is full.
 
     Args:
         rows: the names, values (not negative) and notes, in the order to draw them.
-        width: how many columns the longest bar takes.
+        width: columns of the longest bar.
         style: of the bars.
     """
     names = max((len(name) for name, _, _ in rows), default=0)
@@ -84,7 +84,7 @@ def terminal_bars(
 
 
 def sparkline(values: Sequence[float], width: int) -> str:
-    """Return values over time in one row of characters; each shows the highest of its share."""
+    """Return values over time in one row of characters; each shows the highest of its group."""
     if not values:
         return ""
     columns = [max(part) for part in _parts(values, width)]
@@ -97,8 +97,8 @@ def chart(percents: Sequence[float], width: int, marks: dict[int, str]) -> list[
     """Return ten lines, 100% on top, that show a percentage over time.
 
     Args:
-        percents: the values in order; each column shows the highest of its share.
-        width: how many columns to draw.
+        percents: the values in order; each column shows the highest of its group.
+        width: columns to draw.
         marks: percentages with a name, drawn as dotted lines.
     """
     if not percents:
@@ -117,20 +117,20 @@ def _chart_row(columns: list[float], floor: int, marks: dict[int, str]) -> Line:
 
 
 def _partly(columns: float) -> str:
-    """Return a bar as long as so many columns, to an eighth; what is not zero is seen."""
+    """Return a bar of this many columns, to an eighth; anything above zero is visible."""
     eighths = max(round(columns * 8), 1 if columns > 0 else 0)
     return "█" * (eighths // 8) + (PARTS[eighths % 8 - 1] if eighths % 8 else "")
 
 
 def _parts(values: Sequence[float], count: int) -> list[Sequence[float]]:
-    """Cut values into at most `count` parts of nearly the same length, none of them empty."""
+    """Split values into at most `count` parts of nearly the same length, none of them empty."""
     count = min(count, len(values))
     edges = [len(values) * place // count for place in range(count + 1)]
     return [values[start:end] for start, end in pairwise(edges)]
 
 
 def terminal_table(rows: Sequence[Sequence[str]], indent: str = "  ") -> list[Line]:
-    """Return rows in columns, the first row as a heading; all columns but the first stand right."""
+    """Return rows in columns, the first row as a heading; all columns but the first are aligned right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines: list[Line] = []
     for number, row in enumerate(rows):
@@ -146,11 +146,11 @@ def shortened(text: str, width: int) -> str:
     return flat if len(flat) <= width else f"{flat[: width - 3]}..."
 
 
-# -- A scatter in a terminal: a letter for each point, and a key below
+# -- Scatter
 
 
 class ScatterPoint(NamedTuple):
-    """A named point, the style of its letter, and whether it takes part in the front."""
+    """A named point, the style of its letter, and whether it counts for the front."""
 
     name: str
     x: float
@@ -168,15 +168,15 @@ def terminal_scatter(
     height: int = 16,
     key: bool = True,
 ) -> list[Line]:
-    """Return a plot with a letter per point; capitals stand for those that no rival beats.
+    """Return a plot with a letter per point; capitals mark those that no rival beats.
 
     Args:
         points: the points; less x and more y is better. Where several share a place, the first is
             drawn, and the key names them all.
         x: what the values along the bottom are.
         y: what the values at the left are.
-        width: how many columns the plot takes.
-        height: how many rows the plot takes.
+        width: columns of the plot.
+        height: rows of the plot.
         key: whether the names follow below.
     """
     if not points:
@@ -193,7 +193,7 @@ def terminal_scatter(
 
 
 def _letters(points: Sequence[ScatterPoint]) -> list[str]:
-    """Give the points of the front capitals and the others small letters, both in reading order."""
+    """Return capitals for the points of the front and small letters for the others, in reading order."""
     rivals = [place for place, point in enumerate(points) if point.rival]
     best = {rivals[i] for i in pareto_front([(points[p].x, points[p].y) for p in rivals])}
     great, small = iter(ascii_uppercase), iter(ascii_lowercase)

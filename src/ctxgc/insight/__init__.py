@@ -1,4 +1,13 @@
-"""Insight: where the tokens of a recorded session went, what was garbage, and what it cost."""
+"""Insight: what a session spent, lost and would save. The one place that makes figures; doors show them.
+
+`analyze_transcript` (`analysis`, from `measurement`, `survey`, `garbage` and `replay`) returns an
+`Insight` (`report`). `live` follows a session while its agent works, `local_sessions` finds the
+sessions on this machine. `prune_proposal` says what pruning a transcript would do and returns the new
+file, `transcript_edit` repairs one, `history_diff` compares two histories, and `segment_reason`
+explains where a stored segment is. `clock` shows the times of a transcript to what replays it.
+
+For doors it also offers what opens transcripts. Nothing here changes a file.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Analysis: from a transcript to an insight."""
+"""From a transcript to an `Insight`: its parts, its notes and its advice."""
 
 from __future__ import annotations
 
@@ -28,12 +28,9 @@ from ctxgc.insight.report import (
 from ctxgc.insight.survey import Tally, UserTurn, largest
 from ctxgc.wire.transcripts import Transcript
 
-# -- Advising: what to do next, with the command that does it
-
-
 _FULL = 70.0
 _MUCH_GARBAGE = 15.0
-_MUCH_BESIDE = 0.2
+_MUCH_OUTSIDE = 0.2
 _HUGE_OUTPUT = 8_000
 _MANY_READS = 4
 
@@ -48,21 +45,21 @@ def _steps(found: Insight) -> Iterator[Advice]:
     window, garbage = found.window, found.garbage
     if garbage.percent >= _MUCH_GARBAGE or window.percent >= _FULL:
         yield Advice(
-            text=f"The window is {window.percent:.0f}% full; {garbage.percent:.0f}% of what was"
-            " looked at is garbage. See what a collection would move out, and why:",
+            text=f"The window is {window.percent:.0f}% full; {garbage.percent:.0f}% of the tokens"
+            " analysed are garbage. See what a collection would move out, and why:",
             command=f"ctxgc prune {path}",
         )
     yield from _outputs(found)
     yield from _reads(found.files)
     yield from _cache(found)
-    if window.beside > _MUCH_BESIDE * window.limit:
+    if window.beside > _MUCH_OUTSIDE * window.limit:
         yield Advice(
-            text=f"{window.beside:,} tokens stand beside the messages in every request: turn off"
+            text=f"Every request holds {window.beside:,} tokens that are not in the transcript: turn off"
             " tools and MCP servers that the project does not need."
         )
     if found.damaged:
         yield Advice(
-            text=f"{found.damaged} damaged lines were passed over. See which:",
+            text=f"{found.damaged} damaged lines were skipped. See which:",
             command=f"ctxgc doctor {path}",
         )
 
@@ -76,7 +73,7 @@ def _outputs(found: Insight) -> Iterator[Advice]:
     agent = agents.get(found.about.kind)
     yield Advice(
         text=f"One output of {worst.name} took {worst.largest:,} tokens. ctxgc can stash such outputs"
-        " as they arrive and leave the lines that matter:",
+        " as they arrive and keep the lines that matter:",
         command=f"ctxgc install {agent}" if agent else "ctxgc mcp",
     )
 
@@ -86,7 +83,7 @@ def _reads(files: list[UsageRow]) -> Iterator[Advice]:
     if often:
         worst = max(often, key=lambda row: row.tokens)
         yield Advice(
-            text=f"{worst.name} came in {worst.count} times, {worst.tokens:,} tokens in all: ask for"
+            text=f"{worst.name} was used {worst.count} times, {worst.tokens:,} tokens in total: ask only for"
             " the lines that are needed, or pin it once."
         )
 
@@ -97,14 +94,14 @@ def _cache(found: Insight) -> Iterator[Advice]:
         return
     why, times = Counter(each.why for each in breaks).most_common(1)[0]
     says = {
-        "idle too long": "a longer cache life pays when pauses are usual",
+        "idle too long": "if pauses are usual, a longer cache lifetime pays",
         "the prefix changed": "something rewrites the beginning of the request",
-        "model changed": "changing models in a session writes the whole window again",
-        "compaction": "collecting in time keeps the window from being rewritten whole",
+        "model changed": "changing models in a session rewrites the whole window",
+        "compaction": "collecting in time avoids rewriting the whole window",
     }
     yield Advice(
         text=f"The prompt cache broke {_times(len(breaks))} and {found.cache.lost:,} tokens were"
-        f" written again. Most often, {_times(times)}: {why} ({says[why]})."
+        f" written again. The usual cause ({_times(times)}): {why}; {says[why]}."
     )
 
 
@@ -112,7 +109,7 @@ def _times(number: int) -> str:
     return "once" if number == 1 else f"{number} times"
 
 
-# -- The parts of an insight that come from one reading: rows, the window, fill, zones, the cache
+# -- Parts that come from one reading
 
 
 MOST_ROWS = 40
@@ -122,7 +119,7 @@ ZONES = ("safe", "warning", "danger", "critical")
 
 
 def about(measured: Measurement) -> About:
-    """Return which session it is."""
+    """Return what identifies the session."""
     transcript, facts = measured.transcript, measured.transcript.facts
     return About(
         path=str(transcript.path),
@@ -177,11 +174,11 @@ def turns(measured: Measurement) -> list[UserTurn]:
 
 
 def fill(measured: Measurement) -> list[FillPoint]:
-    """Return how full the window was at each request; of many, the fullest of each share."""
+    """Return how full the window was at each request; of many requests, the fullest of each group."""
     numbered = list(enumerate(measured.passed.requests, 1))
     step = max(1, -(-len(numbered) // MOST_POINTS))
-    shares = [numbered[n : n + step] for n in range(0, len(numbered), step)]
-    fullest = (max(share, key=lambda item: item[1].prompt) for share in shares)
+    groups = [numbered[n : n + step] for n in range(0, len(numbered), step)]
+    fullest = (max(group, key=lambda item: item[1].prompt) for group in groups)
     return [_point(measured, number, request) for number, request in fullest]
 
 
@@ -206,7 +203,7 @@ def zones(measured: Measurement) -> dict[str, int]:
 
 
 def cache(measured: Measurement) -> Cache:
-    """Return what the provider's cache did, where the file reports it."""
+    """Return what the provider's cache did, if the file reports it."""
     usages = measured.passed.usages
     if not usages:
         return Cache(is_reported=False)
@@ -225,7 +222,7 @@ def cache(measured: Measurement) -> Cache:
 
 MOST_DEAD = 20
 MOST_REPLAYED = 1_200
-"""Messages of one window that are replayed; what real windows hold is far below it."""
+"""Messages of one window that are replayed; real windows hold far fewer."""
 _LEAST_ROOM = 1_000
 
 
@@ -235,23 +232,23 @@ def analyze_transcript(
     context_limit: int | None = None,
     prices: str | PriceSheet | None = None,
     config: GCConfig | None = None,
-    tell: ProgressCallback = lambda _stage, _done, _all: None,
+    progress: ProgressCallback = lambda _stage, _done, _all: None,
 ) -> Insight:
-    """Return what can be found out about a recorded session.
+    """Return where the tokens of a recorded session went, what was garbage, and what it cost.
 
     Args:
         transcript: the session.
-        context_limit: the model's window in tokens; else what the file or the model's name says.
-        prices: the price sheet for bills; else that of the session's provider.
-        config: where the zones begin.
-        tell: hears about the progress.
+        context_limit: the model's window in tokens; by default what the file or the model's name says.
+        prices: the price sheet for bills; by default that of the session's provider.
+        config: gives the limits of the zones.
+        progress: is called with the stage, the work done and the total.
     """
     measured = Measurement(
         transcript,
         context_limit=context_limit,
         prices=prices,
         config=config or GCConfig(),
-        tell=tell,
+        progress=progress,
     )
     found = _insight(measured)
     found.notes = _notes(measured, found)
@@ -288,7 +285,7 @@ def _garbage(measured: Measurement) -> Garbage:
     dead: list[GarbageItem] = []
     whole = 0
     for number, view in enumerate(measured.windows):
-        measured.tell("garbage", number, len(measured.windows))
+        measured.progress("garbage", number, len(measured.windows))
         found = find_garbage(view, measured.counter)
         whole += measured.scaled(found.tokens)
         dead += [
@@ -325,14 +322,14 @@ def _bill(measured: Measurement) -> Bill:
 
 
 def _replayed(measured: Measurement) -> Bills:
-    """Replay in tokens of ours, and give the bills in the provider's."""
+    """Replay in our tokens, and return the bills in the provider's."""
     scale = measured.scale or 1.0
     room = max(_LEAST_ROOM, int((measured.limit - measured.beside) / scale))
     beside = int(measured.beside / scale)
     replay = BillReplay(measured.counter, measured.sheet, limit=room, beside=beside)
     total, played = sum(map(len, measured.windows)), 0
     for view in measured.windows:
-        measured.tell("replaying", played, total)
+        measured.progress("replaying", played, total)
         replay.window(view[-MOST_REPLAYED:])
         played += len(view)
     bills = replay.bills
@@ -347,32 +344,32 @@ def _notes(measured: Measurement, found: Insight) -> list[str]:
     notes = [
         (
             measured.scale is not None,
-            f"Tokens are the provider's: {measured.scale or 1:.2f} for one of o200k, by its usage.",
+            f"Token counts are scaled to the provider's usage ({measured.scale or 1:.2f} x o200k).",
         ),
         (
             is_reported and not measured.transcript.facts.tools,
-            "System prompt and tools are not in the file; what stands beside the messages is from the usage.",
+            "System prompt and tools are not in the file; their tokens are derived from the reported usage.",
         ),
         (
             not is_reported,
-            "The file reports no usage: sizes are counted, and the cache is not known.",
+            "The file reports no usage: tokens are counted, and the cache is unknown.",
         ),
         (
             found.estimated > 0,
-            "The session is estimated by length from a counted sample; the window now is counted.",
+            "Tokens of the session are estimated from a counted sample; those of the window now are counted.",
         ),
         (
             not measured.is_whole,
-            "Garbage and bills are those of the last window: the file is large.",
+            "Garbage and bills cover the last window only: the file is large.",
         ),
         (
             measured.is_trimmed,
-            "More was said than the window holds: garbage and bills are those of its last part.",
+            "The conversation is longer than the window: garbage and bills cover its last part only.",
         ),
         (
             any(len(view) > MOST_REPLAYED for view in measured.windows),
-            f"Of each window the last {MOST_REPLAYED:,} messages were replayed for the bill.",
+            f"The bill covers the last {MOST_REPLAYED:,} messages of each window.",
         ),
-        (bool(stopped), f"A replay ended early: {stopped}."),
+        (bool(stopped), f"The simulation ended early: {stopped}."),
     ]
     return [text for is_so, text in notes if is_so]

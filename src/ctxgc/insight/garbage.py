@@ -1,4 +1,4 @@
-"""Garbage: what of a recorded window the engine would call dead, and why."""
+"""What of a recorded window the engine would call garbage, and why."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REASONS = ("superseded", "duplicate", "unreachable", "verbose")
 
 
 class GarbageItem(msgspec.Struct, frozen=True, kw_only=True):
-    """One segment that could leave: what it is, and which reason it leaves for."""
+    """One segment that could leave: what it is, and why."""
 
     reason: str
     how: str
@@ -35,7 +35,7 @@ class WindowGarbage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_garbage(view: Sequence[RecordedMessage], counter: TokenCounter) -> WindowGarbage:
-    """Return what could leave a window, as it was at its end."""
+    """Return what could leave a window at its end."""
     clock = TranscriptClock()
     heap = Heap(counter.count)
     segmenter = Segmenter(counter, heap, clock)

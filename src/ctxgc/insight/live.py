@@ -40,14 +40,14 @@ _UUID, _ENOUGH = 36, 8
 
 
 class RequestSample(NamedTuple):
-    """The tokens of one request, and in which window of the session it was."""
+    """The tokens of one request, and the number of its window."""
 
     tokens: int
     window: int
 
 
 class ToolSample(NamedTuple):
-    """A tool call, and the size of its result; None while it runs."""
+    """A tool call; `tokens` is the size of its result, None while it runs."""
 
     name: str
     said: str
@@ -56,7 +56,7 @@ class ToolSample(NamedTuple):
 
 
 class LiveWindow(msgspec.Struct, frozen=True, kw_only=True):
-    """What there is to see of a session at one moment; `called` is what a command finds it by."""
+    """A session at one moment; `called` is the name that commands find it by."""
 
     name: str
     path: str
@@ -84,7 +84,7 @@ class LiveWindow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Place(NamedTuple):
-    """Which file was read, how long it was, and up to where its lines were whole."""
+    """Which file was read, its size, and where its last complete line ended."""
 
     inode: int
     size: int
@@ -92,7 +92,7 @@ class _Place(NamedTuple):
 
 
 class SessionFollower:
-    """Knows the window of a session as far as its file has been written."""
+    """Follows a session as its file grows."""
 
     def __init__(self, path: Path, context_limit: int | None = None) -> None:
         self.path = path
@@ -101,7 +101,7 @@ class SessionFollower:
         self._begin()
 
     def look(self) -> bool:
-        """Read what is new; tell whether anything was.
+        """Read what is new, and return whether anything was.
 
         Raises:
             TranscriptError: the file holds no messages, and never did.
@@ -117,7 +117,7 @@ class SessionFollower:
             return False  # moved away for a moment: its agent may be replacing it
 
     def window(self) -> LiveWindow:
-        """Return what there is to see now."""
+        """Return the session as it is now."""
         entries = self._window.entries(chained=self._kind == "claude_code")
         known = [(e.line, message) for e in entries if (message := e.message()) is not None]
         messages = [message for _, message in known]
@@ -191,7 +191,7 @@ class SessionFollower:
         if found is None or found.is_document:
             raise TranscriptError(
                 f"{self.path.name} is not a session that grows line by line",
-                hint="ctxgc analyze looks at documents",
+                hint="ctxgc analyze reads documents",
                 path=str(self.path),
             )
         self._kind, self._format = found.kind, found.format
@@ -220,11 +220,11 @@ class SessionFollower:
         self._samples.append(RequestSample(self._reported, self._window.number))
 
     def _scale(self, sizes: list[tuple[int, int]]) -> float:
-        """Return how many tokens the provider counts for one of ours, by the reports of this window."""
+        """Return how many of the provider's tokens one of ours is, by the reports of this window."""
         usages = latest_usages(self._window.usages)
         counted = tokens_before(sizes, [usage.line for usage in usages])
-        told = [Reported(n, u.prompt, u.beside) for n, u in zip(counted, usages, strict=True)]
-        return scale_of(told) or 1.0
+        reports = [Reported(n, u.prompt, u.beside) for n, u in zip(counted, usages, strict=True)]
+        return scale_of(reports) or 1.0
 
     def _tokens(self, message: Message) -> int:
         return sum(self._counter.count(part.text) + part.media_tokens for part in message.parts)
@@ -247,6 +247,6 @@ class SessionFollower:
 
 
 def _named(path: Path) -> str:
-    """Return what a command finds the session by: short where its agent keeps it."""
+    """Return a name that commands find the session by: short if the file is where its agent keeps it."""
     kept = any(path.is_relative_to(folder) for folder in session_folders())
     return path.stem[-_UUID:][:_ENOUGH] if kept and len(path.stem) >= _UUID else str(path)

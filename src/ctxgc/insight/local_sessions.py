@@ -1,4 +1,4 @@
-"""The sessions of coding agents on this machine: where they lie, and what a glance at each tells."""
+"""The sessions of coding agents on this machine: where they are, and what a glance at each shows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ctxgc.config import GCConfig
 from ctxgc.guard import zone_of
 from ctxgc.wire.transcripts import TranscriptFacts, Usage, claude_code, codex, decode_line
 
-# -- How large the context window of a model is, where the transcript does not say it
+# -- The context window of a model
 
 
 DEFAULT_LIMIT = 200_000
@@ -34,7 +34,7 @@ def limit_for(model: str | None, reported: int | None = None, largest: int = 0) 
     """Return the window of a model in tokens; never less than the largest request that it took.
 
     Args:
-        model: its name; None when nobody knows.
+        model: its name; None if unknown.
         reported: what the transcript says.
         largest: the tokens of the largest request.
     """
@@ -52,7 +52,7 @@ _READERS = {"claude-code": claude_code, "codex": codex}
 
 
 class SessionFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A session file that was found, before anything was read of it."""
+    """A session file, before any of it was read."""
 
     agent: str
     path: Path
@@ -62,7 +62,7 @@ class SessionFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LocalSession(msgspec.Struct, frozen=True, kw_only=True):
-    """A session after a glance. `tokens` is the window at its last request; None where none is reported."""
+    """A session after a glance. `tokens` is the window at its last request; None if not reported."""
 
     agent: str
     session_id: str
@@ -104,7 +104,7 @@ def find_sessions(env: Mapping[str, str] | None = None) -> list[SessionFile]:
 
 
 def peek(found: SessionFile, config: GCConfig | None = None) -> LocalSession:
-    """Return what the beginning and the end of a session file tell; its middle is not read."""
+    """Return what the beginning and the end of a session file show; its middle is not read."""
     facts, usage = _glance(found)
     tokens = None if usage is None else usage.prompt + usage.output
     limit = limit_for(facts.model, facts.context_limit, tokens or 0)
@@ -137,7 +137,7 @@ def project_of(found: SessionFile) -> str | None:
 
 def _files(agent: str, folder: Path, pattern: str) -> Iterator[SessionFile]:
     for path in folder.glob(pattern):
-        # A subagent's talk lies beside the session that it belongs to.
+        # The conversation of a subagent is in the same folder as its session.
         if path.name.startswith("agent-"):
             continue
         try:
@@ -170,7 +170,7 @@ def _read(file: IO[bytes], agent: str, facts: TranscriptFacts, size: int) -> Usa
     reader, last = _READERS[agent], None
     for raw in file.read(size).split(b"\n"):
         line, _ = decode_line(raw) if raw else (None, "")
-        if line is None or not _is_theirs(agent, line):
+        if line is None or not _is_from(agent, line):
             continue
         for item in reader.items(line, 0, facts):
             if isinstance(item, Usage) and not item.is_side:
@@ -178,5 +178,5 @@ def _read(file: IO[bytes], agent: str, facts: TranscriptFacts, size: int) -> Usa
     return last
 
 
-def _is_theirs(agent: str, line: dict[str, object]) -> bool:
+def _is_from(agent: str, line: dict[str, object]) -> bool:
     return codex.is_codex(line) if agent == "codex" else claude_code.is_claude_code(line)

@@ -1,4 +1,4 @@
-"""Measured: a transcript read once, with its units, its window and its prices settled."""
+"""A transcript read once: its requests and windows, its token scale, its limit and its prices."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from ctxgc.wire.transcripts import (
     whole_messages,
 )
 
-# -- One pass over a transcript: survey, requests and windows, in bounded memory
+# -- One pass over the file, in bounded memory
 
 
 MOST_WINDOW = 2_000_000
-"""No model's window is larger, in tokens: of a longer conversation only its end is looked at closely."""
+"""No model's window is larger, in tokens: of a longer conversation only the end is analysed."""
 
 WindowSeen = Callable[[list[RecordedMessage]], None]
 
 
 class TranscriptPass:
-    """What one reading of a transcript leaves behind.
+    """What one reading of a transcript collects.
 
     Args:
         transcript: the file.
-        sizer: gives the tokens of what passes by.
-        on_window: hears each window that a compaction ended; None lets them go unseen.
+        sizer: counts the tokens of each entry.
+        on_window: is called with each window that a compaction ended.
     """
 
     def __init__(
@@ -57,9 +57,9 @@ class TranscriptPass:
         self._last_reply: str | None = None
         self._is_answering = False
 
-    def run(self, tell: Callable[[int], None] | None = None) -> None:
+    def run(self, progress: Callable[[int], None] | None = None) -> None:
         """Read the file once."""
-        for item in self._transcript.items(tell):
+        for item in self._transcript.items(progress):
             self._take(item)
 
     def view(self) -> list[RecordedMessage]:
@@ -95,7 +95,7 @@ class TranscriptPass:
         return tokens
 
     def _request(self, entry: TranscriptEntry) -> None:
-        """Note that the agent asked the model here: what was counted so far is what it sent."""
+        """Note a request to the model: it sent what was counted so far."""
         last = self.requests[-1] if self.requests else None
         if last is not None and entry.reply_id is not None and last.reply_id == entry.reply_id:
             return
@@ -126,7 +126,7 @@ class TranscriptPass:
 
 
 def _put(usages: list[Usage], usage: Usage) -> None:
-    """Add a usage; one of the same answer takes the place of the last."""
+    """Add a usage; it replaces the last one if both are of the same answer."""
     if usages and usage.reply_id is not None and usages[-1].reply_id == usage.reply_id:
         usages[-1] = usage
     else:
@@ -134,26 +134,26 @@ def _put(usages: list[Usage], usage: Usage) -> None:
 
 
 def _answers(entry: TranscriptEntry) -> bool:
-    """Tell whether the model wrote this."""
+    """Return whether the model wrote this entry."""
     if entry.format == "responses" and "role" not in entry.data:
         return not str(entry.data.get("type", "")).endswith("_output")
     return entry.data.get("role") == "assistant"
 
 
 WHOLE_BYTES = 8 << 20
-"""Up to this size every window is looked at closely, above it only the last."""
+"""Up to this size every window is analysed, above it only the last."""
 
 _MARGIN = 1.1
 
 ProgressCallback = Callable[[str, int, int], None]
-"""Hears the stage, how much of it is done, and how much there is."""
+"""Is called with the stage, how much of it is done, and how much there is."""
 
 
 class Measurement:
-    """What the parts of an insight are made from.
+    """What the parts of an insight are computed from.
 
-    `windows` are the windows to look at closely, the last one at the end; `now` is the survey of the
-    last one, counted exactly; `beside` is what each request holds beside its messages.
+    `windows` are the windows to analyse, the last one at the end; `now` is the survey of the last one,
+    counted exactly; `beside` is what each request holds besides the messages of the file.
     """
 
     def __init__(
@@ -163,11 +163,11 @@ class Measurement:
         context_limit: int | None,
         prices: str | PriceSheet | None,
         config: GCConfig,
-        tell: ProgressCallback,
+        progress: ProgressCallback,
     ) -> None:
         self.transcript = transcript
         self.config = config
-        self.tell = tell
+        self.progress = progress
         self.counter: TokenCounter = counter_for(None)
         self.windows: list[list[RecordedMessage]] = []
         self.passed = self._read()
@@ -183,16 +183,16 @@ class Measurement:
 
     @property
     def is_trimmed(self) -> bool:
-        """Whether more was said than the window holds, so that the last window lacks its beginning."""
+        """Whether the conversation is longer than the window, so that the last window lacks its beginning."""
         return self.passed.window.dropped > 0
 
     @property
     def is_whole(self) -> bool:
-        """Whether every window is looked at closely."""
+        """Whether every window is analysed."""
         return self.transcript.size <= WHOLE_BYTES
 
     def scaled(self, tokens: float) -> int:
-        """Return tokens of ours as the provider counts them."""
+        """Return our tokens as the provider counts them."""
         return round(tokens * (self.scale or 1.0))
 
     def percent(self, tokens: int) -> float:
@@ -200,18 +200,18 @@ class Measurement:
         return round(100.0 * tokens / self.limit, 1)
 
     def zone(self, tokens: int) -> str:
-        """Return the zone that a window of so many tokens is in."""
+        """Return the zone of a window of this many tokens."""
         return zone_of(self.percent(tokens), self.config).value
 
     def _read(self) -> TranscriptPass:
         size = self.transcript.size
         on_window = self.windows.append if self.is_whole else None
         passed = TranscriptPass(self.transcript, Sizer(self.counter.count), on_window)
-        passed.run(lambda done: self.tell("reading", done, size))
+        passed.run(lambda done: self.progress("reading", done, size))
         return passed
 
     def _close_window(self) -> None:
-        """Take the last window; its beginning goes where it is more than a request can have held."""
+        """Add the last window, without the beginning that no request can have held."""
         room = self.limit / (self.scale or 1.0)
         self.passed.window.shrink(int(_MARGIN * room))
         self.windows.append(self.passed.view())
@@ -230,7 +230,7 @@ class Measurement:
         return survey
 
     def _beside(self) -> int:
-        """Return what was reported beyond what was counted; without reports, what the file shows."""
+        """Return the tokens that were reported but not counted; without reports, what the file shows."""
         if self._last is not None:
             counted = self._last.counted if self.is_trimmed else self._asked
             return max(0, self._last.prompt - self.scaled(counted))
@@ -238,7 +238,7 @@ class Measurement:
         return self.counter.count(facts.system) + self.counter.count(facts.tools)
 
     def _size_requests(self) -> None:
-        """Give the requests without reported usage their computed size."""
+        """Compute the size of requests without reported usage."""
         for request in self.passed.requests:
             if request.usage is None:
                 request.prompt = self.beside + self.scaled(request.counted)

@@ -46,14 +46,14 @@ from ctxgc.tokens import (
 from ctxgc.wire import dump, validate
 from ctxgc.wire.transcripts import Revision, TranscriptEntry, Writable, writable
 
-# -- How the provider counts the window of a transcript, learned from what it reported for its req
+# -- How the provider counts the window
 
 
 class ReportedWindow(msgspec.Struct, frozen=True, kw_only=True):
-    """What counts the window as its provider does.
+    """How the provider counts the window of a transcript.
 
-    `beside` is what a request holds beside the messages of the file, such as the system prompt;
-    `prompt` what the newest request took, None if nothing is reported.
+    `beside` is what a request holds besides the messages of the file, such as the system prompt;
+    `prompt` is the size of the newest request, None if nothing is reported.
     """
 
     counter: TokenCounter
@@ -61,27 +61,27 @@ class ReportedWindow(msgspec.Struct, frozen=True, kw_only=True):
     prompt: int | None = None
 
     def without(self, tokens: int) -> int | None:
-        """Return what the newest request would have taken without so many tokens of messages."""
+        """Return the size of the newest request if its messages had this many tokens fewer."""
         return None if self.prompt is None else max(self.beside, self.prompt - tokens)
 
 
 def reported_window(file: Writable) -> ReportedWindow:
-    """Return how the window of a transcript is counted: by its reports, without any in o200k."""
+    """Return how to count the window of a transcript: by its usage reports, or else in o200k tokens."""
     if not file.usages:
         return ReportedWindow(counter=counter_for(None))
     counter = counter_for(file.facts.model)
     sizes = [(entry.line, _size(entry, counter)) for entry in file.entries]
     counted = tokens_before(sizes, [usage.line for usage in file.usages])
-    told = [Reported(n, u.prompt, u.beside) for n, u in zip(counted, file.usages, strict=True)]
-    scale = scale_of(told)
+    reports = [Reported(n, u.prompt, u.beside) for n, u in zip(counted, file.usages, strict=True)]
+    scale = scale_of(reports)
     if scale is None or not isinstance(counter, EstimatedCounter):
         scale = 1.0
     else:
         counter.calibration = Calibration([scale] * QUORUM)
     return ReportedWindow(
         counter=counter,
-        beside=max(0, told[-1].prompt - round(told[-1].counted * scale)),
-        prompt=told[-1].prompt,
+        beside=max(0, reports[-1].prompt - round(reports[-1].counted * scale)),
+        prompt=reports[-1].prompt,
     )
 
 
@@ -90,18 +90,18 @@ def _size(entry: TranscriptEntry, counter: TokenCounter) -> int:
     return counter.count(dump(entry.data)) if message is None else message_tokens(message, counter)
 
 
-# -- Where pruning lands: tokens, a share of the window, or a share of what is there
+# -- The target
 
 
 PRESETS: Mapping[str, int] = {"gentle": 75, "balanced": 50, "tight": 25}
-"""Names for shares of what is there, in percent."""
+"""Shares of the present messages, in percent."""
 
 _NUMBER = re.compile(r"(\d[\d_,]*(?:\.\d+)?)\s*(k|m|%)?", re.IGNORECASE)
 _UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
 class PruneTarget(msgspec.Struct, frozen=True, kw_only=True):
-    """A wish: exactly one of the three is set."""
+    """The size to reach: exactly one of the three is set."""
 
     tokens: int | None = None
     percent_of_window: float | None = None
@@ -109,10 +109,10 @@ class PruneTarget(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def parse(cls, text: str) -> PruneTarget:
-        """Return the target that a text means: `80k`, `120000`, or `50%` of the window.
+        """Return the target of a text: `80k`, `120000`, or `50%` of the window.
 
         Raises:
-            InputError: it means none.
+            InputError: it is not a target.
         """
         match = _NUMBER.fullmatch(text.strip())
         if match is None:
@@ -129,7 +129,7 @@ class PruneTarget(msgspec.Struct, frozen=True, kw_only=True):
         """Return the target of a preset.
 
         Raises:
-            InputError: there is none of this name.
+            InputError: there is no such preset.
         """
         if name not in PRESETS:
             raise InputError(
@@ -138,7 +138,7 @@ class PruneTarget(msgspec.Struct, frozen=True, kw_only=True):
         return cls(percent_of_present=PRESETS[name])
 
     def resolve(self, present: int, context_limit: int, beside: int = 0) -> int:
-        """Return the tokens to land at; `beside` are those of a request that no pruning reaches."""
+        """Return the tokens to reach; `beside` are tokens of a request that pruning cannot remove."""
         if self.tokens is not None:
             return self.tokens
         if self.percent_of_window is not None:
@@ -154,7 +154,7 @@ def _no_target(text: str) -> InputError:
     )
 
 
-# -- Proposals: what a collection makes of the window of a transcript, with every change explained
+# -- The proposal
 
 
 _WHY = {
@@ -181,9 +181,9 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     """What pruning does to a transcript.
 
     `left_alone` counts messages of the window that break a rule of their provider by themselves, such
-    as a call without its result: they stay as they are. `shortfall` is what is missing to the target.
-    Tokens are those of whole requests as the provider counts them, where the transcript has its reports;
-    `beside` is what of them is no message of the file.
+    as a call without its result: they stay as they are. `shortfall` is how far the target was missed.
+    Tokens are those of whole requests as the provider counts them, if the transcript has its reports;
+    `beside` of them are not messages of the file.
     """
 
     kind: str
@@ -222,8 +222,8 @@ def propose_pruning(
 ) -> Proposal:
     """Collect the window of a transcript; what leaves it is durable in the store on return.
 
-    A session that the store knows is taken back to what its agent wrote, and goes on from there: the
-    handles of an earlier pruning stay good. `recall_call` is what tombstones tell the model to call.
+    A session that the store has is rolled back to what its agent wrote and continued from there: the
+    handles of an earlier pruning stay valid. `recall_call` is what tombstones tell the model to call.
 
     Raises:
         CtxgcError: the session could not be collected; the transcript is not touched by this.
@@ -265,7 +265,7 @@ def propose_pruning(
 
 
 def valid_entries(entries: Sequence[TranscriptEntry]) -> list[TranscriptEntry]:
-    """Return the entries that make up a valid history; one that breaks a rule is left out."""
+    """Return the entries that make up a valid history, without those that break a rule."""
     parsed = [(entry, entry.message()) for entry in entries]
     kept = [(entry, message) for entry, message in parsed if message is not None]
     while broken := {v.index for v in check([m for _, m in kept], complete=False)}:
@@ -299,7 +299,7 @@ def _take_in(session: Session, entries: Sequence[TranscriptEntry], clock: Transc
 
 
 def _by_hand(config: GCConfig | None) -> GCConfig:
-    """Only what is asked for is collected."""
+    """Return the configuration without anything that acts by itself."""
     return (config or load_config()).replace(auto_trigger=False, auto_recall=False)
 
 
@@ -341,17 +341,17 @@ def _why(segment: ContextSegment, candidate: PruningCandidate) -> str:
     return f"{said}, {age_text(candidate.age)} old" if candidate.age >= 1 else said
 
 
-# -- Writing a proposal: the new file, judged before anybody sees it
+# -- The new file
 
 
 def pruned_transcript(file: Writable, proposal: Proposal, new_id: str | None = None) -> bytes:
-    """Return the transcript with a proposal in it.
+    """Return the transcript after a proposal.
 
-    It is read again as its agent would read it: the window must hold what the proposal says and break
-    no rule that it kept before.
+    It is read back as its agent would read it: the window must hold what the proposal says and break
+    no rule that it did not break before.
 
     Raises:
-        PlanError: it would not; nothing was written.
+        PlanError: the check failed.
     """
     data = file.write(proposal.revision, new_id)
     again = writable(data, name="the pruned transcript")
@@ -364,7 +364,7 @@ def pruned_transcript(file: Writable, proposal: Proposal, new_id: str | None = N
         raise _refused(f"message {place} of {len(wanted)} is not what was planned")
     told, most = (again.usages[-1:], proposal.revision.reported)
     if told and most is not None and told[0].prompt > most:
-        raise _refused(f"its newest request is said to take {told[0].prompt} tokens, not {most}")
+        raise _refused(f"its newest request reports {told[0].prompt} tokens, not {most}")
     before = {v.text for v in validate([e.data for e in file.entries], file.format, complete=False)}
     broken = [v for v in validate(found, file.format, complete=False) if v.text not in before]
     if broken:

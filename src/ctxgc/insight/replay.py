@@ -1,8 +1,8 @@
-"""Replay: a recorded window sent again request by request, with and without collections."""
+"""Recorded windows sent again request by request, with and without collections, and what that costs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import accumulate, islice, pairwise
 from typing import Any
@@ -21,9 +21,9 @@ from ctxgc.wire.transcripts import RecordedMessage, Usage
 
 
 class Bills(msgspec.Struct, kw_only=True):
-    """What windows cost, in units of one plain input token, output not included.
+    """What windows cost, in units of one uncached input token, output not included.
 
-    `without` sends all that was said, `with_` what a session of ctxgc would have sent.
+    `without` sends the whole conversation, `with_` what a session of ctxgc would have sent.
     """
 
     requests: int = 0
@@ -37,7 +37,7 @@ class Bills(msgspec.Struct, kw_only=True):
 
     @property
     def saved_percent(self) -> float:
-        """What collecting takes off the bill; negative if it costs more than it wins."""
+        """What collecting takes off the bill; negative if it costs more than it saves."""
         return 100.0 * (self.without - self.with_) / self.without if self.without else 0.0
 
 
@@ -48,7 +48,7 @@ class BillReplay:
         counter: counts tokens.
         sheet: the prices.
         limit: the window for messages, in the counter's tokens.
-        beside: what is sent beside the messages with each request, in the counter's tokens.
+        beside: what each request holds besides the messages, in the counter's tokens.
     """
 
     def __init__(
@@ -61,10 +61,8 @@ class BillReplay:
         self._beside = beside
         self._sizes: dict[int, tuple[Message, int]] = {}
 
-    def window(
-        self, view: Sequence[RecordedMessage], tell: Callable[[], None] = lambda: None
-    ) -> None:
-        """Send a window again; `tell` is called after every message."""
+    def window(self, view: Sequence[RecordedMessage]) -> None:
+        """Send a window again."""
         if not view:
             return
         self._sizes.clear()
@@ -72,7 +70,7 @@ class BillReplay:
         history = repair([message.data for message in view], view[0].format).messages
         times = [message.written_at for message in view]
         try:
-            self._play(history, times, view[0].format, tell)
+            self._play(history, times, view[0].format)
         except CtxgcError as error:
             self.bills.stopped = error.message
 
@@ -81,7 +79,6 @@ class BillReplay:
         history: Sequence[Any],
         times: list[datetime | None],
         form: Any,
-        tell: Callable[[], None],
     ) -> None:
         clock = TranscriptClock(next((at for at in times if at is not None), LONG_AGO))
         session = Session(
@@ -99,7 +96,6 @@ class BillReplay:
                     self._book(sent.request(session.history), all_sent.request(said))
                 session.append(message, format=form)
                 said.append(session.history[-1])
-                tell()
             self.bills.collections += sum(result.success for result in session.gc_history)
 
     def _book(self, ours: tuple[int, float], plain: tuple[int, float]) -> None:
@@ -167,7 +163,7 @@ def _is_answer(message: Any) -> bool:
     return not kind.endswith("_output")
 
 
-# -- Requests: how full the window was at each, what was paid, and where the prompt cache broke
+# -- Requests: what was paid, and where the prompt cache broke
 
 
 _LEAST_LOSS = 2_048
@@ -176,9 +172,9 @@ _SCALES = (0.6, 2.5)
 
 
 class SessionRequest(msgspec.Struct):
-    """One request of the main conversation; `counted` is what the transcript showed of its window.
+    """One request of the main conversation; `counted` is what the transcript shows of its window.
 
-    Where the provider's usage is not in the file, `prompt` is estimated and nothing is known of caches.
+    If the provider's usage is not in the file, `prompt` is estimated and the cache is unknown.
     """
 
     line: int
@@ -202,13 +198,13 @@ class CacheBreak(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def scale_of(requests: list[SessionRequest]) -> float | None:
-    """Return how many tokens the provider counts for one of ours; None when that cannot be told."""
-    told = [
+    """Return how many of the provider's tokens one of ours is; None if that is unknown."""
+    reports = [
         Reported(request.counted, request.prompt, request.usage.beside, request.window)
         for request in requests
         if request.usage is not None
     ]
-    scale = reported_scale(told)
+    scale = reported_scale(reports)
     return None if scale is None else min(max(scale, _SCALES[0]), _SCALES[1])
 
 
@@ -237,7 +233,7 @@ def _why(before: SessionRequest, now: SessionRequest, sheet: PriceSheet) -> str:
 
 
 def paid(usages: list[Usage], sheet: PriceSheet) -> float:
-    """Return what requests cost, in units of one plain input token, output included."""
+    """Return what requests cost, in units of one uncached input token, output included."""
     return sum(
         usage.uncached
         + sheet.read * usage.cache_read

@@ -1,4 +1,4 @@
-"""Insight: what was found out about a session, as plain data. Its JSON is the schema `ctxgc.analyze/1`."""
+"""The result of an analysis as plain data. Its JSON is the schema `ctxgc.analyze/1`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCHEMA = "ctxgc.analyze/1"
 
 
 class About(msgspec.Struct, kw_only=True):
-    """Which session it is."""
+    """What identifies the session."""
 
     path: str
     kind: str
@@ -43,7 +43,7 @@ class UsageRow(msgspec.Struct, kw_only=True):
 
 
 class WindowNow(msgspec.Struct, kw_only=True):
-    """The context window as it is at the end. `beside` is the system prompt and the tools."""
+    """The context window as it is at the end. `beside` are the system prompt and the tools."""
 
     number: int
     limit: int
@@ -67,7 +67,7 @@ class FillPoint(msgspec.Struct, kw_only=True):
 
 
 class Reason(msgspec.Struct, kw_only=True):
-    """Garbage of one reason."""
+    """The garbage with one reason."""
 
     reason: str
     tokens: int
@@ -75,7 +75,7 @@ class Reason(msgspec.Struct, kw_only=True):
 
 
 class Garbage(msgspec.Struct, kw_only=True):
-    """What could have left the windows that were looked at."""
+    """What could have left the windows that were analysed."""
 
     windows: int
     of_tokens: int
@@ -86,7 +86,7 @@ class Garbage(msgspec.Struct, kw_only=True):
 
 
 class Cache(msgspec.Struct, kw_only=True):
-    """What the provider's cache did; `is_reported` is False where the file does not say it."""
+    """What the provider's cache did; `is_reported` is False if the file does not say."""
 
     is_reported: bool
     read: int = 0
@@ -98,9 +98,9 @@ class Cache(msgspec.Struct, kw_only=True):
 
 
 class Bill(msgspec.Struct, kw_only=True):
-    """Costs in units of one plain input token: as reported, and as replayed without and with ctxgc.
+    """Costs in units of one uncached input token: as reported, and as simulated without and with ctxgc.
 
-    What was paid includes output and the requests of subagents; what is replayed does not.
+    What was paid includes output and the requests of subagents; what is simulated does not.
     """
 
     prices: str
@@ -121,8 +121,8 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True):
 class Insight(msgspec.Struct, kw_only=True):
     """Everything that `ctxgc analyze` shows.
 
-    Tokens are the provider's where `scale` is known (one token of ours is `scale` of its), else those
-    of o200k. `estimated` of them were estimated by length rather than counted.
+    Tokens are the provider's if `scale` is known (one of ours is `scale` of its tokens), else those of
+    o200k. `estimated` of them were estimated by length rather than counted.
     """
 
     schema: str = SCHEMA

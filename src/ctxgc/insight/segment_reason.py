@@ -22,7 +22,7 @@ class SegmentLink(msgspec.Struct, frozen=True):
 
 
 class SegmentReason(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a segment stands, the chain of reasons, the collections that moved it, and its links."""
+    """Where a segment is, the chain of reasons, the collections that moved it, and its links."""
 
     standing: str
     because: list[str]
@@ -37,7 +37,7 @@ class SegmentReason(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def explain_segment(store: Store, session_id: str, segment_id: str) -> SegmentReason:
-    """Return why a segment of a session is where it is, as its engine sees it."""
+    """Return why a segment of a session is where it is, as the engine sees it."""
     heap = _heap(store, session_id)
     segment = heap.get(segment_id)
     now = max((s.last_touched_at for s in heap), default=datetime.now(UTC))
@@ -62,7 +62,7 @@ def _heap(store: Store, session_id: str) -> Heap:
 
 
 def _segment(doc: dict[str, Any], known: set[str]) -> ContextSegment:
-    """The segment of a document; links to what was deleted since are left out."""
+    """Return the segment of a document, without links to what was deleted since."""
     fields = {name: value for name, value in doc.items() if name in SEGMENT_FIELDS}
     fields["references"] = [ref for ref in fields.get("references") or () if ref in known]
     if fields.get("derived_from") not in known:
@@ -74,7 +74,7 @@ def _standing(segment: ContextSegment, analysis: Analysis) -> str:
     if segment.tier == "stashed":
         return "stashed: out of the view, intact"
     if segment.segment_id in analysis.roots:
-        return "working: a root, no collection takes it"
+        return "working: a root, no collection removes it"
     if analysis.is_reachable(segment.segment_id):
         return "working: reachable, leaves only when garbage is not enough"
     return "working: nothing refers to it, leaves first"
@@ -85,13 +85,13 @@ def _because(segment: ContextSegment, analysis: Analysis) -> list[str]:
     if segment.superseded_by is not None:
         found.append(f"superseded ({segment.superseded_how}) by {segment.superseded_by}")
     if segment.derived_from is not None:
-        found.append(f"stands in for {segment.derived_from}")
+        found.append(f"replaces {segment.derived_from}")
     found += [f"{hop.segment_id}: {hop.via}" for hop in analysis.chain(segment.segment_id)]
     return found
 
 
 def _moves(store: Store, session_id: str, segment: ContextSegment) -> list[str]:
-    """The collections that moved the message of a segment, oldest first."""
+    """Return the collections that moved the message of a segment, oldest first."""
     found = []
     for key, doc in sorted(store.load(session_id, "collections")):
         result = doc.get("result", {})

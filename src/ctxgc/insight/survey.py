@@ -1,4 +1,4 @@
-"""Survey: the messages of a transcript sorted by source, tool, file and turn while they pass by."""
+"""The tokens of a transcript by source, tool, file and turn, in one pass."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from ctxgc.tokens import CALL_OVERHEAD, RESULT_OVERHEAD
 from ctxgc.wire import ToolUse, build, understand
 from ctxgc.wire.transcripts import TranscriptEntry, starts_turn
 
-# -- Sizes: tokens counted exactly for a sample, and by the sample's rate from then on
+# -- Sizes
 
 
 SAMPLE_CHARS = 150_000
-"""How many characters of each kind of part are counted before the rate is trusted."""
+"""Characters of each kind of part that are counted before their rate is used."""
 LONGEST_SAMPLE = 20_000
-"""A text may be long: of each only so much is counted for the sample."""
+"""Characters of one text that are counted for the sample."""
 
 
 class Sizer:
-    """Gives the tokens of parts. Without a sample size it counts everything exactly."""
+    """Returns the tokens of parts: counted for a sample, then estimated; or all counted."""
 
     def __init__(self, count: Callable[[str], int], sample: int | None = SAMPLE_CHARS) -> None:
         self._count = count
@@ -35,7 +35,7 @@ class Sizer:
         """Tokens that were estimated rather than counted."""
 
     def part(self, part: Part) -> int:
-        """Return the tokens of one part of a message, its frame included."""
+        """Return the tokens of one part of a message, with its overhead."""
         tokens = self.text(part.text, part.kind) + part.media_tokens
         if part.kind == "tool_call":
             return tokens + len(part.name or "") // 4 + CALL_OVERHEAD
@@ -70,7 +70,7 @@ _LONGEST_TITLE = 200
 
 
 class Tally(msgspec.Struct):
-    """How often something came, and how many tokens it took."""
+    """How often something occurred, and its tokens."""
 
     tokens: int = 0
     count: int = 0
@@ -96,7 +96,7 @@ class UserTurn(msgspec.Struct):
 
 
 class Survey:
-    """Takes entries in order. What a message says counts once, however often it was sent."""
+    """Counts entries, taken in order; each message once, however often it was sent."""
 
     def __init__(self, sizer: Sizer) -> None:
         self.sizer = sizer

@@ -1,31 +1,27 @@
-"""What the stash commands share: which store they mean, and how they show what is in it."""
+"""What commands on stores share: which store is meant, and how its segments are found and listed."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from ctxgc.agents import default_home, store_in
-from ctxgc.cli.output import paint, styled
+from ctxgc.cli.output import age, paint, preview
 from ctxgc.config import SessionSettings
 from ctxgc.errors import ConfigError, InputError, StoreError, UnknownHandleError
-from ctxgc.session import DEFAULT_URL, Store, inbox_of, mask_secrets, open_store
+from ctxgc.session import DEFAULT_URL, Store, inbox_of, open_store
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-PREVIEW = 72
-_AGES = ((86_400, "d"), (3_600, "h"), (60, "m"))
-
 
 def store_option(command: F) -> F:
-    """Give a command `--store`; it gets `store_url`, None where nobody named one."""
+    """Give a command `--store`, as `store_url`: None if it is not given."""
     return click.option(
         "--store", "store_url", metavar="URL",
         help=f"json:PATH, sqlite:PATH or postgresql://...  [default: CTXGC_STORE, else {DEFAULT_URL}]",
@@ -34,21 +30,21 @@ def store_option(command: F) -> F:
 
 def session_option(command: F) -> F:
     """Give a command `--session`."""
-    return click.option("--session", metavar="ID", help="The session that is meant.")(command)
+    return click.option("--session", metavar="ID", help="Session to use.")(command)
 
 
 def address_of(url: str | None) -> str:
-    """Return the address of the store that is meant; None for that of the environment, or the default."""
+    """Return the address of a store; None means the one of the environment, or the default."""
     return url or SessionSettings.from_env().store or DEFAULT_URL
 
 
 @contextmanager
 def command_store(url: str | None, *, new: bool = False) -> Iterator[Store]:
-    """Give a store and close it afterwards; what it had to repair is told on standard error.
+    """Open a store for a `with` block; what it had to repair is written to standard error.
 
     Args:
         url: its address; None for the one of the environment, or the default.
-        new: whether it may be made here.
+        new: whether it may be created.
 
     Raises:
         StoreError: there is no such store.
@@ -65,7 +61,7 @@ def command_store(url: str | None, *, new: bool = False) -> Iterator[Store]:
 
 
 def tell_progress(what: str, *, quiet: bool) -> Callable[[int, int], None]:
-    """Return what writes progress to a terminal on standard error, and nothing anywhere else."""
+    """Return a function that writes progress to standard error if that is a terminal."""
 
     def tell(done: int, total: int) -> None:
         if not quiet and sys.stderr.isatty():
@@ -75,53 +71,15 @@ def tell_progress(what: str, *, quiet: bool) -> Callable[[int, int], None]:
 
 
 def handle_of(key: str, doc: dict[str, Any]) -> str:
-    """Return what recalls a segment; where a file of others has no handles, its id."""
+    """Return what recalls a segment: its handle, or its id in files without handles."""
     return str(doc.get("handle") or key)
-
-
-def count(number: int, thing: str) -> str:
-    """Return for example `1 session` or `2 sessions`."""
-    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
-
-
-def preview(text: str, words: Sequence[str] = ()) -> str:
-    """Return the first line of a text that has one of the words, else that says something.
-
-    It is short, without likely keys, and safe to print.
-    """
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    sought = [word.casefold() for word in words]
-    named = (line for line in lines if any(word in line.casefold() for word in sought))
-    line = next(named, lines[0] if lines else "")
-    shown = printable(mask_secrets(line[: PREVIEW * 4]))
-    return shown if len(shown) <= PREVIEW else f"{shown[: PREVIEW - 1]}…"
-
-
-def printable(text: str) -> str:
-    """Return a text whose control characters a terminal does not obey."""
-    return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
-
-
-def age(moment: object) -> str:
-    """Return how long ago a time is, for example `3h`; `-` when it is no time."""
-    try:
-        then = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
-    except ValueError:
-        return "-"
-    if not isinstance(then, datetime):
-        return "-"
-    then = then if then.tzinfo else then.replace(tzinfo=UTC)
-    seconds = max(0, int((datetime.now(UTC) - then).total_seconds()))
-    return next(
-        (f"{seconds // unit}{name}" for unit, name in _AGES if seconds >= unit), f"{seconds}s"
-    )
 
 
 def _check(url: str, *, new: bool) -> None:
     scheme, _, rest = url.partition(":")
     if scheme == "memory":
         raise ConfigError(
-            "a memory: store lives and ends with its process",
+            "a memory: store ends with its process",
             hint="name a json:, sqlite: or postgresql: store with --store",
             key="store",
         )
@@ -138,20 +96,20 @@ def _check(url: str, *, new: bool) -> None:
 
 
 def _is_there(url: str) -> bool:
-    # What hooks left in the inbox is taken in by whoever opens the store first.
+    # What hooks left in the inbox is taken in when the store is opened.
     path = url.partition(":")[2].removeprefix("//")
     return Path(path).exists() or inbox_of(url).exists()
 
 
-# -- Finding segments in stores, and what lists show of them
+# -- Segments: how they are found and listed
 
 
-LINES_HELP = "Only these lines, counted from 1."
+LINES_HELP = "Only these lines; the first is 1."
 _LINES = re.compile(r"(\d+)(?:-(\d+))?")
 
 
 def segment_row(session_id: str, key: str, doc: dict[str, Any]) -> dict[str, Any]:
-    """Return what lists show of a segment."""
+    """Return the columns of a segment in lists."""
     names = ("type", "tier", "tokens", "created_at", "file_path", "tags")
     return {
         "session": session_id,
@@ -163,26 +121,18 @@ def segment_row(session_id: str, key: str, doc: dict[str, Any]) -> dict[str, Any
     }
 
 
-def highlighted(text: str, words: Sequence[str]) -> str:
-    """Return a text with the words in it marked, for those who see colours."""
-    sought = "|".join(re.escape(word) for part in words for word in part.split())
-    if not sought:
-        return text
-    return re.sub(sought, lambda found: styled(found[0], "name"), text, flags=re.IGNORECASE)
-
-
 def find_segment(store: Store, handle: str, sessions: list[str]) -> tuple[str, str, dict[str, Any]]:
-    """Return the session, the id and the document of what answers to a handle, an id or a name.
+    """Return the session, the id and the document of the segment with a handle, an id or a name.
 
     Raises:
-        UnknownHandleError: nothing does.
-        InputError: things in several sessions do.
+        UnknownHandleError: there is none.
+        InputError: several sessions have one.
     """
-    found = list(_answers(store, handle, sessions))
+    found = list(_matches(store, handle, sessions))
     if not found:
         raise UnknownHandleError(
-            f"nothing answers to '{handle}'",
-            hint="ctxgc search WORDS finds it by what it says",
+            f"no segment with the handle '{handle}'",
+            hint="ctxgc search WORDS finds it by its text",
             handle=handle,
         )
     among = sorted({session_id for session_id, _, _ in found})
@@ -192,11 +142,11 @@ def find_segment(store: Store, handle: str, sessions: list[str]) -> tuple[str, s
             hint="choose one with --session",
             field="handle",
         )
-    # What stands in the view for a stashed segment has its handle too; the original is meant.
+    # The tombstone of a stashed segment has its handle too; the original is meant.
     return min(found, key=lambda row: row[2].get("derived_from") is not None)
 
 
-def _answers(
+def _matches(
     store: Store, handle: str, sessions: list[str]
 ) -> Iterator[tuple[str, str, dict[str, Any]]]:
     for session_id in sessions:
@@ -206,10 +156,10 @@ def _answers(
 
 
 def line_range(lines: str | None) -> tuple[int, int] | None:
-    """Return the first and the last line that a text such as `10-20` names.
+    """Return the first and the last line of a range such as `10-20`.
 
     Raises:
-        InputError: it names none.
+        InputError: it is not a range.
     """
     if lines is None:
         return None
