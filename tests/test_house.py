@@ -119,6 +119,32 @@ def test_a_face_offers_what_it_declares_and_no_name_of_a_file(face: Path) -> Non
     assert set(declared) & files == set()
 
 
+def test_nobody_touches_the_private_attributes_of_a_session() -> None:
+    """`session.inspect()` shows the inside of a session to tests, tools and the other rooms."""
+    page = SOURCE / "session" / "session.py"
+    private = {name for name, owner in _attributes(page) if owner == "self" and _is_private(name)}
+    assert private
+    touched = [
+        f"{_name(path)}: {owner}.{name}"
+        for path in _python()
+        if path != page
+        for name, owner in _attributes(path)
+        if name in private and owner != "self"
+    ]
+    assert touched == []
+
+
+def _attributes(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield each attribute that a file uses, and what it is an attribute of."""
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.Attribute):
+            yield node.attr, ast.unparse(node.value)
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
 def test_only_the_command_line_and_the_demo_print() -> None:
     quiet = (p for p in SOURCE.rglob("*.py") if p.relative_to(SOURCE).parts[0] not in SPEAKERS)
     assert [place for path in quiet for place, call in _calls(path) if call == "print"] == []

@@ -14,7 +14,7 @@ from ctxgc.errors import CheckpointError, PlanError
 from ctxgc.guard import FileDifference, checksum_files
 from ctxgc.stores import Put, open_store
 from ctxgc.testing import make_session
-from tests.session.walk import faults
+from tests.session.random_walk import faults
 
 FORMATS: tuple[Format, ...] = ("openai", "responses", "anthropic")
 LIMIT = 20_000

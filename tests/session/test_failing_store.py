@@ -10,9 +10,8 @@ import pytest
 from ctxgc.budget import GCPolicy
 from ctxgc.errors import StoreError
 from ctxgc.session import Session
-from tests.session.build import filled, make, state_of
-from tests.session.flaky import Flaky
-from tests.session.walk import faults, handles
+from tests.session.build import Flaky, filled, make, state_of
+from tests.session.random_walk import faults, handles
 from tests.strategies.build import turn
 
 Act = Callable[[Session], object]

@@ -14,7 +14,7 @@ from ctxgc.budget import GCPolicy, InstructionSource
 from ctxgc.errors import MessageError
 from ctxgc.stores import MemoryStore
 from tests.session.build import Json, filled, make, state_of
-from tests.session.walk import faults
+from tests.session.random_walk import faults
 from tests.strategies.build import turn
 
 CALL = {"id": "a", "type": "function", "function": {"name": "run", "arguments": "{}"}}

@@ -11,9 +11,8 @@ import pytest
 from ctxgc.errors import SessionBusyError
 from ctxgc.session.locking import interruptible, uninterrupted
 from ctxgc.stores import MemoryStore
-from tests.session.build import filled, make, state_of
-from tests.session.test_turns import QUESTION, Interfering
-from tests.session.walk import faults
+from tests.session.build import QUESTION, Interfering, filled, make, state_of
+from tests.session.random_walk import faults
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ from ctxgc.errors import CheckpointError, CtxgcError, UnknownHandleError
 from ctxgc.session import Event
 from ctxgc.strategies import GCPlugin, load_gc_plugin
 from tests.session.build import filled
-from tests.session.walk import handles
+from tests.session.random_walk import handles
 
 SESSIONS = 8
 LIMIT = 4_000

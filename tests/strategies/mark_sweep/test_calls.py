@@ -13,7 +13,7 @@ from ctxgc import Session
 from ctxgc.core import FORMATS, Format, Text
 from ctxgc.strategies.mark_sweep.calls import LEAST_SAVING, OLD_TEXT, without_old_text
 from ctxgc.wire import strings_of
-from tests.session.walk import faults
+from tests.session.random_walk import faults
 from tests.strategies.mark_sweep.agent import LONG, Agent, Json, Step, drive, line_of, opened
 
 OLD = "\n".join(line_of(0, n) for n in range(6))

@@ -13,7 +13,7 @@ from ctxgc import Session
 from ctxgc.core import FORMATS, Format
 from ctxgc.strategies.mark_sweep.calls import is_todo_list, without_entries
 from tests.examples import one_in
-from tests.session.walk import faults
+from tests.session.random_walk import faults
 from tests.strategies.mark_sweep.agent import FIXED, LONG, Agent, Json, Step, Tool, drive, opened
 
 LIST = '{"todos": [{"content": "Fix it"}]}'

@@ -1,15 +1,12 @@
-"""Faults: what was asked for after it had left makes its like stay longer."""
+"""Recall feedback: similar content stays longer after something that had left was asked for."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from ctxgc import GCConfig, Session
 from ctxgc.client.tools import recall_tools
@@ -17,11 +14,10 @@ from ctxgc.core import FORMATS, ContextSegment, Format, Message
 from ctxgc.errors import UnknownHandleError
 from ctxgc.guard import ThrashBreaker
 from ctxgc.guard.thrashing import FIRST_PAUSE, LEAST_BACK, LONGEST_PAUSE
-from ctxgc.strategies import preset
 from tests.examples import one_in
 from tests.fakes import Clock, QuarterCounter
-from tests.session.build import events_of
-from tests.session.walk import faults
+from tests.session.build import Insistent, events_of, reckless
+from tests.session.random_walk import faults
 from tests.strategies.mark_sweep.agent import (
     LONG,
     Agent,
@@ -120,29 +116,6 @@ def test_ghosts_survive_a_restart(tmp_path: Path) -> None:
         assert session.inspect().state.requests == requests > 0
 
 
-class Insistent:
-    """An agent that asks at once for all that left since it asked last."""
-
-    def __init__(self, session: Session, *, most: int = 99) -> None:
-        self.session = session
-        self.most = most
-        self.seen = 0
-
-    def __call__(self, _: int) -> None:
-        new = self.session.inspect().log.applied[self.seen :]
-        back = [m.message_id for record in new for m in record.before][: self.most]
-        for message_id in back:
-            left = self.session.inspect().view.originals.get(message_id)
-            if left is not None:
-                gone = [
-                    i
-                    for i in left.segment_ids
-                    if self.session.inspect().heap.get(i).tier == "stashed"
-                ]
-                self.session.recall(gone[0])
-        self.seen = len(self.session.inspect().log.applied)
-
-
 def most_collections(requests: int) -> int:
     """Count naively: so many collections until it is noticed, then a pause, twice as long each time."""
     count, pause, request = 0, FIRST_PAUSE, 0
@@ -150,12 +123,6 @@ def most_collections(requests: int) -> int:
         count, request = count + LEAST_BACK, request + pause
         pause = min(LONGEST_PAUSE, 2 * pause)
     return count
-
-
-def reckless(**options: Any) -> Session:
-    """Return a session that minds neither the price of its recalls nor its ghosts."""
-    how = msgspec.to_builtins(replace(preset("default"), guard=1e9, patience=0.0, hold=0))
-    return opened(recall_hold_collections=0, plugin_config={"constants": how}, **options)
 
 
 @one_in(12)

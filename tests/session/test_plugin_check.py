@@ -12,7 +12,7 @@ from ctxgc.core import Message
 from ctxgc.strategies import GCRemovalItem, GCResult, GCTriggerReason
 from ctxgc.wire import replace_text, text_message
 from tests.session.build import events_of, filled, make, state_of
-from tests.session.walk import faults
+from tests.session.random_walk import faults
 
 History = list[Message]
 

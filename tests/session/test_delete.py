@@ -13,7 +13,7 @@ from ctxgc.stores import MemoryStore, Write
 from ctxgc.strategies import handles_in
 from ctxgc.testing import check_history
 from tests.session.build import events_of, filled, make, state_of
-from tests.session.walk import faults, handles
+from tests.session.random_walk import faults, handles
 from tests.strategies.build import turn
 
 SECRET = "the passphrase is xyzzy-4711"

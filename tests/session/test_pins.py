@@ -1,4 +1,4 @@
-"""Pins and policies: what somebody wants to keep is kept."""
+"""Pins, policies and search: what the user wants to keep is kept, and what left is found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The view as it is handed out: right each time, whatever its receiver does to it."""
+"""The render cache: the messages are right each time, whatever their receiver does to them."""
 
 from __future__ import annotations
 

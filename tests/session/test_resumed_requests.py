@@ -14,10 +14,8 @@ from ctxgc import Session
 from ctxgc.errors import StoreBusyError, StoreError
 from ctxgc.stores import MemoryStore
 from tests.fakes import Clock
-from tests.session.build import filled
-from tests.session.flaky import Flaky
-from tests.session.test_faults import Insistent, reckless
-from tests.session.walk import faults
+from tests.session.build import Flaky, Insistent, filled, reckless
+from tests.session.random_walk import faults
 from tests.strategies.mark_sweep.agent import HOW, LONG, Agent, drive, opened
 
 

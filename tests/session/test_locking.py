@@ -11,23 +11,8 @@ from ctxgc.errors import SessionBusyError
 from ctxgc.session import Event, Session
 from ctxgc.stores import MemoryStore
 from ctxgc.strategies.truncate import TruncateStrategy
-from tests.session.build import events_of, filled, make, requests_in
-from tests.session.walk import faults
-
-QUESTION = {"role": "user", "content": "And now?"}
-
-
-class Interfering(TruncateStrategy):
-    """A strategy that does something of its own before it collects."""
-
-    def __init__(self, act: Any) -> None:
-        super().__init__()
-        self._act = act
-
-    def collect(self, *given: Any, **more: Any) -> Any:
-        """Collect, after something else."""
-        self._act()
-        return super().collect(*given, **more)
+from tests.session.build import QUESTION, Interfering, events_of, filled, make, requests_in
+from tests.session.random_walk import faults
 
 
 def _stored(store: MemoryStore) -> list[str]:

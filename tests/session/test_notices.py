@@ -1,4 +1,4 @@
-"""Digests in the view of a session."""
+"""Notices of what an emergency removed from the view."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ from ctxgc.errors import MessageError, StoreError
 from ctxgc.session import Event
 from ctxgc.stores import Store
 from ctxgc.tokens import counter_for
-from tests.session.flaky import Flaky
-from tests.session.walk import faults
+from tests.session.build import Flaky
+from tests.session.random_walk import faults
 
 LIMIT = 20_000
 KEYS: dict[str, Any] = {

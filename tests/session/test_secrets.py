@@ -1,4 +1,4 @@
-"""Likely keys in what comes in: marked, masked or refused, and never told to anybody."""
+"""Likely keys in what comes in: marked, masked or refused, and never shown in events or errors."""
 
 from __future__ import annotations
 

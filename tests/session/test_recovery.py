@@ -13,7 +13,7 @@ from ctxgc.errors import ContextOverflowError, InputError, PlanError
 from ctxgc.stores import Put, open_store
 from ctxgc.testing import check_history, make_session
 from ctxgc.wire import Overflow
-from tests.session.walk import Json, Walk, faults, handles
+from tests.session.random_walk import Json, Walk, faults, handles
 
 LIMIT = 10_000
 

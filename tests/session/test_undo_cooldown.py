@@ -1,4 +1,4 @@
-"""What was undone is left alone for so many requests."""
+"""The undo cool-down: what was undone is left alone for a number of requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bound thinking: whatever happens to a view, the provider takes every thinking block that it shows."""
+"""Signed thinking: whatever happens to a view, the provider takes every thinking block that it shows."""
 
 from __future__ import annotations
 

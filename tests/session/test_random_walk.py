@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from ctxgc.core import FORMATS, Format
-from tests.session.walk import STRATEGIES, Walk, faults
+from tests.session.random_walk import STRATEGIES, Walk, faults
 
 WALKS = 4
 STEPS = 25

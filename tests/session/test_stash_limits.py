@@ -9,7 +9,7 @@ import pytest
 from ctxgc import GCConfig, Session
 from ctxgc.errors import UnknownHandleError
 from tests.fakes import Clock
-from tests.session.walk import faults, handles
+from tests.session.random_walk import faults, handles
 
 LIMIT = 20_000
 

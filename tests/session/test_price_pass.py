@@ -1,4 +1,4 @@
-"""Sparing: collections for the price alone keep every promise that other collections keep."""
+"""The price pass: collections for the price alone keep every promise that other collections keep."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ctxgc.stores import MemoryStore
 from ctxgc.strategies import GCTriggerReason, preset
 from tests.examples import one_in
 from tests.session.build import events_of, state_of
-from tests.session.walk import faults
+from tests.session.random_walk import faults
 from tests.strategies.mark_sweep.agent import LONG, Agent, Json, Step, drive, opened, steps, view_of
 
 ROOT = Path(__file__).parents[2]

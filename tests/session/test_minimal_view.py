@@ -1,4 +1,4 @@
-"""What of a view stays when almost nothing fits."""
+"""The minimal view: what stays when almost nothing fits."""
 
 from __future__ import annotations
 

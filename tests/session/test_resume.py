@@ -10,7 +10,7 @@ import pytest
 from ctxgc.budget import GCPolicy, InstructionSource
 from ctxgc.session import Session
 from tests.session.build import filled, make
-from tests.session.walk import children, faults, handles
+from tests.session.random_walk import children, faults, handles
 from tests.stores.between import Between
 from tests.strategies.build import turn
 

@@ -6,7 +6,7 @@ import pytest
 
 from ctxgc.errors import MessageError
 from tests.session.build import make, requests_in, state_of
-from tests.session.walk import faults
+from tests.session.random_walk import faults
 from tests.strategies.build import turn
 from tests.strategies.mark_sweep.agent import LONG, Agent, drive, opened
 
