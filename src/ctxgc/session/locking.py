@@ -250,7 +250,7 @@ def _check_read_only(name: str) -> None:
 
 
 def one_at_a_time(kind: type[T]) -> type[T]:
-    """Let every public method of a class hold the lock of its object, which is its `_lock`."""
+    """Let every public method of a class hold the lock of its object, which is its `_call_lock`."""
     for name in dir(kind):
         function = inspect.getattr_static(kind, name)
         if not name.startswith("_") and inspect.isfunction(function):
@@ -263,7 +263,7 @@ def _locked(function: Callable[..., Any]) -> Callable[..., Any]:
     def called(self: Any, *given: Any, **more: Any) -> Any:
         # A generator of messages may wait for a thread that waits for the session.
         given = tuple(list(each) if isinstance(each, Iterator) else each for each in given)
-        with self._lock.taken(function.__name__):
+        with self._call_lock.taken(function.__name__):
             return function(self, *given, **more)
 
     return called

@@ -99,7 +99,7 @@ class Session:
             clock=clock, handle_key=handle_key,
         )  # fmt: skip
         self._parts = set_up(asked)
-        self._lock = SessionLock(self._parts.events)
+        self._call_lock = SessionLock(self._parts.events)
         self._render_cache = RenderCache()
         flush_at_exit(self)
 
@@ -441,7 +441,7 @@ class Session:
     def close(self) -> None:
         """Make everything durable and let go of the store."""
         stop_flushing(self)
-        if not self._lock.is_broken:
+        if not self._call_lock.is_broken:
             self._parts.archive.save_all()
         try:
             self.plugin.shutdown()
