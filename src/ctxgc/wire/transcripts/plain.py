@@ -30,7 +30,7 @@ def is_plain(line: Mapping[str, Any]) -> bool:
 def entry_of(
     line: Mapping[str, Any], form: Format, offset: int, raw: bytes, number: int = 0
 ) -> TranscriptEntry:
-    """Return a line as an entry; its offset tells it from another line with the same content."""
+    """Return a line as an entry; its offset distinguishes it from another line with the same content."""
     digest = blake2b(raw, digest_size=8).hexdigest()
     return TranscriptEntry(
         message_id=f"line-{offset}-{digest}",
