@@ -1,1 +1,1 @@
-"""Benchmarks: times, growth curves and memory, printed beside the targets they have to meet."""
+"""Benchmarks: times, growth curves and memory, printed with the targets that they have to meet."""

@@ -1,4 +1,4 @@
-"""The tokenizer's share of what is measured, told apart: it is its work, whoever asks for it."""
+"""A counter that measures the tokenizer's share, which is the same whoever asks for it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ctxgc.tokens import ExactCounter
 class TimedCounter:
     """Counts as the default counter does, and adds up the seconds that it takes.
 
-    The vocabulary is read before anything is measured; counts of earlier runs are not remembered.
+    The vocabulary is read before anything is measured; counts of earlier runs are not cached.
     """
 
     def __init__(self) -> None:
@@ -29,6 +29,6 @@ class TimedCounter:
             self._seconds += process_time() - start
 
     def take(self) -> float:
-        """Return the seconds since the last time that somebody asked."""
+        """Return the seconds since the last call."""
         seconds, self._seconds = self._seconds, 0.0
         return seconds

@@ -1,12 +1,12 @@
-"""One size of the engine benchmark, measured in a process of its own so that memory is clean.
+"""One size of the engine benchmark, measured in its own process so that memory is clean.
 
-Python's cycle collector is off while the heap fills, and what stands then is frozen. Segments form no
-cycles of Python objects, so it would find nothing, but it would look at all of them again each time
-the heap has grown by a quarter. A host with a large heap does well to do the same (`gc.freeze()`).
+Python's cycle collector is off while the heap fills, and what is there then is frozen. Segments form no
+cycles of Python objects, so it would find nothing, but it would traverse all of them again each time the
+heap has grown by a quarter. A host with a large heap should do the same (`gc.freeze()`).
 
-Times are seconds of this process on the processor: what else the machine does counts as little as can
-be. The engine neither waits nor uses a second core, so on a free machine they are seconds of the clock.
-Between two analyses an agent talks to its model for seconds, so each one starts with cold caches here.
+Times are processor seconds of this process, so that other load hardly counts. The engine neither waits
+nor uses a second core, so on an idle machine they equal wall time. Between two analyses an agent talks
+to its model for seconds, so each one starts with cold caches here.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ python -m bench.hooks            200 runs of each
 python -m bench.hooks --quick    20 runs of each
 
 All kinds run in turn, so that a busy machine slows down all of them; an interpreter that does nothing runs
-with them. Beside the time that passed stands the processor time, which a busy machine hardly changes.
+with them. Processor time is printed next to wall time, because a busy machine hardly changes it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What the default policy takes for its decisions, on the lab's own corpus chained to one long session.
+"""What the default policy takes for its decisions, on the lab's corpus chained to one long session.
 
-Times are seconds of this process on the processor, without Python's own collector; the store is the one
-that forgets. A request is what an agent does between two answers: append what came in, ask for the view.
-Counting the tokens of what came in is told apart: it is the tokenizer's work, whoever asks for it.
+Times are processor seconds of this process, without Python's own collector; the store is in memory. A
+request is what an agent does between two answers: append what is new, ask for the view. Counting the
+tokens of what is new is shown separately: it is the tokenizer's work.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _RUN_TOKENS = 60_000
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """One request: how long the history was, the seconds it took, and what took them among it."""
+    """One request: the length of the history, the seconds it took, and their parts."""
 
     messages: int
     whole: float
@@ -46,7 +46,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def chained(messages: int) -> list[Json]:
-    """Return the corpus as one session of so many messages; more runs of its kind are made as needed."""
+    """Return the corpus as one session of `messages` messages; more runs are made as needed."""
     chain: list[Json] = []
     for number, run in enumerate(_runs()):
         if len(chain) >= messages:
@@ -64,7 +64,7 @@ def _runs() -> Iterator[list[Json]]:
 
 
 def _with_own_ids(message: Json, run: int) -> Json:
-    """Return a message whose calls no other run has; ids are the recorder's and look like `call_7`."""
+    """Return a copy of a message with call ids that no other run has."""
     own: Json = json.loads(json.dumps(message))
     for call in own.get("tool_calls", ()):
         call["id"] = f"{run}.{call['id']}"
@@ -96,7 +96,7 @@ def measure_decisions(messages: int) -> list[Request]:
 
 
 def measure_window(tokens: int, runs: int = 3) -> float:
-    """Return the seconds of one collection in a window that holds so many tokens when it is full."""
+    """Return the seconds of one collection in a full window of `tokens` tokens."""
     return median(_collection(tokens) for _ in range(runs))
 
 

@@ -1,7 +1,7 @@
-"""An environment of their own for the libraries that ctxgc is measured beside.
+"""An environment for the libraries that ctxgc is compared with.
 
-They are never a dependency: the environment stands in `out/peers/bench`, is made on the first run, and
-is gone with `make clean`. Where it cannot be made, a benchmark says so and goes on without them.
+They are never a dependency: the environment is in `out/peers/bench`, is made on the first run, and is
+removed by `make clean`. If it cannot be made, a benchmark says so and continues without them.
 """
 
 from __future__ import annotations

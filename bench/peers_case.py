@@ -2,7 +2,7 @@
 
 It reads `{"sizes": [[...messages...], ...], "runs": n}` from standard input and prints, for each peer,
 its version and the seconds per size. Nothing of ctxgc is imported here. All of them count tokens alike:
-one for four characters, so that nobody pays for a tokenizer.
+one for four characters, so that no tokenizer is measured.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def main() -> None:
     }
     found: dict[str, Rows] = {}
     for name, (package, prepare) in peers.items():
-        seconds = [_calmest(prepare, messages, asked["runs"]) for messages in asked["sizes"]]
+        seconds = [_fastest(prepare, messages, asked["runs"]) for messages in asked["sizes"]]
         found[name] = {"version": f"{package} {version(package)}", "seconds": seconds}
     print(json.dumps(found))
 
@@ -117,7 +117,7 @@ def _framework_message(message: Json) -> Any:
     return Message(message["role"], contents)
 
 
-def _calmest(
+def _fastest(
     prepare: Callable[[list[Json]], Callable[[], object]], history: list[Json], runs: int
 ) -> float:
     return min(_timed(prepare(history)) for _ in range(runs))

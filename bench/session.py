@@ -1,9 +1,9 @@
-"""What a session costs beside an agent's requests, what a collection takes, and what others take.
+"""What a session adds to an agent's requests, what a collection takes, and what others take.
 
-python -m bench.session            all sizes, beside LangChain and Microsoft's agent-framework
+python -m bench.session            all sizes, compared with LangChain and Microsoft's agent-framework
 python -m bench.session --quick    small sizes, without the others
 
-The others are installed into an environment of their own on the first run (see `bench.peers`).
+The others are installed into their own environment on the first run (see `bench.peers`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from bench.session_case import (
 from bench.tables import duration, print_table, run
 
 GROWTH = (250, 500, 1_000, 2_000, 4_000)
-BESIDE_PEERS = (250, 500, 1_000, 2_000)
+COMPARED = (250, 500, 1_000, 2_000)
 COLLECTED = 10_000
 STRATEGIES = ("gc_mark_sweep", "gc_budget", "gc_truncate")
 MOST_PER_REQUEST = 0.002
@@ -38,7 +38,7 @@ def main(arguments: list[str]) -> int:
     size = 500 if quick else COLLECTED
     collections = {name: measure_collection(size, name) for name in STRATEGIES}
     _print_collections(size, collections)
-    _print_beside_peers(BESIDE_PEERS[:1] if quick else BESIDE_PEERS, quick=quick)
+    _print_comparison(COMPARED[:1] if quick else COMPARED, quick=quick)
     for line, met in targets(requests, size, collections):
         print(f"{'met    ' if met else 'NOT MET'}  {line}")
     return 0
@@ -59,8 +59,8 @@ def targets(
 
 
 def _print_requests(requests: Sequence[Requests]) -> None:
-    print("Everything is measured three times, and the calmest run counts.\n")
-    print("Beside each request, when nothing is due (append one message, ask for the view):")
+    print("Everything is measured three times; the fastest run counts.\n")
+    print("For each request, when nothing is due (append one message, ask for the view):")
     rows: list[tuple[str, ...]] = [
         ("messages", "append", "of it counting", "messages()", "beyond counting", "when due")
     ]
@@ -75,7 +75,7 @@ def _print_collections(size: int, collections: dict[str, float]) -> None:
     print_table([(name, duration(took)) for name, took in collections.items()], names=True)
 
 
-def _print_beside_peers(sizes: Sequence[int], *, quick: bool) -> None:
+def _print_comparison(sizes: Sequence[int], *, quick: bool) -> None:
     print("\nOne compaction of the same history to 60% of its tokens, all counting alike:")
     header = ("", *(f"{size:,}" for size in sizes), "growth per doubling", "times ours")
     ours = {

@@ -1,7 +1,7 @@
-"""What a session takes on an invented agent's history: beside each request, and for a collection.
+"""What a session takes on the scripted agent's history: for each request, and for a collection.
 
-Times are seconds of this process on the processor; the store is the one that forgets, so that they are
-those of the session and not of a disk. `beyond counting` is what is left without the tokenizer's share.
+Times are processor seconds of this process; the store is in memory, so that they are those of the
+session and not of a disk. `beyond counting` is what is left without the tokenizer's share.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def history(messages: int) -> list[Json]:
 
 
 def measure_requests(size: int, runs: int = 3) -> Requests:
-    """Return the calmest of some runs: what else works on a machine makes one slower, never faster."""
+    """Return the fastest of some runs: other load only makes a run slower."""
     return min((_requests(size) for _ in range(runs)), key=lambda found: found.beyond_counting)
 
 
@@ -71,8 +71,8 @@ def _requests(size: int, more: int = 200) -> Requests:
     session = Session(ROOMY, store="memory:", counter=counter)
     session.extend(messages[:size])
     counter.take()
-    told: list[Event] = []
-    session.events(told.append)
+    events: list[Event] = []
+    session.events(events.append)
     appends: list[float] = []
     counts: list[float] = []
     views: list[float] = []
@@ -82,9 +82,9 @@ def _requests(size: int, more: int = 200) -> Requests:
         appends.append(_timed(session.append, message))
         counts.append(counter.take())
         if not _waits(messages[place - 20 : place + 1]):
-            told.clear()
+            events.clear()
             seconds = _timed(session.messages)
-            (dues if told else views).append(seconds)
+            (dues if events else views).append(seconds)
     gc.enable()
     return Requests(
         messages=size,
@@ -100,7 +100,7 @@ def measure_collection(
 ) -> float:
     """Return the seconds of one full collection of a history, from its size to 60% of it.
 
-    Of some runs the calmest counts, as for requests and for the peers.
+    The fastest of some runs counts, as for requests and for the peers.
     """
     messages = history(size)
     return min(_collection(messages, plugin, counter) for _ in range(runs))
@@ -121,7 +121,7 @@ def _collection(messages: list[Json], plugin: str, counter: TokenCounter | None)
 
 
 def _waits(messages: list[Json]) -> bool:
-    """Tell whether a tool call has no result yet; no batch is longer than what is looked at."""
+    """Return whether a tool call has no result yet; no batch is longer than what is passed."""
     calls = {call["id"] for message in messages for call in message.get("tool_calls", ())}
     return not calls.issubset(message.get("tool_call_id") for message in messages)
 

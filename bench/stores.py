@@ -68,14 +68,14 @@ def main(arguments: list[str]) -> int:
 
 
 def growth(small: Result, large: Result) -> str:
-    """Return how much dearer each call is where there are more segments."""
+    """Return how much slower each call is with more segments."""
     pairs = zip(_calls(small).items(), _calls(large).values(), strict=True)
     ratios = ", ".join(f"{name} x{more / less:.1f}" for (name, less), more in pairs)
     return f"{large.kind}, {large.segments // small.segments} times the segments: {ratios}"
 
 
 def target(words: str, times: tuple[float, float], most: float) -> str:
-    """Return whether a search is fast enough by the clock; its processor time stands beside it."""
+    """Return whether a search is fast enough by the clock; with its processor time."""
     wall, busy = times
     verdict = "met    " if wall <= most else "NOT MET"
     spent = f"{duration(wall)}, {duration(busy)} of processor time"

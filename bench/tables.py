@@ -1,4 +1,4 @@
-"""What all benchmarks share for people: help, tables and times."""
+"""What all benchmarks share: help, tables and durations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 
 def run(main: Callable[[list[str]], int], what: str | None) -> int:
-    """Call a benchmark with the words of the command line, or say what it is when asked for help."""
+    """Call a benchmark with the command line arguments, or print its help."""
     words = sys.argv[1:]
     if {"-h", "--help"}.isdisjoint(words):
         return main(words)
@@ -24,7 +24,7 @@ def duration(seconds: float) -> str:
 
 
 def print_table(rows: Sequence[Sequence[str]], *, names: bool = False) -> None:
-    """Print rows in columns to the right; with `names` the first column stands to the left."""
+    """Print rows in right-aligned columns; with `names` the first column is left-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]

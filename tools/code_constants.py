@@ -1,9 +1,9 @@
-"""Tell what the constants in the code of thrift are good for, as a table for docs/lab.md.
+"""Show what the constants in the code of the price collector are good for, as a table for docs/lab.md.
 
 python -m tools.code_constants --data DIR --set claude_code --every 4
 
-They say how often something is looked at, or where two kinds of results part; those that are fitted
-are ablated by `ctxgc lab ablate`.
+They say how often something is checked, or where two kinds of results differ; the fitted constants are
+ablated by `ctxgc lab ablate`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TRIED: tuple[tuple[ModuleType, str, dict[What, Number]], ...] = (
 
 
 def ablation(experiment: Experiment, judge: Callable[[], Measures], runs: int) -> Ablation:
-    """Return what other values of the constants come to; `judge` plays the runs with those of now."""
+    """Return the effect of other values; `judge` plays the runs with the constants as they are."""
     reached = judge()
     rows: list[Ablated] = []
     for module, name, values in TRIED:
@@ -73,10 +73,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Play the runs with each value, and print the table."""
     asked = parser_of("code_constants", __doc__).parse_args(arguments)
     experiment = Experiment(policies=(), data=asked.data, set_name=asked.set, every=asked.every)
-    subject, runs = PresetTarget("default"), experiment.all_runs()
-    # One process: a constant that is changed here is changed nowhere else.
+    target, runs = PresetTarget("default"), experiment.all_runs()
+    # One process: a constant changed here is not changed in others.
     with Trials(runs, price_sheet(experiment.sheet)) as trials:
-        found = ablation(experiment, lambda: trials.judge(subject, subject.start()), len(runs))
+        found = ablation(experiment, lambda: trials.judge(target, target.start()), len(runs))
     print(markdown_table(found))
     return 0
 

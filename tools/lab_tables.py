@@ -3,7 +3,7 @@
 python -m tools.lab_tables --data DIR --jobs 2    play all, keep the reports in out/lab, write the pages
 python -m tools.lab_tables                        write the pages from the reports that are kept
 
-Other people's libraries must be there: `ctxgc lab peers install`.
+The peers must be installed: `ctxgc lab peers install`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tools.lab_arguments import parser_of
 from tools.requirement_scan import ROOT
 
 REGIMES = ("cost", "window:50%", "window:25%")
-TOLD = 20
+PROGRESS_EVERY = 20
 KEPT = Path("out") / "lab"
 SHORT_COLUMNS = (
     "policy", "kind", "bill [95% CI]", "worst run", "strict", "clean", "line-step",
@@ -54,7 +54,7 @@ def play(data: Path, set_name: str, every: int, jobs: int) -> dict[str, Report]:
     """Play all policies in each regime; keep and return the reports.
 
     Raises:
-        PeerError: a library is not installed: its rows would say nothing.
+        PeerError: a library is not installed: its rows would be empty.
     """
     for package in PACKAGES.values():
         interpreter(package)
@@ -66,24 +66,24 @@ def _played(regime: str, data: Path, set_name: str, every: int, jobs: int) -> Re
     names = tuple(choose_policies(["all"]))
     asked = Experiment(policies=names, data=data, set_name=set_name, regime=regime, every=every)
     start = time.monotonic()
-    report = run_experiment(asked, jobs, _teller(regime))
+    report = run_experiment(asked, jobs, _progress(regime))
     report_file(regime).write_bytes(msgspec.json.encode(report))
     print(f"{regime}: {report.runs} runs, {time.monotonic() - start:,.0f} s", flush=True)
     return report
 
 
-def _teller(regime: str) -> Callable[[], None]:
+def _progress(regime: str) -> Callable[[], None]:
     counted = itertools.count(1)
 
     def tell() -> None:
-        if (played := next(counted)) % TOLD == 0:
+        if (played := next(counted)) % PROGRESS_EVERY == 0:
             print(f"{regime}: {played} runs ...", file=sys.stderr, flush=True)
 
     return tell
 
 
 def kept() -> dict[str, Report]:
-    """Return the reports of the last time."""
+    """Return the reports of the last run."""
     return {r: msgspec.json.decode(report_file(r).read_bytes(), type=Report) for r in REGIMES}
 
 
@@ -140,19 +140,19 @@ def _line(cost: PolicyRow, half: PolicyRow, quarter: PolicyRow) -> tuple[str, ..
 
 
 def spliced(page: str, name: str, text: str) -> str:
-    """Return a page with another text between `<!-- table: NAME (begin) -->` and its end.
+    """Return a page with the text between `<!-- table: NAME (begin) -->` and its end replaced.
 
     Raises:
-        ValueError: the page has no such place.
+        ValueError: the page has no such marks.
     """
     begin, end = (f"<!-- table: {name} ({edge}) -->\n" for edge in ("begin", "end"))
     if page.count(begin) != 1 or page.count(end) != 1 or page.index(begin) > page.index(end):
-        raise ValueError(f"the page has no place for the table {name!r}")
+        raise ValueError(f"the page has no marks for the table {name!r}")
     return page.partition(begin)[0] + begin + text + end + page.partition(end)[2]
 
 
 def write_pages(reports: dict[str, Report], root: Path = ROOT) -> None:
-    """Put the tables into their pages."""
+    """Write the tables into their pages."""
     texts = {name: markdown_report(report) for name, report in reports.items()}
     _write(root / "docs" / "lab.md", {"summary": short(reports), **texts})
     _write(root / "README.md", {"proof": proof(reports)})

@@ -28,7 +28,7 @@ def report(folder: Path) -> bytes:
 
     program = browser.find()
     if program is None:
-        raise RuntimeError("no browser here: python -m tools.browser installs one")
+        raise RuntimeError("no browser found: python -m tools.browser installs one")
     width, height = PAGE_SIZE
     with sync_playwright() as driver:
         started = driver.chromium.launch(executable_path=program, args=browser.arguments())
@@ -62,15 +62,15 @@ def _terminal(command: Sequence[str], folder: Path, columns: int) -> bytes:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Make the pictures that are named, or all."""
+    """Make the named pictures, or all."""
     parser = argparse.ArgumentParser(prog="python -m tools.pictures", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(MAKERS)}")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(MAKERS)}")
     names = parser.parse_args(arguments).names or list(MAKERS)
     if unknown := set(names) - set(MAKERS):
-        parser.error(f"no picture is called {', '.join(sorted(unknown))}")
+        parser.error(f"unknown picture: {', '.join(sorted(unknown))}")
     PICTURES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as made:
-        os.chdir(made)  # what the pictures show is named from here
+        os.chdir(made)  # paths in the pictures are relative to this folder
         for name in names:
             file, make = MAKERS[name]
             size = (PICTURES / file).write_bytes(make(Path(made)))

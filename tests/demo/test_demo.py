@@ -1,4 +1,4 @@
-"""The demo tells a whole story, and its numbers add up."""
+"""The demo shows a whole session, and its numbers add up."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def text() -> str:
 
 
 @pytest.fixture(scope="module")
-def told() -> DemoRun:
+def played() -> DemoRun:
     return run()
 
 
@@ -65,42 +65,42 @@ def test_the_story_fits_a_hundred_columns_and_has_no_colours(text: str) -> None:
     assert "\x1b" not in text
 
 
-def test_the_books_add_up(text: str, told: DemoRun) -> None:
+def test_the_ledger_adds_up(text: str, played: DemoRun) -> None:
     ingested, working, stashed, deleted = (
         _row(text, name) for name in ("ingested", "working", "stashed", "deleted")
     )
     assert ingested == tuple(map(sum, zip(working, stashed, deleted, strict=True)))
-    assert ingested == (told.ledger.ingested.segments, told.ledger.ingested.tokens)
+    assert ingested == (played.ledger.ingested.segments, played.ledger.ingested.tokens)
     assert 1_000 <= ingested[0] <= 1_050
     assert "nothing was lost" in text
 
 
-def test_the_reasons_account_for_all_that_left(text: str, told: DemoRun) -> None:
-    assert told.full is not None
-    assert _row(text, "all") == (len(told.full.plan), told.full.tokens_freed)
+def test_the_reasons_account_for_all_that_left(text: str, played: DemoRun) -> None:
+    assert played.full is not None
+    assert _row(text, "all") == (len(played.full.plan), played.full.tokens_freed)
     assert _row(text, "all", 1) == (
-        sum(len(step.plan) for step in told.steps),
-        sum(step.tokens_freed for step in told.steps),
+        sum(len(step.plan) for step in played.steps),
+        sum(step.tokens_freed for step in played.steps),
     )
     left = _row(text, "all")[0] + _row(text, "all", 1)[0]
-    assert left == told.ledger.stashed.segments + told.ledger.deleted.segments
+    assert left == played.ledger.stashed.segments + played.ledger.deleted.segments
 
 
-def test_the_full_collection_goes_from_the_hard_limit_to_the_target(told: DemoRun) -> None:
-    assert told.full is not None
-    assert told.full.tokens_before >= told.window * 0.9
-    assert told.full.tokens_after <= told.window * 0.6
-    assert told.full.plan.shortfall == 0
+def test_the_full_collection_goes_from_the_hard_limit_to_the_target(played: DemoRun) -> None:
+    assert played.full is not None
+    assert played.full.tokens_before >= played.window * 0.9
+    assert played.full.tokens_after <= played.window * 0.6
+    assert played.full.plan.shortfall == 0
 
 
-def test_every_departure_says_why(told: DemoRun) -> None:
-    assert all(departure.reason and departure.because for departure in told.departures)
-    assert len({departure.because for departure in told.departures}) >= 5
+def test_every_departure_says_why(played: DemoRun) -> None:
+    assert all(departure.reason and departure.because for departure in played.departures)
+    assert len({departure.because for departure in played.departures}) >= 5
 
 
-def test_the_chains_lead_from_a_root_to_a_segment_that_stayed(told: DemoRun) -> None:
-    assert len(told.kept) == 3
-    for kept in told.kept:
+def test_the_chains_lead_from_a_root_to_a_segment_that_stayed(played: DemoRun) -> None:
+    assert len(played.kept) == 3
+    for kept in played.kept:
         assert len(kept.chain) >= 2
         assert kept.chain[0].via
         assert kept.chain[-1].segment_id == kept.segment.segment_id

@@ -1,4 +1,4 @@
-"""The demo leaves its session behind, with the page that `ctxgc analyze` makes of it."""
+"""The demo writes its session, with the page that `ctxgc analyze` makes of it."""
 
 from __future__ import annotations
 

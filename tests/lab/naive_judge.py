@@ -1,4 +1,4 @@
-"""The judge once more, by the letter of its definitions and with no index: slow, and plain to see."""
+"""A second judge, straight from the definitions and without an index: slow, and easy to verify."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def lines(message: Json) -> set[str]:
 
 
 def surroundings(message: Json, fact: str, *, clipped: bool) -> Iterator[tuple[str, str]]:
-    """Yield the 24 characters before and after each place where a fact stands."""
+    """Yield the 24 characters before and after each occurrence of a fact."""
     for text in texts_of(message):
         for (found, _), start in tokens_in(text):
             if found == fact:
@@ -37,7 +37,7 @@ def surroundings(message: Json, fact: str, *, clipped: bool) -> Iterator[tuple[s
                 yield before, after
 
 
-def stands(fact: str, view: list[Json], past: list[Json], *, clipped: bool) -> bool:
+def is_resident(fact: str, view: list[Json], past: list[Json], *, clipped: bool) -> bool:
     now = {s for m in view for s in surroundings(m, fact, clipped=clipped)}
     once = {s for m in past for s in surroundings(m, fact, clipped=clipped)}
     return bool(now & once)
@@ -68,7 +68,7 @@ def judge(policy: Policy, run: Run, regime: Regime, sheet: PriceSheet) -> dict[s
         for fact in facts(said):
             if any(fact in facts(m) for m in past) and not any(fact in facts(m) for m in near):
                 sources = [i for i, m in enumerate(past) if fact in facts(m)]
-                if stands(fact, view, past, clipped=True):
+                if is_resident(fact, view, past, clipped=True):
                     states.append("resident")
                 elif any(fact in facts(m) for m in view):
                     states.append("named")
@@ -76,7 +76,7 @@ def judge(policy: Policy, run: Run, regime: Regime, sheet: PriceSheet) -> dict[s
                     states.append(
                         "recallable" if any(map(player.is_recallable, sources)) else "lost"
                     )
-                found["wide"] += stands(fact, view, past, clipped=False)
+                found["wide"] += is_resident(fact, view, past, clipped=False)
         found.update(states)
         found["needs"] += len(states)
         found["steps"] += bool(states)

@@ -29,8 +29,8 @@ class NamedPolicy(msgspec.Struct, frozen=True, kw_only=True):
     settings: dict[str, Any] = {}
 
     def open(self, task: PolicyTask) -> Player:
-        """Nobody plays here."""
-        raise AssertionError(f"nobody plays {task.run.id} here")
+        """Fail: nothing is played here."""
+        raise AssertionError(f"{task.run.id} must not be played")
 
 
 def result(policy: str, number: int, share: float, clean: int, **more: Any) -> RunResult:

@@ -1,4 +1,4 @@
-"""The page of a report shows every figure once, and nobody's text as markup."""
+"""The page of a report shows every figure once, and no text becomes markup."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_policies_too_dear_for_the_frame_are_named_below_it() -> None:
     )
 
 
-def test_nobodys_text_becomes_markup() -> None:
+def test_no_text_becomes_markup() -> None:
     shown = html_report(made_report(prefix=HOSTILE, run=HOSTILE, rules={HOSTILE: 1}))
     assert "<script" not in shown
     assert "\x00" not in shown

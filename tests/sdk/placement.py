@@ -1,4 +1,4 @@
-"""Where each kind of message, block and item stands in a history that its provider takes.
+"""Where each kind of message, block and item may be in a history that its provider accepts.
 
 The tables are the judge's own knowledge: nothing here is read from the code under test.
 """
@@ -11,7 +11,7 @@ from ctxgc.core import Format
 
 Json = dict[str, Any]
 
-# Items of the Responses format that stand for themselves, and calls with what answers them.
+# Items of the Responses format that need no partner, and calls with what answers them.
 RESPONSES_ALONE = frozenset(
     {
         "message", "file_search_call", "web_search_call", "additional_tools",

@@ -18,7 +18,7 @@ FOUND = {"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": []
 KEPT: dict[str, list[dict[str, Any]]] = {
     "a dialogue": [user(), assistant(), user("go on")],
     "a call and its result": [user(), assistant([tool_use()]), user([tool_result()])],
-    "text behind the results": [user(), assistant([tool_use()]), user([tool_result(), text()])],
+    "text after the results": [user(), assistant([tool_use()]), user([tool_result(), text()])],
     "a parallel batch in any order": [
         user(),
         assistant([text(), tool_use("a"), tool_use("b")]),

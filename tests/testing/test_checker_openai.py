@@ -66,7 +66,7 @@ BROKEN: dict[str, tuple[list[Any], Breach]] = {
         [user(), result("a")],
         Breach("orphan_result", ORPHAN, "messages.[1].role", index=1),
     ),
-    "result behind another message": (
+    "result after another message": (
         [user(), calling("a"), result("a"), assistant(), result("a")],
         Breach("orphan_result", ORPHAN, "messages.[4].role", index=4),
     ),

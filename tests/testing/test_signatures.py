@@ -132,7 +132,7 @@ def test_a_request_that_drops_blocks_is_not_refused_and_says_which_fall() -> Non
 
 
 @pytest.mark.parametrize("signature", ["", "sig", "AAAA", "A" * 88])
-def test_a_signature_of_somebody_else_is_refused_unless_it_is_let_through(signature: str) -> None:
+def test_a_foreign_signature_is_refused_unless_it_is_accepted(signature: str) -> None:
     messages = [user(), assistant([thought("hm", signature), text()]), user()]
     body = {"messages": messages}
     assert [breach.rule for breach in ThinkingSignatures().check(body)] == ["signature"]

@@ -34,7 +34,7 @@ def test_the_text_between_the_marks_is_replaced_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("page", ["", PAGE * 2, PAGE.replace("(end)", "(ende)")])
 def test_a_page_without_one_place_for_a_table_is_refused(page: str) -> None:
-    with pytest.raises(ValueError, match="no place for the table 'cost'"):
+    with pytest.raises(ValueError, match="no marks for the table 'cost'"):
         spliced(page, "cost", "new\n")
 
 

@@ -39,7 +39,7 @@ def test_the_readme_leads_to_every_picture_and_each_is_small() -> None:
 
 
 @pytest.mark.parametrize("file", sorted(PICTURES.glob("*.svg")), ids=lambda path: path.name)
-def test_a_terminal_picture_needs_nothing_beside_itself(file: Path) -> None:
+def test_a_terminal_picture_needs_no_other_file(file: Path) -> None:
     drawn = file.read_text(encoding="utf-8")
     assert _texts(drawn)[1].replace("\xa0", " ").startswith("$ ctxgc ")
     assert set(re.findall(r"https?://[^\"' )]+", drawn)) == {"http://www.w3.org/2000/svg"}
@@ -76,7 +76,7 @@ def test_a_command_that_fails_makes_no_picture(tmp_path: Path) -> None:
         recording.record(["sh", "-c", "echo out of paint; exit 3"], tmp_path, 72)
 
 
-def test_a_picture_that_nobody_knows_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_picture_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["portrait"])
-    assert "no picture is called portrait" in capsys.readouterr().err
+    assert "unknown picture: portrait" in capsys.readouterr().err

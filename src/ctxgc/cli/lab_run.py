@@ -135,7 +135,7 @@ _COLUMNS = (
     "not resident", "named", "recall", "lost", "wide",
 )  # fmt: skip
 _POINT = {"ours": "safe", "oracle": "name", "base": "faint"}
-_FOUND = ("invalid", "over limit", "breaks / collections", "report off by", "newest shown")
+_FOUND = ("invalid", "over limit", "breaks / collections", "report error", "newest shown")
 
 
 def draw(report: Report) -> None:
@@ -260,7 +260,7 @@ def _interval(figure: Figure) -> str:
 
 def _times(report: Report) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, title="ms per decision", title_justify="left")
-    for name in ("policy", "messages", "requests", "p50", "p99", "most"):
+    for name in ("policy", "messages", "requests", "p50", "p99", "max"):
         table.add_column(name, justify="left" if name == "policy" else "right", no_wrap=True)
     for row in report.rows:
         for span in row.times:

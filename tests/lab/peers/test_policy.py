@@ -47,7 +47,7 @@ def pool() -> Iterator[WorkerPool]:
 
 @pytest.fixture
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Peer:
-    """A peer whose worker stands in a folder of the test and runs in our own interpreter."""
+    """A peer whose worker is in a folder of the test and runs in our own interpreter."""
     (tmp_path / "run_fake.py").write_text(FAKE, encoding="utf-8")
     monkeypatch.setattr(peers, "WORKERS", tmp_path)
     monkeypatch.setattr(peers, "interpreter", lambda _: Path(sys.executable))
