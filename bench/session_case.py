@@ -22,6 +22,7 @@ from ctxgc.tokens import TokenCounter
 
 Json = dict[str, Any]
 
+LONGEST = 6_000
 ROOMY = 10**9
 
 
@@ -55,8 +56,15 @@ class Requests(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def history(messages: int) -> list[Json]:
-    """Return the history that everything here is measured on."""
-    return make_session(seed=7, messages=messages).messages
+    """Return the history that everything here is measured on.
+
+    Long tool results are cut, as agents cut them: about 170 tokens are left for each message.
+    """
+    made = make_session(seed=7, messages=messages).messages
+    return [
+        {**each, "content": each["content"][:LONGEST]} if each["role"] == "tool" else each
+        for each in made
+    ]
 
 
 def measure_requests(size: int, runs: int = 3) -> Requests:
