@@ -12,15 +12,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
-from ctxgc.agents import json_config as json_text
-from ctxgc.agents import toml_config as toml_text
+from ctxgc.agents import json_config, toml_config
 from ctxgc.agents.events import RECALL_TOOL, default_home, store_in
 
 # -- The commands that an agent runs
 
 
 HOOK_MODULE = "ctxgc.agents.hook"
-SERVER_MODULE = "ctxgc.cli"
+_SERVER_MODULE = "ctxgc.cli"
 SERVER_NAME = "ctxgc"
 NO_SERVER = "the MCP server cannot run here: the package mcp is missing"
 SERVER_HINT = "pip install 'ctxgc[mcp]', or '.[mcp]' in a checkout"
@@ -49,7 +48,7 @@ class AgentCommands:
     @property
     def server(self) -> list[str]:
         """The MCP server, program first."""
-        return [self.python, "-P", "-m", SERVER_MODULE, "mcp", "--store", self.store_url]
+        return [self.python, "-P", "-m", _SERVER_MODULE, "mcp", "--store", self.store_url]
 
     def hook(self, event: str) -> str:
         """Return the shell command that answers an event."""
@@ -60,7 +59,7 @@ class AgentCommands:
         return shlex.join(words)
 
 
-def is_our_hook(command: object) -> bool:
+def _is_our_hook(command: object) -> bool:
     """Return whether a shell command is one of our hooks, of any version and interpreter."""
     return isinstance(command, str) and f" -m {HOOK_MODULE} " in f"{command} "
 
@@ -170,7 +169,7 @@ class JsonConfigFile(ConfigFile):
     """A JSON file: members that are put, and items that are added to lists.
 
     Attributes:
-        members: path -> value; replaced if another value of ours stands there.
+        members: path -> value; a value of ours that is there is replaced.
         optional: path -> value; only put where nothing is.
         items: path of a list -> items of ours.
         ours: tells whether an item of a list, or an optional value, is ours.
@@ -183,32 +182,32 @@ class JsonConfigFile(ConfigFile):
 
     def add(self, text: str) -> str:
         """Return the text with our entries."""
-        value = json_text.parse(text, self.where)
+        value = json_config.parse(text, self.where)
         if self._is_complete(value):
             return text
         text = self._without_items(text)
         for path, member in self.members.items():
-            text = json_text.put(text, path, member, self.where)
+            text = json_config.put(text, path, member, self.where)
         for path, member in self.optional.items():
             there = _at(value, path)
             if there is None or self.ours(there):
-                text = json_text.put(text, path, member, self.where)
+                text = json_config.put(text, path, member, self.where)
         for path, items in self.items.items():
             for item in items:
-                text = json_text.append(text, path, item, self.where)
+                text = json_config.append(text, path, item, self.where)
         return text
 
     def remove(self, text: str, before: str) -> str:
         """Return the text without our entries, and without what held only them."""
         rest = self._without_items(text)
         for path in self.members:
-            rest = json_text.drop(rest, path, self.where)
+            rest = json_config.drop(rest, path, self.where)
         for path in self.optional:
-            if self.ours(_at(json_text.parse(rest, self.where), path)):
-                rest = json_text.drop(rest, path, self.where)
+            if self.ours(_at(json_config.parse(rest, self.where), path)):
+                rest = json_config.drop(rest, path, self.where)
         if rest == text:
             return text
-        known = json_text.parse(before, self.where)
+        known = json_config.parse(before, self.where)
         holders = (*(path[:-1] for path in (*self.members, *self.optional)), *self.items)
         for path in holders:
             rest = self._without_empty(rest, path, known)
@@ -232,17 +231,17 @@ class JsonConfigFile(ConfigFile):
 
     def _without_items(self, text: str) -> str:
         for path in self.items:
-            found = _listed(_at(json_text.parse(text, self.where), path))
+            found = _listed(_at(json_config.parse(text, self.where), path))
             for place in reversed(range(len(found))):
                 if self.ours(found[place]):
-                    text = json_text.drop(text, (*path, place), self.where)
+                    text = json_config.drop(text, (*path, place), self.where)
         return text
 
     def _without_empty(self, text: str, path: KeyPath, before: Any) -> str:
         while path and _at(before, path) is None:
-            if _at(json_text.parse(text, self.where), path) not in ({}, []):
+            if _at(json_config.parse(text, self.where), path) not in ({}, []):
                 return text
-            text = json_text.drop(text, path, self.where)
+            text = json_config.drop(text, path, self.where)
             path = path[:-1]
         return text
 
@@ -256,13 +255,13 @@ class TomlConfigFile(ConfigFile):
 
     def add(self, text: str) -> str:
         """Return the text with our table."""
-        if _at(toml_text.parse(text, self.where), self.table) == self.values:
+        if _at(toml_config.parse(text, self.where), self.table) == self.values:
             return text
-        return toml_text.put_table(text, self.table, self.values, self.where)
+        return toml_config.put_table(text, self.table, self.values, self.where)
 
     def remove(self, text: str, before: str) -> str:  # noqa: ARG002 (a table holds only ours)
         """Return the text without our table."""
-        return toml_text.drop_table(text, self.table, self.where)
+        return toml_config.drop_table(text, self.table, self.where)
 
 
 def _at(value: Any, path: Sequence[str]) -> Any:
@@ -277,12 +276,15 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
+# -- The entries of each agent
+
+
 Json = dict[str, Any]
 
 TOOLS = "Bash|BashOutput|TaskOutput|Read|Grep|WebFetch|WebSearch|mcp__.*"
-CODEX_TOOLS = "Bash|mcp__.*"
-TIMEOUT_SECONDS = 10
-ALLOWED = tuple(f"mcp__{SERVER_NAME}__context_{name}" for name in ("recall", "search", "usage"))
+_CODEX_TOOLS = "Bash|mcp__.*"
+_TIMEOUT_SECONDS = 10
+_ALLOWED = tuple(f"mcp__{SERVER_NAME}__context_{name}" for name in ("recall", "search", "usage"))
 """Tools that only read from our stash; the agent may call them without asking."""
 
 
@@ -305,7 +307,7 @@ def server_of(commands: AgentCommands) -> Json:
     return {"command": commands.server[0], "args": commands.server[1:]}
 
 
-def status_line_of(commands: AgentCommands) -> Json:
+def _status_line_of(commands: AgentCommands) -> Json:
     """Return the status line as Claude Code's settings spell it."""
     return {"type": "command", "command": commands.hook("status-line"), "padding": 0}
 
@@ -319,15 +321,15 @@ def _claude_code(paths: AgentPaths, commands: AgentCommands) -> list[ConfigFile]
         ),
         JsonConfigFile(
             paths.claude_settings,
-            optional={("statusLine",): status_line_of(commands)},
-            items={**hooks, ("permissions", "allow"): list(ALLOWED)},
+            optional={("statusLine",): _status_line_of(commands)},
+            items={**hooks, ("permissions", "allow"): list(_ALLOWED)},
             ours=_is_ours,
         ),
     ]
 
 
 def _codex(paths: AgentPaths, commands: AgentCommands) -> list[ConfigFile]:
-    hooks = _lists(hooks_of(commands, CODEX_TOOLS))
+    hooks = _lists(hooks_of(commands, _CODEX_TOOLS))
     return [
         TomlConfigFile(
             paths.codex / "config.toml",
@@ -362,16 +364,16 @@ def _lists(hooks: dict[str, Json]) -> dict[KeyPath, list[Any]]:
 
 
 def _hook(commands: AgentCommands, event: str) -> Json:
-    return {"type": "command", "command": commands.hook(event), "timeout": TIMEOUT_SECONDS}
+    return {"type": "command", "command": commands.hook(event), "timeout": _TIMEOUT_SECONDS}
 
 
 def _is_ours(value: Any) -> bool:
     """Return whether a hook group, a status line or a permission is ours, of any version."""
     if isinstance(value, str):
-        return value in ALLOWED
+        return value in _ALLOWED
     if not isinstance(value, dict):
         return False
     handlers = value.get("hooks")
     if isinstance(handlers, list):
         return bool(handlers) and all(map(_is_ours, handlers))
-    return is_our_hook(value.get("command"))
+    return _is_our_hook(value.get("command"))

@@ -37,7 +37,7 @@ MOST_LINE = 240
 COMMON = 40
 """A word in more lines than this is too common to search for."""
 
-MOST_WORDS = 24
+_MOST_WORDS = 24
 ERRORS = (
     "error", "exception", "traceback", "failed", "failure", "fatal", "panic", "assert", "denied",
 )  # fmt: skip
@@ -48,7 +48,7 @@ _NEAREST_ERRORS = 6
 def words_in(*texts: str) -> list[str]:
     """Return the words of texts to search for, without repeats, the longest first."""
     found = {word.lower() for text in texts for word in _WORD.findall(text[:4_000])}
-    return sorted(found, key=lambda word: (-len(word), word))[:MOST_WORDS]
+    return sorted(found, key=lambda word: (-len(word), word))[:_MOST_WORDS]
 
 
 def excerpt(text: str, words: Iterable[str]) -> str:
@@ -128,14 +128,14 @@ def _short(line: str) -> str:
 
 Path = tuple[str | int, ...]
 
-PERSISTED = ("persistedOutputPath", "persistedOutputSize")
+_PERSISTED = ("persistedOutputPath", "persistedOutputSize")
 MOST_BYTES = 16 << 20
 _SAME = 1_000
 
 SHOWN = ("stdout", "stderr", "content", "result", "output", "text")
 """Keys whose text is what the model sees: Bash, Grep, WebFetch, background output, MCP blocks."""
 
-UNTOUCHED = frozenset(
+_UNTOUCHED = frozenset(
     {
         "Write", "Edit", "MultiEdit", "NotebookEdit", "TodoWrite", "Task", "Agent", "ExitPlanMode",
         "AskUserQuestion", "Skill", "apply_patch", "update_plan",
@@ -143,14 +143,14 @@ UNTOUCHED = frozenset(
 )  # fmt: skip
 
 
-def is_ours(tool: str) -> bool:
+def _is_ours(tool: str) -> bool:
     """Return whether a tool is one of ours; what it recalls must not be moved out again."""
     return tool.rpartition("__")[2].startswith("context_") and "ctxgc" in tool
 
 
 def texts_of(tool: str, output: Any) -> list[tuple[Path, str]]:
     """Return the texts of an output that the model will see, each with its path."""
-    if tool in UNTOUCHED or is_ours(tool):
+    if tool in _UNTOUCHED or _is_ours(tool):
         return []
     if isinstance(output, str):
         return [((), output)]
@@ -159,11 +159,11 @@ def texts_of(tool: str, output: Any) -> list[tuple[Path, str]]:
     return _fields(output) if isinstance(output, dict) else []
 
 
-def whole_output(output: Any) -> Any:
+def _whole_output(output: Any) -> Any:
     """Return an output with its whole text if the agent cut it and put the rest into a file."""
     if not isinstance(output, dict) or not isinstance(output.get("stdout"), str):
         return output
-    shown, path = output["stdout"], output.get(PERSISTED[0])
+    shown, path = output["stdout"], output.get(_PERSISTED[0])
     if not isinstance(path, str) or not 0 < size_of(path) <= MOST_BYTES:
         return output
     with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:  # noqa: PTH123
@@ -171,11 +171,11 @@ def whole_output(output: Any) -> Any:
     if not text.startswith(shown[:_SAME]):
         return output
     # Without these keys the agent shows the given text, not the beginning of its own file.
-    rest = {key: value for key, value in output.items() if key not in PERSISTED}
+    rest = {key: value for key, value in output.items() if key not in _PERSISTED}
     return {**rest, "stdout": text}
 
 
-def with_texts(output: Any, texts: dict[Path, str]) -> Any:
+def _with_texts(output: Any, texts: dict[Path, str]) -> Any:
     """Return an output of the same shape with other texts at these paths; the argument is not changed."""
     for path, text in texts.items():
         output = _replaced(output, path, text)
@@ -224,16 +224,16 @@ LIMIT = 16_000
 LIMITS = {"Read": 60_000}
 """An output with more characters is big. A file is read to be worked on, so it may be longer."""
 
-LIMIT_VARIABLE = "CTXGC_HUGE_OUTPUT"
+_LIMIT_VARIABLE = "CTXGC_HUGE_OUTPUT"
 
 
 def post_tool_use(settings: HookSettings, said: Json) -> Json | None:
     """Return the output that replaces a big one; None leaves it unchanged."""
-    tool, output = str(said.get("tool_name", "")), whole_output(said.get("tool_response"))
+    tool, output = str(said.get("tool_name", "")), _whole_output(said.get("tool_response"))
     big = [
         (path, text)
         for path, text in texts_of(tool, output)
-        if len(text) > limit_of(tool) and not is_tombstone(text)
+        if len(text) > _limit_of(tool) and not is_tombstone(text)
     ]
     if not big:
         return None
@@ -242,9 +242,9 @@ def post_tool_use(settings: HookSettings, said: Json) -> Json | None:
     return _answer(settings.agent, output, texts)
 
 
-def limit_of(tool: str) -> int:
+def _limit_of(tool: str) -> int:
     """Return the most characters of an output of a tool that is not big; the environment may set it."""
-    said = os.environ.get(LIMIT_VARIABLE, "")
+    said = os.environ.get(_LIMIT_VARIABLE, "")
     return int(said) if said.isdecimal() else LIMITS.get(tool, LIMIT)
 
 
@@ -304,7 +304,7 @@ def _answer(agent: str, output: Any, texts: dict[Path, str]) -> Json:
     if agent == "codex":
         # Codex has no other way to replace an output.
         return {"decision": "block", "reason": "\n".join(texts.values())}
-    new = {"hookEventName": "PostToolUse", "updatedToolOutput": with_texts(output, texts)}
+    new = {"hookEventName": "PostToolUse", "updatedToolOutput": _with_texts(output, texts)}
     return {"hookSpecificOutput": new}
 
 

@@ -18,11 +18,11 @@ from ctxgc.session import moved_handles
 
 
 MOST_TEXT = 6_000
-MOST_QUOTE = 700
+_MOST_QUOTE = 700
 MOST_LINE = 300
-LAST_REQUESTS = 3
-LAST_ANSWERS = 200
-MOST_EACH = 8
+_LAST_REQUESTS = 3
+_LAST_ANSWERS = 200
+_MOST_EACH = 8
 
 _CONSTRAINT = re.compile(
     r"\b(?:must|never|always|do not|don't|only|make sure|keep|without|at most|at least|required?|"
@@ -37,7 +37,7 @@ _DECISION = re.compile(
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
-def roots_text(
+def _roots_text(
     said: Sequence[TranscriptText], moved: Iterable[tuple[str, str]], recall: str
 ) -> str:
     """Return the roots of a conversation, most important first; empty when there are none.
@@ -52,20 +52,22 @@ def roots_text(
     if not requests:
         return ""
     parts = [
-        _section("Task (the first request)", [_quote(requests[0], MOST_QUOTE)]),
-        _section("Newest requests", [_quote(r, MOST_QUOTE) for r in requests[1:][-LAST_REQUESTS:]]),
+        _section("Task (the first request)", [_quote(requests[0], _MOST_QUOTE)]),
+        _section(
+            "Newest requests", [_quote(r, _MOST_QUOTE) for r in requests[1:][-_LAST_REQUESTS:]]
+        ),
         _section("Constraints from the user", _sentences(requests, _CONSTRAINT)),
-        _section("Decisions", _sentences(_texts(said, "assistant")[-LAST_ANSWERS:], _DECISION)),
+        _section("Decisions", _sentences(_texts(said, "assistant")[-_LAST_ANSWERS:], _DECISION)),
         _section("Open errors", _open_errors(said)),
         _section(
             f"Moved out; {recall}(handle=...) shows it",
-            [f"{handle}: {what}" for handle, what in moved][-MOST_EACH:],
+            [f"{handle}: {what}" for handle, what in moved][-_MOST_EACH:],
         ),
     ]
     return _fitting([part for part in parts if part])
 
 
-def moved_out(texts: Iterable[str]) -> list[tuple[str, str]]:
+def _moved_out(texts: Iterable[str]) -> list[tuple[str, str]]:
     """Return the handles that tombstones in texts name, each once, with what was moved out."""
     found: dict[str, str] = {}
     for text in texts:
@@ -91,7 +93,7 @@ def _sentences(texts: Iterable[str], pattern: re.Pattern[str]) -> list[str]:
         for sentence in _SENTENCE.split(text[:20_000])
         if pattern.search(sentence)
     ]
-    return list(dict.fromkeys(found))[-MOST_EACH:]
+    return list(dict.fromkeys(found))[-_MOST_EACH:]
 
 
 def _section(title: str, lines: Sequence[str]) -> str:
@@ -150,7 +152,7 @@ def session_start(settings: HookSettings, said: Json) -> Json | None:
     path = said.get("transcript_path")
     if said.get("source") != "compact" or not size_of(path):
         return None
-    roots = roots_text(read_transcript(path), moved_out([end_text(path)]), settings.recall)
+    roots = _roots_text(read_transcript(path), _moved_out([end_text(path)]), settings.recall)
     if not roots:
         return None
     log_event(settings, "session-start", f"quoted {len(roots)} characters of roots")

@@ -36,7 +36,7 @@ from ctxgc.session import inbox_of
 
 @dataclass(frozen=True, slots=True)
 class FileEdit:
-    """A file before and after; None where there is no file."""
+    """A file before and after; None if there is no file."""
 
     path: Path
     before: bytes | None

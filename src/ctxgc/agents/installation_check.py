@@ -25,9 +25,9 @@ from ctxgc.agents.installation import Receipt, installed_agents, read_file, read
 from ctxgc.errors import CtxgcError
 from ctxgc.session import open_store
 
-HOOKED = ("claude-code", "codex")
+_HOOKED = ("claude-code", "codex")
 """The agents that get hooks; the others get the MCP server alone."""
-SLOW_SECONDS = 1.0
+_SLOW_SECONDS = 1.0
 PATIENCE_SECONDS = 20.0
 
 
@@ -71,7 +71,7 @@ def _check(agent: str, paths: AgentPaths) -> list[Finding]:
         ]
     if not can_serve():
         return [Finding(level="error", where=where, what=NO_SERVER, fix=SERVER_HINT)]
-    hooks = _hook_findings(where, paths) if agent in HOOKED else []
+    hooks = _hook_findings(where, paths) if agent in _HOOKED else []
     return [Finding(level="ok", where=where, what="installed"), *hooks]
 
 
@@ -100,4 +100,4 @@ def _hook_findings(where: str, paths: AgentPaths) -> list[Finding]:
         what = f"the hooks fail: {done.stderr.strip()[-200:] or done.returncode}"
         return [Finding(level="error", where=where, what=what, fix=f"see {paths.home / LOG_NAME}")]
     what = f"the hooks answer in {took * 1000:.0f} ms"
-    return [Finding(level="warning" if took > SLOW_SECONDS else "ok", where=where, what=what)]
+    return [Finding(level="warning" if took > _SLOW_SECONDS else "ok", where=where, what=what)]

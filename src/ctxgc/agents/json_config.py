@@ -38,7 +38,7 @@ class Node:
     starts: list[int] = field(default_factory=list)
 
 
-def parse_tree(text: str) -> Node | None:
+def _parse_tree(text: str) -> Node | None:
     """Return the tree of a text; None if it holds only blanks and comments.
 
     Raises:
@@ -109,7 +109,7 @@ def _skip(text: str, at: int) -> int:
 
 
 Key = str
-INDENT = "  "
+_INDENT = "  "
 
 
 def parse(text: str, where: str) -> Any:
@@ -130,7 +130,7 @@ def put(text: str, path: Sequence[Key], value: Any, where: str = "the file") -> 
     """Return a text with a value at a path of keys; missing objects are created."""
     tree = _tree(text, where)
     if tree is None:
-        return f"{_render(_nested(path, value), '', INDENT)}\n"
+        return f"{_render(_nested(path, value), '', _INDENT)}\n"
     node, depth = _deepest(tree, path)
     rest = path[depth:]
     if not rest:
@@ -174,7 +174,7 @@ def drop(text: str, path: Sequence[Key | int], where: str = "the file") -> str:
 
 def _tree(text: str, where: str) -> Node | None:
     try:
-        return parse_tree(text)
+        return _parse_tree(text)
     except (ValueError, RecursionError) as error:
         raise ConfigError(
             f"{where} is not JSON: {error}", hint="correct it by hand, then try again", path=where
@@ -227,7 +227,7 @@ def _render(value: Any, indent: str, unit: str) -> str:
 
 def _unit(text: str) -> str:
     found = re.search(r"^([ \t]+)\S", text, re.MULTILINE)
-    return found[1] if found else INDENT
+    return found[1] if found else _INDENT
 
 
 def _indent_at(text: str, node: Node) -> str:

@@ -13,7 +13,7 @@ DEFAULT_LIMIT = 200_000
 ZONES = ((95.0, "critical", 31), (85.0, "danger", 31), (70.0, "warning", 33), (0.0, "safe", 32))
 """Lower limit in percent, name, colour. A test compares them with the defaults of the guard."""
 
-CELLS = 10
+_CELLS = 10
 
 
 def status_line(_: HookSettings, said: Json) -> str:
@@ -24,8 +24,8 @@ def status_line(_: HookSettings, said: Json) -> str:
         return "ctxgc"
     percent = 100 * used / limit
     name, colour = next((name, colour) for start, name, colour in ZONES if percent >= start)
-    full = min(CELLS, round(percent / 100 * CELLS))
-    bar = f"{'█' * full}{'░' * (CELLS - full)}"
+    full = min(_CELLS, round(percent / 100 * _CELLS))
+    bar = f"{'█' * full}{'░' * (_CELLS - full)}"
     return f"ctxgc \x1b[{colour}m{bar} {name}\x1b[0m {_short(used)}/{_short(limit)} {percent:.0f}%"
 
 

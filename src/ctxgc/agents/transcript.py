@@ -17,11 +17,11 @@ from ctxgc.session import OPENING
 
 Json = dict[str, Any]
 
-END_BYTES = 262_144
+_END_BYTES = 262_144
 MOST_BYTES = 8 << 20
 """How much of a transcript's end is read at most, besides its first lines."""
 
-FIRST_BYTES = 1 << 20
+_FIRST_BYTES = 1 << 20
 _NOTE = OPENING.encode()
 
 
@@ -34,9 +34,9 @@ class TranscriptText(NamedTuple):
 
 def last_request(path: object) -> str:
     """Return the user's newest message in a transcript; empty if there is none."""
-    for line in reversed(_lines(path, END_BYTES)):
+    for line in reversed(_lines(path, _END_BYTES)):
         if b'"user"' in line and b"tool_use_id" not in line:
-            said = [each.text for each in read_line(line) if each.source == "user"]
+            said = [each.text for each in _read_line(line) if each.source == "user"]
             if said:
                 return said[-1]
     return ""
@@ -46,12 +46,12 @@ def read_transcript(path: object) -> list[TranscriptText]:
     """Return the texts in the first lines and at the end of a transcript, in order."""
     first, rest = _first_lines(path), _lines(path, MOST_BYTES)
     together = rest if first[:1] == rest[:1] else [*first, *rest]
-    return [said for line in together if _matters(line) for said in read_line(line)]
+    return [said for line in together if _matters(line) for said in _read_line(line)]
 
 
 def last_usage(path: object) -> Json:
     """Return the usage that the newest answer in a transcript reports; empty if there is none."""
-    for line in reversed(_lines(path, END_BYTES)):
+    for line in reversed(_lines(path, _END_BYTES)):
         if b'"usage"' in line and b'"input_tokens"' in line and b'"isSidechain":true' not in line:
             with suppress(ValueError, RecursionError, TypeError, KeyError):
                 usage = json.loads(line)["message"]["usage"]
@@ -66,7 +66,7 @@ def end_text(path: object) -> str:
     return "\n".join(line.decode("utf-8", "replace") for line in lines if _NOTE in line)
 
 
-def read_line(line: bytes) -> Iterator[TranscriptText]:
+def _read_line(line: bytes) -> Iterator[TranscriptText]:
     """Yield the texts of one line."""
     try:
         entry = json.loads(line)
@@ -122,7 +122,7 @@ def _lines(path: object, most: int) -> list[bytes]:
 
 
 def _first_lines(path: object) -> list[bytes]:
-    found = _piece(path, 0, FIRST_BYTES).split(b"\n") if size_of(path) else []
+    found = _piece(path, 0, _FIRST_BYTES).split(b"\n") if size_of(path) else []
     return found[:-1] if len(found) > 1 else found
 
 

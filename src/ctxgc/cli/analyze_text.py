@@ -9,7 +9,7 @@ from ctxgc.drawing import Line, bar, chart, plain, shortened, terminal_bars
 from ctxgc.insight import Insight, UsageRow
 from ctxgc.session import mask_secrets
 
-WIDTH = 96
+_WIDTH = 96
 _BAR = 26
 _NAME = 38
 _CHART = 76
@@ -38,7 +38,7 @@ def _section(title: str, lines: Sequence[Line]) -> Iterator[Line]:
     if not lines:
         return
     yield plain("")
-    yield [("── ", "faint"), (title, "title"), (" " + "─" * (WIDTH - len(title) - 4), "faint")]
+    yield [("── ", "faint"), (title, "title"), (" " + "─" * (_WIDTH - len(title) - 4), "faint")]
     yield from lines
 
 
@@ -46,10 +46,10 @@ def _about(found: Insight) -> Iterator[Line]:
     about, window = found.about, found.window
     names = {"claude_code": "Claude Code", "codex": "Codex", "plain": "messages"}
     who = [names[about.kind], about.version or about.format, about.model, size_text(about.bytes)]
-    yield [("  ", ""), (_clean(about.session_id or about.path, WIDTH), "title")]
+    yield [("  ", ""), (_clean(about.session_id or about.path, _WIDTH), "title")]
     yield plain("  " + " · ".join(_clean(word, 60) for word in who if word), "faint")
     if about.project:
-        yield plain(f"  {_clean(about.project, WIDTH)}", "faint")
+        yield plain(f"  {_clean(about.project, _WIDTH)}", "faint")
     yield plain("")
     share = f" {window.percent:.0f}% of {window.limit:,}"
     yield [

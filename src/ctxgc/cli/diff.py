@@ -39,7 +39,7 @@ from ctxgc.session import (
 )
 
 
-def read_history(name: str, store_url: str | None, session: str | None) -> ComparedHistory:
+def _read_history(name: str, store_url: str | None, session: str | None) -> ComparedHistory:
     """Return the history with a name, ready to compare.
 
     Raises:
@@ -160,7 +160,7 @@ def diff(
     Each is a transcript (a file, the beginning of a session id, or `latest`), or comes from a store:
     `session:NAME` (its view now), `checkpoint:ID`, or `collection:N` (the view right before it).
     """
-    before, after = (read_history(name, store_url, session) for name in (a, b))
+    before, after = (_read_history(name, store_url, session) for name in (a, b))
     rows = [_row(change) for change in history_changes(before, after)]
     if as_json:
         sides = {"a": _side_data(before), "b": _side_data(after)}

@@ -35,190 +35,6 @@ from ctxgc.session import (
     validate,
 )
 
-# -- Histories
-
-
-MOST_SHOWN = 20
-
-
-def check_history(path: Path, *, fix: bool) -> list[Finding]:
-    """Return what is wrong with the window of a transcript; with `fix` it is repaired.
-
-    Raises:
-        TranscriptError: nothing of the file can be read.
-        TranscriptBusyError: it cannot be repaired while its agent writes it.
-    """
-    where = path.name
-    damage = [_damaged(where, each) for each in damaged_lines(path)]
-    try:
-        file = open_writable(path)
-    except TranscriptError as error:
-        if not damage:
-            raise
-        return [*damage, Finding(level="error", where=where, what=error.message, fix=error.hint)]
-    broken = list(_broken(file, where))
-    if not broken:
-        said = f"{file.kind}, {count(len(file.entries), 'message')} in the window, no rule broken"
-        return [*damage, Finding(level="ok", where=where, what=said)]
-    if fix:
-        return [*damage, *_fixed(path, file, where)]
-    hint = f"ctxgc doctor {path} --fix"
-    return [
-        *damage,
-        *broken,
-        Finding(level="info", where=where, what="it can be repaired", fix=hint),
-    ]
-
-
-def _damaged(where: str, damage: Damage) -> Finding:
-    return Finding(
-        level="warning" if damage.is_lost else "info",
-        where=f"{where} line {damage.line}",
-        what=f"{damage.what}; skipped" if damage.is_lost else damage.what,
-    )
-
-
-def _broken(file: Writable, where: str) -> Iterator[Finding]:
-    found = list(broken_rules(file))
-    for each in found[:MOST_SHOWN]:
-        place = f"{where} line {each.line}" if each.line else f"{where} message {each.index}"
-        yield Finding(level="error", where=place, what=each.text, fix=each.fix)
-    if len(found) > MOST_SHOWN:
-        rest = f"... and {len(found) - MOST_SHOWN} more"
-        yield Finding(level="error", where=where, what=rest)
-
-
-def _fixed(path: Path, file: Writable, where: str) -> list[Finding]:
-    seen = check_still(path)
-    raw = path.read_bytes()
-    repaired = repair_transcript(file)
-    if repaired.data is None:
-        what = "no message would be left: nothing was changed"
-        return [Finding(level="error", where=where, what=what, fix="correct it by hand")]
-    backup = write_in_place(path, raw, repaired.data, seen)
-    shapeless = repaired.shapeless
-    said = [f"dropped: {count(shapeless, 'message')} of no valid shape"] if shapeless else []
-    done = [Finding(level="ok", where=where, what=what) for what in (*said, *repaired.fixes)]
-    kept = f"the original is {backup.original}"
-    return [
-        *done,
-        Finding(level="ok", where=where, what=kept, fix=f"ctxgc undo {path} restores it"),
-    ]
-
-
-# -- Stores and configurations
-
-
-_SCHEMES = ("json", "sqlite", "postgresql", "postgres")
-_SQLITE = b"SQLite format 3\0"
-
-
-def store_url_of(text: str) -> str | None:
-    """Return the address of the store that a text names; None if it does not name one."""
-    if text.partition(":")[0] in _SCHEMES and ":" in text:
-        return text
-    path = Path(text)
-    if not path.is_file():
-        return None
-    with path.open("rb") as file:
-        head = file.read(4096)
-    if head.startswith(_SQLITE):
-        return f"sqlite:{text}"
-    is_json_store = re.match(rb'\s*\{.{0,200}?"segments"\s*:', head, re.DOTALL)
-    return f"json:{text}" if is_json_store else None
-
-
-def check_store(url: str, *, is_wanted: bool) -> list[Finding]:
-    """Return what is wrong in a store: sessions, live handles, checkpoints. Nothing is changed.
-
-    Opening a damaged file rescues what it still holds, as in every command.
-    """
-    path = Path(url.partition(":")[2].removeprefix("//"))
-    if url.startswith(("json:", "sqlite:")) and not path.exists():
-        missing = "there is no store"
-        if is_wanted:
-            return [Finding(level="error", where=url, what=missing, fix="name another store")]
-        return [Finding(level="ok", where=url, what=f"{missing} yet")]
-    try:
-        with command_store(url) as store:
-            reports = [
-                Finding(
-                    level="warning", where=store.url, what=f"repaired on opening: {each.message}"
-                )
-                for each in store.reports
-            ]
-            sessions = [info.session_id for info in store.sessions()]
-            found = [each for name in sessions for each in _session(store, name)]
-            said = f"{count(len(sessions), 'session')}, every handle resolves"
-            fine = [] if found else [Finding(level="ok", where=store.url, what=said)]
-            return [*reports, *found, *fine]
-    except CtxgcError as error:
-        return [Finding(level="error", where=url, what=error.message, fix=error.hint)]
-
-
-def check_config(path: Path) -> list[Finding]:
-    """Return what is wrong in a configuration file."""
-    if not path.is_file():
-        return [Finding(level="error", where=str(path), what="there is no file")]
-    found = explain_file(path)
-    problems = [*found.problems, *plugin_problem(path)]
-    again = "ctxgc config check explains every key"
-    mistakes = [Finding(level="error", where=str(path), what=p, fix=again) for p in problems]
-    warnings = [Finding(level="warning", where=str(path), what=w) for w in found.warnings]
-    fine = Finding(level="ok", where=str(path), what=f"uses {found.plugin}")
-    return [*mistakes, *warnings] or [fine]
-
-
-def check_environment() -> list[Finding]:
-    """Return what is wrong with the environment variables, where there is no configuration file."""
-    where = "environment"
-    strange = [
-        Finding(level="warning", where=where, what=said, fix="ctxgc config schema lists the keys")
-        for said in environment_warnings()
-    ]
-    try:
-        effective(None)
-    except ConfigError as error:
-        return [*strange, Finding(level="error", where=where, what=error.message, fix=error.hint)]
-    fine = Finding(level="ok", where="configuration", what="no file here: using the defaults")
-    return [*strange, fine]
-
-
-def _session(store: Store, name: str) -> Iterator[Finding]:
-    where = f"session {name}"
-    try:
-        yield from _handles(store, name, where)
-        yield from _view(store, name, where)
-    except StoreBusyError as error:
-        yield Finding(level="warning", where=where, what=error.message, fix=error.hint)
-    except (CtxgcError, KeyError, TypeError, ValueError) as error:
-        said = error.message if isinstance(error, CtxgcError) else f"cannot be opened: {error!r}"
-        yield Finding(level="error", where=where, what=said)
-    for key, _ in store.load(name, "checkpoints"):
-        why = damage(store, name, key)
-        # Its session may have dropped it meanwhile.
-        if why is not None and store.get(name, "checkpoints", key) is not None:
-            hint = "earlier checkpoints can still be restored"
-            yield Finding(level="error", where=f"{where}, checkpoint {key}", what=why, fix=hint)
-
-
-def _handles(store: Store, name: str, where: str) -> Iterator[Finding]:
-    for handle in lost_handles(store, name):
-        said = f"a tombstone names {handle}, which no segment has"
-        yield Finding(level="error", where=where, what=said, fix="restore a checkpoint")
-
-
-def _view(store: Store, name: str, where: str) -> Iterator[Finding]:
-    """Check that the provider would accept the view of a session, on a copy."""
-    if store.get(name, "state", "session") is None:
-        return
-    history = open_stored(copy_in_memory(store, name), name, datetime.now(UTC)).history
-    for each in validate(history, history[0].format, complete=False) if history else ():
-        yield Finding(
-            level="error", where=f"{where}, message {each.index}", what=each.text, fix=each.fix
-        )
-
-
 _COLOURS = {"ok": "green", "info": "blue", "warning": "yellow", "error": "red"}
 _EPILOG = """\b
 Examples:
@@ -269,8 +85,8 @@ def _everything(store_url: str | None) -> list[Finding]:
     config = find_gc_file()
     url = store_url or SessionSettings.from_env().store or DEFAULT_URL
     return [
-        *(check_environment() if config is None else check_config(config)),
-        *check_store(url, is_wanted=store_url is not None),
+        *(_check_environment() if config is None else _check_config(config)),
+        *_check_store(url, is_wanted=store_url is not None),
         *check(),
     ]
 
@@ -278,10 +94,194 @@ def _everything(store_url: str | None) -> list[Finding]:
 def _one(what: str, *, fix: bool) -> list[Finding]:
     if what in ("agents", "install"):
         return check()
-    url = store_url_of(what)
+    url = _store_url_of(what)
     if url is not None:
-        return check_store(url, is_wanted=True)
+        return _check_store(url, is_wanted=True)
     path = Path(what)
     if path.suffix == ".json" and path.parent.name in (".ctxgc", ".jaato"):
-        return check_config(path)
+        return _check_config(path)
     return check_history(find_session(what, only_here=fix), fix=fix)
+
+
+# -- Histories
+
+
+_MOST_SHOWN = 20
+
+
+def check_history(path: Path, *, fix: bool) -> list[Finding]:
+    """Return what is wrong with the window of a transcript; with `fix` it is repaired.
+
+    Raises:
+        TranscriptError: nothing of the file can be read.
+        TranscriptBusyError: it cannot be repaired while its agent writes it.
+    """
+    where = path.name
+    damage = [_damaged(where, each) for each in damaged_lines(path)]
+    try:
+        file = open_writable(path)
+    except TranscriptError as error:
+        if not damage:
+            raise
+        return [*damage, Finding(level="error", where=where, what=error.message, fix=error.hint)]
+    broken = list(_broken(file, where))
+    if not broken:
+        said = f"{file.kind}, {count(len(file.entries), 'message')} in the window, no rule broken"
+        return [*damage, Finding(level="ok", where=where, what=said)]
+    if fix:
+        return [*damage, *_fixed(path, file, where)]
+    hint = f"ctxgc doctor {path} --fix"
+    return [
+        *damage,
+        *broken,
+        Finding(level="info", where=where, what="it can be repaired", fix=hint),
+    ]
+
+
+def _damaged(where: str, damage: Damage) -> Finding:
+    return Finding(
+        level="warning" if damage.is_lost else "info",
+        where=f"{where} line {damage.line}",
+        what=f"{damage.what}; skipped" if damage.is_lost else damage.what,
+    )
+
+
+def _broken(file: Writable, where: str) -> Iterator[Finding]:
+    found = list(broken_rules(file))
+    for each in found[:_MOST_SHOWN]:
+        place = f"{where} line {each.line}" if each.line else f"{where} message {each.index}"
+        yield Finding(level="error", where=place, what=each.text, fix=each.fix)
+    if len(found) > _MOST_SHOWN:
+        rest = f"... and {len(found) - _MOST_SHOWN} more"
+        yield Finding(level="error", where=where, what=rest)
+
+
+def _fixed(path: Path, file: Writable, where: str) -> list[Finding]:
+    seen = check_still(path)
+    raw = path.read_bytes()
+    repaired = repair_transcript(file)
+    if repaired.data is None:
+        what = "no message would be left: nothing was changed"
+        return [Finding(level="error", where=where, what=what, fix="correct it by hand")]
+    backup = write_in_place(path, raw, repaired.data, seen)
+    shapeless = repaired.shapeless
+    said = [f"dropped: {count(shapeless, 'message')} of no valid shape"] if shapeless else []
+    done = [Finding(level="ok", where=where, what=what) for what in (*said, *repaired.fixes)]
+    kept = f"the original is {backup.original}"
+    return [
+        *done,
+        Finding(level="ok", where=where, what=kept, fix=f"ctxgc undo {path} restores it"),
+    ]
+
+
+# -- Stores and configurations
+
+
+_SCHEMES = ("json", "sqlite", "postgresql", "postgres")
+_SQLITE = b"SQLite format 3\0"
+
+
+def _store_url_of(text: str) -> str | None:
+    """Return the address of the store that a text names; None if it does not name one."""
+    if text.partition(":")[0] in _SCHEMES and ":" in text:
+        return text
+    path = Path(text)
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        head = file.read(4096)
+    if head.startswith(_SQLITE):
+        return f"sqlite:{text}"
+    is_json_store = re.match(rb'\s*\{.{0,200}?"segments"\s*:', head, re.DOTALL)
+    return f"json:{text}" if is_json_store else None
+
+
+def _check_store(url: str, *, is_wanted: bool) -> list[Finding]:
+    """Return what is wrong in a store: sessions, live handles, checkpoints. Nothing is changed.
+
+    Opening a damaged file rescues what it still holds, as in every command.
+    """
+    path = Path(url.partition(":")[2].removeprefix("//"))
+    if url.startswith(("json:", "sqlite:")) and not path.exists():
+        missing = "there is no store"
+        if is_wanted:
+            return [Finding(level="error", where=url, what=missing, fix="name another store")]
+        return [Finding(level="ok", where=url, what=f"{missing} yet")]
+    try:
+        with command_store(url) as store:
+            reports = [
+                Finding(
+                    level="warning", where=store.url, what=f"repaired on opening: {each.message}"
+                )
+                for each in store.reports
+            ]
+            sessions = [info.session_id for info in store.sessions()]
+            found = [each for name in sessions for each in _session(store, name)]
+            said = f"{count(len(sessions), 'session')}, every handle resolves"
+            fine = [] if found else [Finding(level="ok", where=store.url, what=said)]
+            return [*reports, *found, *fine]
+    except CtxgcError as error:
+        return [Finding(level="error", where=url, what=error.message, fix=error.hint)]
+
+
+def _check_config(path: Path) -> list[Finding]:
+    """Return what is wrong in a configuration file."""
+    if not path.is_file():
+        return [Finding(level="error", where=str(path), what="there is no file")]
+    found = explain_file(path)
+    problems = [*found.problems, *plugin_problem(path)]
+    again = "ctxgc config check explains every key"
+    mistakes = [Finding(level="error", where=str(path), what=p, fix=again) for p in problems]
+    warnings = [Finding(level="warning", where=str(path), what=w) for w in found.warnings]
+    fine = Finding(level="ok", where=str(path), what=f"uses {found.plugin}")
+    return [*mistakes, *warnings] or [fine]
+
+
+def _check_environment() -> list[Finding]:
+    """Return what is wrong with the environment variables, where there is no configuration file."""
+    where = "environment"
+    strange = [
+        Finding(level="warning", where=where, what=said, fix="ctxgc config schema lists the keys")
+        for said in environment_warnings()
+    ]
+    try:
+        effective(None)
+    except ConfigError as error:
+        return [*strange, Finding(level="error", where=where, what=error.message, fix=error.hint)]
+    fine = Finding(level="ok", where="configuration", what="no file here: using the defaults")
+    return [*strange, fine]
+
+
+def _session(store: Store, name: str) -> Iterator[Finding]:
+    where = f"session {name}"
+    try:
+        yield from _handles(store, name, where)
+        yield from _view(store, name, where)
+    except StoreBusyError as error:
+        yield Finding(level="warning", where=where, what=error.message, fix=error.hint)
+    except (CtxgcError, KeyError, TypeError, ValueError) as error:
+        said = error.message if isinstance(error, CtxgcError) else f"cannot be opened: {error!r}"
+        yield Finding(level="error", where=where, what=said)
+    for key, _ in store.load(name, "checkpoints"):
+        why = damage(store, name, key)
+        # Its session may have dropped it meanwhile.
+        if why is not None and store.get(name, "checkpoints", key) is not None:
+            hint = "earlier checkpoints can still be restored"
+            yield Finding(level="error", where=f"{where}, checkpoint {key}", what=why, fix=hint)
+
+
+def _handles(store: Store, name: str, where: str) -> Iterator[Finding]:
+    for handle in lost_handles(store, name):
+        said = f"a tombstone names {handle}, which no segment has"
+        yield Finding(level="error", where=where, what=said, fix="restore a checkpoint")
+
+
+def _view(store: Store, name: str, where: str) -> Iterator[Finding]:
+    """Check that the provider would accept the view of a session, on a copy."""
+    if store.get(name, "state", "session") is None:
+        return
+    history = open_stored(copy_in_memory(store, name), name, datetime.now(UTC)).history
+    for each in validate(history, history[0].format, complete=False) if history else ():
+        yield Finding(
+            level="error", where=f"{where}, message {each.index}", what=each.text, fix=each.fix
+        )

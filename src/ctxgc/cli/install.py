@@ -44,7 +44,7 @@ NEXT = {
 }
 
 
-def agent_arguments(command: F) -> F:
+def _agent_arguments(command: F) -> F:
     """Give a command the agent and its scope."""
     options = (
         click.argument("agent", type=click.Choice(AGENTS)),
@@ -61,7 +61,7 @@ def agent_arguments(command: F) -> F:
     epilog="Examples: `ctxgc install claude-code`, `ctxgc install codex --project --dry-run`. "
     "`ctxgc uninstall AGENT` restores everything."
 )
-@agent_arguments
+@_agent_arguments
 @click.option(
     "--store", metavar="URL", help="Store for stashed outputs: json:PATH, sqlite:PATH ..."
 )
@@ -73,14 +73,14 @@ def install(agent: str, scope: Any, dry_run: bool, store: str | None) -> None:
     from ctxgc.agents import install as put  # noqa: PLC0415
 
     changes = put(agent, scope=scope, store=store, dry_run=dry_run)
-    write_changes(changes, dry_run=dry_run)
+    _write_changes(changes, dry_run=dry_run)
     if not changes:
         click.echo(f"{agent}: already installed, nothing to do")
     elif not dry_run:
         click.echo(f"next: {NEXT[agent]}")
 
 
-def write_changes(changes: Sequence[FileEdit], *, dry_run: bool) -> None:
+def _write_changes(changes: Sequence[FileEdit], *, dry_run: bool) -> None:
     """Write which files change; a dry run shows how."""
     for change in changes:
         said = f"would {change.verb}" if dry_run else f"{change.verb}d".replace("eed", "ed")
@@ -129,7 +129,7 @@ def statusline() -> None:
 @click.command(
     epilog="Example: `ctxgc uninstall claude-code --dry-run` shows what would be removed."
 )
-@agent_arguments
+@_agent_arguments
 @click.option("--keep-stash", is_flag=True, help="Keep the stash and the log.")
 def uninstall(agent: str, scope: Any, dry_run: bool, keep_stash: bool) -> None:
     """Remove ctxgc from the configuration of a coding agent.
@@ -142,7 +142,7 @@ def uninstall(agent: str, scope: Any, dry_run: bool, keep_stash: bool) -> None:
 
     stash = None if keep_stash else stash_to_remove(agent, scope=scope)
     changes = take_out(agent, scope=scope, keep_stash=keep_stash, dry_run=dry_run)
-    write_changes(changes, dry_run=dry_run)
+    _write_changes(changes, dry_run=dry_run)
     if stash is not None:
         said = "would remove" if dry_run else "removed"
         hint = " (--keep-stash keeps it)" if dry_run else ""

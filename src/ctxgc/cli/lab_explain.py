@@ -96,7 +96,7 @@ def explain(
 
 
 PIPED_WIDTH = 150
-MISSED_SHOWN = 12
+_MISSED_SHOWN = 12
 _STYLES: dict[State, str] = {
     "resident": "green",
     "named": "yellow",
@@ -206,7 +206,7 @@ def _missed(departures: list[Departure]) -> Iterator[str]:
         yield "missed later: nothing"
         return
     yield f"missed later ({len(missed)}):"
-    for request, fact, state in missed[:MISSED_SHOWN]:
+    for request, fact, state in missed[:_MISSED_SHOWN]:
         yield f"  request {request}: {fact} ({state})"
-    if len(missed) > MISSED_SHOWN:
-        yield f"  and {len(missed) - MISSED_SHOWN} more: --json lists them"
+    if len(missed) > _MISSED_SHOWN:
+        yield f"  and {len(missed) - _MISSED_SHOWN} more: --json lists them"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ctxgc.lab import Experiment, Report
 
 DEFAULTS = ("never", "ctxgc", "ctxgc-lean", "ctxgc-careful")
-STDOUT = Path("-")
+_STDOUT = Path("-")
 _FILE = OutputFile(allow_dash=True)
 
 
@@ -82,7 +82,7 @@ def run(
         _write(html_file, _page(found))
     if markdown_file is not None:
         _write(markdown_file, _markdown(found))
-    if not quiet and STDOUT not in files:
+    if not quiet and _STDOUT not in files:
         draw(found)
         for file in files:
             click.echo(f"wrote {file}")
@@ -120,7 +120,7 @@ def _markdown(found: Report) -> bytes:
 def _write(file: Path, report: bytes) -> None:
     from ctxgc.files import write_atomic  # noqa: PLC0415
 
-    if file == STDOUT:
+    if file == _STDOUT:
         click.echo(report, nl=False)
     else:
         write_atomic(file, report)

@@ -67,6 +67,140 @@ from ctxgc.session import (
     recall_template,
 )
 
+_TIGHT_MESSAGES = 4
+_AGENTS_CALL = recall_template(RECALL_TOOL)
+"""How the tool is called in an agent that `ctxgc install` gave the server."""
+_EPILOG = """\b
+Examples:
+  ctxgc prune latest                           what would leave, and why
+  ctxgc prune latest --preset tight            down to a quarter of what is there
+  ctxgc prune latest --target 80k -o pruned/   write a copy that the agent can resume
+  ctxgc prune 5f8cbb78 --in-place              change the file itself; ctxgc undo restores it
+
+Exit codes: 0 done, 1 an error, or the --target was missed, 2 usage error.
+"""
+
+
+@click.command(short_help="Collect the garbage of an agent's session file.", epilog=_EPILOG)
+@session_argument
+@click.option(
+    "--target", metavar="TOKENS", help="Size to reach: 80k, 120000, or 50% of the window."
+)
+@click.option(
+    "--preset", type=click.Choice(list(PRESETS)), default="balanced", show_default=True,
+    help="Keep about 75%, 50% or 25%; tight also protects fewer recent messages.",
+)  # fmt: skip
+@click.option("--strategy", metavar="NAME", help="Strategy; by default the configured one.")
+@click.option(
+    "--context-limit",
+    type=click.IntRange(min=1),
+    help="The window in tokens; by default that of the model.",
+)
+@click.option(
+    "-o", "--output", metavar="FILE", help="Write the pruned session here; a folder ends in /."
+)
+@click.option("--in-place", "replaces", is_flag=True, help="Change the file; the original is kept.")
+@click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
+@click.option("--all", "show_all", is_flag=True, help="List every segment that leaves.")
+@store_option
+@output_options
+@click.pass_context
+def prune(
+    ctx: click.Context,
+    /,
+    *,
+    session: Path,
+    as_json: bool,
+    quiet: bool,
+    show_all: bool,
+    **chosen: Any,
+) -> None:
+    """Show what a collection would remove from SESSION; -o or --in-place removes it.
+
+    SESSION is a file, the beginning of a session id, or `latest`. Whatever leaves is stashed first,
+    under the handle in its tombstone: `ctxgc search`, `ctxgc show` and the tools of `ctxgc mcp`
+    find it. The result is a session file of the same kind, checked before it is written, which its
+    agent can resume.
+    """
+    output = Output(chosen["output"], replaces=chosen["replaces"], force=chosen["force"])
+    with usage_errors():
+        output.check(session)
+        target = _target(chosen)
+        if chosen["strategy"] is not None:
+            load_gc_plugin(chosen["strategy"])
+    # Refuse a file that its agent is writing before any work is done.
+    seen = check_still(session) if output.replaces else None
+    raw = session.read_bytes() if seen is not None else b""
+    file = open_writable(session)
+    proposal = _propose(file, session, target, chosen, dry=not output.writes)
+    place = None
+    if output.writes and proposal.revision:
+        new_id = None if output.replaces else output.new_id(file)
+        data = pruned_transcript(file, proposal, new_id)
+        place = (
+            _in_place(session, raw, data, seen)
+            if seen is not None
+            else save(output, session, data, new_id)
+        )
+    if not quiet and proposal.rows:
+        _warn_of_another_stash(chosen["store_url"], proposal.kind)
+    if as_json:
+        write_json(_as_data(proposal, place))
+    elif not quiet:
+        _write_proposal(proposal, place, show_all=show_all, wanted=output.writes)
+    # A preset is only a direction; a named target can be missed.
+    ctx.exit(FOUND_PROBLEMS if proposal.shortfall and chosen["target"] is not None else 0)
+
+
+def _target(chosen: dict[str, Any]) -> PruneTarget:
+    named = chosen["target"]
+    return PruneTarget.preset(chosen["preset"]) if named is None else PruneTarget.parse(named)
+
+
+def _propose(
+    file: Writable, path: Path, target: PruneTarget, chosen: dict[str, Any], *, dry: bool
+) -> Proposal:
+    limit = chosen["context_limit"] or SessionSettings.from_env().context_limit or _limit(file)
+    name = stored_session_id(file, path)
+    with _stash_for(chosen["store_url"], name, dry=dry) as store:
+        return propose_pruning(
+            file,
+            store,
+            name,
+            target=target,
+            context_limit=limit,
+            plugin=chosen["strategy"],
+            config=_config(chosen["preset"]),
+            recall_call=RECALL_CALL if file.session_id is None else _AGENTS_CALL,
+        )
+
+
+def _limit(file: Writable) -> int:
+    """Return the window of the session's model, as `ctxgc analyze` takes it to be."""
+    largest = max((usage.prompt for usage in file.usages), default=0)
+    return limit_for(file.facts.model, file.facts.context_limit, largest)
+
+
+def _config(preset: str) -> GCConfig:
+    """Return the configuration; the tight preset protects fewer of the newest messages."""
+    config = load_config()
+    if preset != "tight":
+        return config
+    return config.replace(recent_messages=min(_TIGHT_MESSAGES, config.recent_messages))
+
+
+def _as_data(proposal: Proposal, place: dict[str, Any] | None) -> dict[str, Any]:
+    names = (
+        "kind", "session_id", "messages", "left_alone", "tokens_before", "tokens_after", "beside",
+        "target", "shortfall", "strategy", "requests_to_pay_back",
+    )  # fmt: skip
+    rows = [{name: getattr(row, name) for name in row.__struct_fields__} for row in proposal.rows]
+    found = {name: getattr(proposal, name) for name in names}
+    if place is None:  # handles are made when something is stashed
+        rows = [{**row, "handle": None} for row in rows]
+    return {**found, "written": place, "segments": rows}
+
+
 # -- Output: the plan as a table, the pruned file, and the next step
 
 
@@ -143,7 +277,7 @@ def save(output: Output, source: Path, data: bytes, new_id: str | None) -> dict[
     return {**place, "beside": path.parent.samefile(source.parent)}
 
 
-def in_place(source: Path, raw: bytes, data: bytes, seen: FileState) -> dict[str, Any]:
+def _in_place(source: Path, raw: bytes, data: bytes, seen: FileState) -> dict[str, Any]:
     """Change the session file itself, its original kept, and return where that is.
 
     Raises:
@@ -155,7 +289,7 @@ def in_place(source: Path, raw: bytes, data: bytes, seen: FileState) -> dict[str
     return {**place, "backup": str(backup.original), "beside": True}
 
 
-def write_proposal(
+def _write_proposal(
     proposal: Proposal, place: dict[str, Any] | None, *, show_all: bool, wanted: bool
 ) -> None:
     """Write the plan as a table, its totals, and what to do next."""
@@ -230,7 +364,7 @@ def _packed(path: Path, data: bytes) -> bytes:
 _AGENTS = {"claude_code": "claude-code", "codex": "codex"}
 
 
-def warn_of_another_stash(url: str | None, kind: str) -> None:
+def _warn_of_another_stash(url: str | None, kind: str) -> None:
     """Warn if the agent of a session has ctxgc and recalls from another store than the one used here."""
     agent = _AGENTS.get(kind)
     try:
@@ -242,7 +376,7 @@ def warn_of_another_stash(url: str | None, kind: str) -> None:
 
 
 @contextmanager
-def stash_for(url: str | None, session_id: str, *, dry: bool) -> Iterator[Store]:
+def _stash_for(url: str | None, session_id: str, *, dry: bool) -> Iterator[Store]:
     """Open the store to stash into; for a dry run, a copy of the session in memory.
 
     Raises:
@@ -265,140 +399,6 @@ def _trial_store(url: str | None, session_id: str) -> Store:
         if "path" not in error.details or "errno" in error.details:
             raise
     return open_store("memory:")
-
-
-TIGHT_MESSAGES = 4
-AGENTS_CALL = recall_template(RECALL_TOOL)
-"""How the tool is called in an agent that `ctxgc install` gave the server."""
-_EPILOG = """\b
-Examples:
-  ctxgc prune latest                           what would leave, and why
-  ctxgc prune latest --preset tight            down to a quarter of what is there
-  ctxgc prune latest --target 80k -o pruned/   write a copy that the agent can resume
-  ctxgc prune 5f8cbb78 --in-place              change the file itself; ctxgc undo restores it
-
-Exit codes: 0 done, 1 an error, or the --target was missed, 2 usage error.
-"""
-
-
-@click.command(short_help="Collect the garbage of an agent's session file.", epilog=_EPILOG)
-@session_argument
-@click.option(
-    "--target", metavar="TOKENS", help="Size to reach: 80k, 120000, or 50% of the window."
-)
-@click.option(
-    "--preset", type=click.Choice(list(PRESETS)), default="balanced", show_default=True,
-    help="Keep about 75%, 50% or 25%; tight also protects fewer recent messages.",
-)  # fmt: skip
-@click.option("--strategy", metavar="NAME", help="Strategy; by default the configured one.")
-@click.option(
-    "--context-limit",
-    type=click.IntRange(min=1),
-    help="The window in tokens; by default that of the model.",
-)
-@click.option(
-    "-o", "--output", metavar="FILE", help="Write the pruned session here; a folder ends in /."
-)
-@click.option("--in-place", "replaces", is_flag=True, help="Change the file; the original is kept.")
-@click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
-@click.option("--all", "show_all", is_flag=True, help="List every segment that leaves.")
-@store_option
-@output_options
-@click.pass_context
-def prune(
-    ctx: click.Context,
-    /,
-    *,
-    session: Path,
-    as_json: bool,
-    quiet: bool,
-    show_all: bool,
-    **chosen: Any,
-) -> None:
-    """Show what a collection would remove from SESSION; -o or --in-place removes it.
-
-    SESSION is a file, the beginning of a session id, or `latest`. Whatever leaves is stashed first,
-    under the handle in its tombstone: `ctxgc search`, `ctxgc show` and the tools of `ctxgc mcp`
-    find it. The result is a session file of the same kind, checked before it is written, which its
-    agent can resume.
-    """
-    output = Output(chosen["output"], replaces=chosen["replaces"], force=chosen["force"])
-    with usage_errors():
-        output.check(session)
-        target = _target(chosen)
-        if chosen["strategy"] is not None:
-            load_gc_plugin(chosen["strategy"])
-    # Refuse a file that its agent is writing before any work is done.
-    seen = check_still(session) if output.replaces else None
-    raw = session.read_bytes() if seen is not None else b""
-    file = open_writable(session)
-    proposal = _propose(file, session, target, chosen, dry=not output.writes)
-    place = None
-    if output.writes and proposal.revision:
-        new_id = None if output.replaces else output.new_id(file)
-        data = pruned_transcript(file, proposal, new_id)
-        place = (
-            in_place(session, raw, data, seen)
-            if seen is not None
-            else save(output, session, data, new_id)
-        )
-    if not quiet and proposal.rows:
-        warn_of_another_stash(chosen["store_url"], proposal.kind)
-    if as_json:
-        write_json(_as_data(proposal, place))
-    elif not quiet:
-        write_proposal(proposal, place, show_all=show_all, wanted=output.writes)
-    # A preset is only a direction; a named target can be missed.
-    ctx.exit(FOUND_PROBLEMS if proposal.shortfall and chosen["target"] is not None else 0)
-
-
-def _target(chosen: dict[str, Any]) -> PruneTarget:
-    named = chosen["target"]
-    return PruneTarget.preset(chosen["preset"]) if named is None else PruneTarget.parse(named)
-
-
-def _propose(
-    file: Writable, path: Path, target: PruneTarget, chosen: dict[str, Any], *, dry: bool
-) -> Proposal:
-    limit = chosen["context_limit"] or SessionSettings.from_env().context_limit or _limit(file)
-    name = stored_session_id(file, path)
-    with stash_for(chosen["store_url"], name, dry=dry) as store:
-        return propose_pruning(
-            file,
-            store,
-            name,
-            target=target,
-            context_limit=limit,
-            plugin=chosen["strategy"],
-            config=_config(chosen["preset"]),
-            recall_call=RECALL_CALL if file.session_id is None else AGENTS_CALL,
-        )
-
-
-def _limit(file: Writable) -> int:
-    """Return the window of the session's model, as `ctxgc analyze` takes it to be."""
-    largest = max((usage.prompt for usage in file.usages), default=0)
-    return limit_for(file.facts.model, file.facts.context_limit, largest)
-
-
-def _config(preset: str) -> GCConfig:
-    """Return the configuration; the tight preset protects fewer of the newest messages."""
-    config = load_config()
-    if preset != "tight":
-        return config
-    return config.replace(recent_messages=min(TIGHT_MESSAGES, config.recent_messages))
-
-
-def _as_data(proposal: Proposal, place: dict[str, Any] | None) -> dict[str, Any]:
-    names = (
-        "kind", "session_id", "messages", "left_alone", "tokens_before", "tokens_after", "beside",
-        "target", "shortfall", "strategy", "requests_to_pay_back",
-    )  # fmt: skip
-    rows = [{name: getattr(row, name) for name in row.__struct_fields__} for row in proposal.rows]
-    found = {name: getattr(proposal, name) for name in names}
-    if place is None:  # handles are made when something is stashed
-        rows = [{**row, "handle": None} for row in rows]
-    return {**found, "written": place, "segments": rows}
 
 
 # -- undo

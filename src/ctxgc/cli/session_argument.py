@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-LATEST = "latest"
-SESSION_HELP = "SESSION is a file, the beginning of a session's id, or `latest`."
+_LATEST = "latest"
 _LEAST_PREFIX = 4
 _MOST_NAMED = 5
 
@@ -46,7 +45,7 @@ def find_session(text: str | None, *, only_here: bool = False) -> Path:
     Raises:
         TranscriptError: there is no such session, or several ids begin like this.
     """
-    if text is not None and text != LATEST:
+    if text is not None and text != _LATEST:
         path = Path(text).expanduser()
         return path if path.exists() or _is_path(text) else _by_id(text)
     # Imported late: a path needs no search.

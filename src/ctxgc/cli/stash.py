@@ -38,14 +38,14 @@ from ctxgc.session import (
     excerpt,
 )
 
-TIERS = ("stashed", "working")
+_TIERS = ("stashed", "working")
 _TIME = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"])
 
 
 @click.command("list", short_help="List sessions, or the segments of one.")
 @store_option
 @session_option
-@click.option("--tier", type=click.Choice(TIERS), help="Only segments of this tier.")
+@click.option("--tier", type=click.Choice(_TIERS), help="Only segments of this tier.")
 @output_options
 def list_(
     store_url: str | None, session: str | None, tier: str | None, as_json: bool, quiet: bool
@@ -87,7 +87,7 @@ Examples:
 )
 @click.option("--file", "file_path", metavar="PATH", help="Segments about this file.")
 @click.option("--task", "task_id", metavar="ID", help="Segments of this task.")
-@click.option("--tier", type=click.Choice(TIERS))
+@click.option("--tier", type=click.Choice(_TIERS))
 @click.option(
     "--after", "created_after", type=_TIME, metavar="TIME", help="Created then or later (UTC)."
 )
@@ -208,7 +208,7 @@ def _cell(value: object) -> str:
 
 
 def _tier_order(doc: dict[str, Any]) -> int:
-    return TIERS.index(doc["tier"]) if doc.get("tier") in TIERS else len(TIERS)
+    return _TIERS.index(doc["tier"]) if doc.get("tier") in _TIERS else len(_TIERS)
 
 
 def _aware(value: Any) -> Any:

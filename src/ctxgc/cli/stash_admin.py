@@ -42,7 +42,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _BYTES = {"": 1, "b": 1, "kb": 1_000, "mb": 1_000_000, "gb": 1_000_000_000}
 
 
-class Quantity(click.ParamType[float]):
+class _Quantity(click.ParamType[float]):
     """A number with a unit; its value is in the smallest unit."""
 
     def __init__(self, name: str, units: dict[str, int]) -> None:
@@ -64,11 +64,13 @@ class Quantity(click.ParamType[float]):
 @store_option
 @session_option
 @click.option(
-    "--older-than", type=Quantity("age", _SECONDS), help="Last used longer ago than this: 30d, 12h."
+    "--older-than",
+    type=_Quantity("age", _SECONDS),
+    help="Last used longer ago than this: 30d, 12h.",
 )
 @click.option(
     "--max-size",
-    type=Quantity("size", _BYTES),
+    type=_Quantity("size", _BYTES),
     help="Size limit per session; the oldest go first: 50MB.",
 )
 @click.option("--apply", is_flag=True, help="Delete it. Without this nothing changes.")
@@ -96,7 +98,7 @@ def gc(
         tell = tell_progress("gc", quiet=quiet)
         found: list[tuple[str, ContextSegment]] = []
         for done, session_id in enumerate(sessions, 1):
-            garbage = what_would_go(store, session_id, now, **limits)
+            garbage = _what_would_go(store, session_id, now, **limits)
             if apply and garbage:
                 collect(store, session_id, now, **limits)
             found += [(session_id, segment) for segment in garbage]
@@ -104,7 +106,7 @@ def gc(
     _write(found, applied=apply, as_json=as_json, quiet=quiet)
 
 
-def what_would_go(
+def _what_would_go(
     store: Store, session_id: str, now: datetime, **limits: Any
 ) -> list[ContextSegment]:
     """Return what `collect` would delete, as a trial on a copy in memory shows."""
@@ -154,7 +156,7 @@ def _write(
 # -- export, import, migrate
 
 
-STDIO = "-"
+_STDIO = "-"
 
 
 @click.command(short_help="Write sessions to a file.")
@@ -187,7 +189,7 @@ def export(
     A file that was cut or changed is noticed when it is read. The store does not change.
     """
     path = Path(file)
-    if file != STDIO and path.exists() and not force:
+    if file != _STDIO and path.exists() and not force:
         raise StoreError(f"{path} already exists", hint="add --force, or name another file")
     with command_store(store_url) as store:
         sessions = chosen_sessions(store, None if session is None else [session])
@@ -198,7 +200,7 @@ def export(
     if left:
         warn(f"{count(left, 'checkpoint')} left out: not maskable (--no-mask includes them)")
     done = {"file": file, "sessions": len(sessions), "documents": counted.count, "masked": mask}
-    if file == STDIO or quiet:
+    if file == _STDIO or quiet:
         return
     if as_json:
         write_json({**done, "checkpoints_left": left})
@@ -302,7 +304,7 @@ def _left_behind(store: Store, sessions: list[str]) -> int:
 
 
 def _put(file: str, pieces: Iterable[bytes]) -> None:
-    if file != STDIO:
+    if file != _STDIO:
         write_export(Path(file), pieces)
         return
     for piece in pieces:
@@ -311,7 +313,7 @@ def _put(file: str, pieces: Iterable[bytes]) -> None:
 
 
 def _get(file: str) -> bytes:
-    if file == STDIO:
+    if file == _STDIO:
         return sys.stdin.buffer.read()
     with os_errors(Path(file), "read"):
         return Path(file).read_bytes()

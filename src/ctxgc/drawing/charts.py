@@ -30,8 +30,8 @@ from ctxgc.errors import InputError
 # -- Bars
 
 
-BAR_ROW = 26.0
-BAR_TOP = 6.0
+_BAR_ROW = 26.0
+_BAR_TOP = 6.0
 
 
 class Bar(NamedTuple):
@@ -64,10 +64,10 @@ def bars(
     check_finite(values, "bars")
     left = 14 + min(max(text_width(item.name) for item in items), width * 0.4)
     scale = fitted_scale(values, left, width - 70, floor=0.0)
-    bottom = BAR_TOP + BAR_ROW * len(items)
+    bottom = _BAR_TOP + _BAR_ROW * len(items)
     rows = [part for place, item in enumerate(items) for part in _row(item, place, scale, axis)]
     line = [_mark(scale.at(value), bottom) for value in _known(mark)]
-    parts = [*x_axis(scale, axis, BAR_TOP, bottom), *rows, *line]
+    parts = [*x_axis(scale, axis, _BAR_TOP, bottom), *rows, *line]
     return drawing(title, width, bottom + 42, parts)
 
 
@@ -80,7 +80,7 @@ def _known(value: float | None) -> list[float]:
 
 
 def _row(item: Bar, place: int, scale: Scale, axis: Axis) -> list[Html]:
-    y = BAR_TOP + BAR_ROW * place
+    y = _BAR_TOP + _BAR_ROW * place
     zero, end = scale.at(0.0), scale.at(item.value)
     name = tag(
         "text", text(item.name), class_="name", x=scale.start - 8, y=y + 17, text_anchor="end"
@@ -88,11 +88,11 @@ def _row(item: Bar, place: int, scale: Scale, axis: Axis) -> list[Html]:
     hint = item.hint or f"{item.name}: {axis.form(item.value)}"
     drawn = hinted(
         "rect", hint, class_=f"fill tone-{item.tone}",
-        x=min(zero, end), y=y + 5, width=max(abs(end - zero), 0.5), height=BAR_ROW - 10, rx=2,
+        x=min(zero, end), y=y + 5, width=max(abs(end - zero), 0.5), height=_BAR_ROW - 10, rx=2,
     )  # fmt: skip
     reach = max([end, *(scale.at(value) for value in item.span or ())])
     value = tag("text", text(axis.form(item.value)), class_="tick", x=reach + 6, y=y + 17)
-    return [name, drawn, *_whisker(item, y + BAR_ROW / 2, scale), value]
+    return [name, drawn, *_whisker(item, y + _BAR_ROW / 2, scale), value]
 
 
 def _whisker(item: Bar, y: float, scale: Scale) -> list[Html]:
@@ -104,7 +104,7 @@ def _whisker(item: Bar, y: float, scale: Scale) -> list[Html]:
 
 
 def _mark(x: float, bottom: float) -> Html:
-    return tag("line", class_="mark", x1=x, x2=x, y1=BAR_TOP, y2=bottom)
+    return tag("line", class_="mark", x1=x, x2=x, y1=_BAR_TOP, y2=bottom)
 
 
 # -- Donut
@@ -189,7 +189,7 @@ def _entry(part: Slice, place: int, said: str, width: float) -> list[Html]:
 # -- Lines
 
 
-LINE_TOP = 30.0
+_LINE_TOP = 30.0
 
 
 class Series(NamedTuple):
@@ -228,9 +228,9 @@ def lines(
     left = 46.0
     bottom = height - 44 - 18 * (legend_lines(names, left, width - 12) if names else 0)
     across = fitted_scale([p[0] for p in points], left, width - 14)
-    up = fitted_scale([p[1] for p in points] + list(marks.values()), bottom, LINE_TOP, floor=floor)
+    up = fitted_scale([p[1] for p in points] + list(marks.values()), bottom, _LINE_TOP, floor=floor)
     parts = [
-        *x_axis(across, x, LINE_TOP, bottom),
+        *x_axis(across, x, _LINE_TOP, bottom),
         *y_axis(up, y, left, width - 14),
         *(part for one in series for part in _line(one, across, up)),
         *(dot for one in series if dots for dot in _dots(one, across, up, x, y)),
@@ -273,7 +273,7 @@ def _level(name: str, y: float, across: Scale) -> list[Html]:
 # -- Scatter
 
 
-SCATTER_TOP = 30.0
+_SCATTER_TOP = 30.0
 
 
 class Dot(NamedTuple):
@@ -314,11 +314,11 @@ def scatter(
     check_finite(xs + ys, "dots")
     rows = legend_lines(groups, left, width - 12) if groups else 0
     bottom = height - 44 - 18 * rows
-    across, up = fitted_scale(xs, left, width - 14), fitted_scale(ys, bottom, SCATTER_TOP)
+    across, up = fitted_scale(xs, left, width - 14), fitted_scale(ys, bottom, _SCATTER_TOP)
     spots = [(across.at(dot.x), up.at(dot.y)) for dot in dots]
-    names = place_labels([dot.name for dot in dots], spots, (left, SCATTER_TOP, width - 4, bottom))
+    names = place_labels([dot.name for dot in dots], spots, (left, _SCATTER_TOP, width - 4, bottom))
     parts = [
-        *x_axis(across, x, SCATTER_TOP, bottom),
+        *x_axis(across, x, _SCATTER_TOP, bottom),
         *y_axis(up, y, left, width - 14),
         *([_front(dots, spots)] if with_front else []),
         *(part for dot in dots for part in _spans(dot, across, up)),
@@ -372,8 +372,8 @@ def _name(dot: Dot, name: LabelPlace) -> Html:
 # -- Strips
 
 
-STRIP_ROW = 30.0
-STRIP_TOP = 6.0
+_STRIP_ROW = 30.0
+_STRIP_TOP = 6.0
 
 
 class Strip(NamedTuple):
@@ -403,13 +403,13 @@ def strips(
     known = values + ([] if mark is None else [mark])
     check_finite(known, "strips")
     left = 14 + min(max(text_width(row.name) for row in rows), width * 0.4)
-    scale, bottom = fitted_scale(known, left, width - 16), STRIP_TOP + STRIP_ROW * len(rows)
-    parts = [*x_axis(scale, axis or Axis(), STRIP_TOP, bottom)]
+    scale, bottom = fitted_scale(known, left, width - 16), _STRIP_TOP + _STRIP_ROW * len(rows)
+    parts = [*x_axis(scale, axis or Axis(), _STRIP_TOP, bottom)]
     for place, row in enumerate(rows):
-        parts += _strip(row, STRIP_TOP + STRIP_ROW * place + STRIP_ROW / 2, scale)
+        parts += _strip(row, _STRIP_TOP + _STRIP_ROW * place + _STRIP_ROW / 2, scale)
     if mark is not None:
         x = scale.at(mark)
-        parts.append(tag("line", class_="mark", x1=x, x2=x, y1=STRIP_TOP, y2=bottom))
+        parts.append(tag("line", class_="mark", x1=x, x2=x, y1=_STRIP_TOP, y2=bottom))
     return drawing(title, width, bottom + 42, parts)
 
 

@@ -25,7 +25,7 @@ Span = tuple[str, str]
 Line = list[Span]
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
-PARTS = "▏▎▍▌▋▊▉█"
+_PARTS = "▏▎▍▌▋▊▉█"
 ZONES = ((95.0, "critical"), (85.0, "danger"), (70.0, "warning"), (0.0, "safe"))
 
 
@@ -119,7 +119,7 @@ def _chart_row(columns: list[float], floor: int, marks: dict[int, str]) -> Line:
 def _partly(columns: float) -> str:
     """Return a bar of this many columns, to an eighth; anything above zero is visible."""
     eighths = max(round(columns * 8), 1 if columns > 0 else 0)
-    return "█" * (eighths // 8) + (PARTS[eighths % 8 - 1] if eighths % 8 else "")
+    return "█" * (eighths // 8) + (_PARTS[eighths % 8 - 1] if eighths % 8 else "")
 
 
 def _parts(values: Sequence[float], count: int) -> list[Sequence[float]]:

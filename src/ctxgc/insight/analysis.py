@@ -28,202 +28,19 @@ from ctxgc.insight.report import (
 from ctxgc.insight.survey import Tally, UserTurn, largest
 from ctxgc.wire.transcripts import Transcript
 
+_MOST_ROWS = 40
+_MOST_POINTS = 400
+_MOST_BREAKS = 200
+ZONES = ("safe", "warning", "danger", "critical")
+_MOST_DEAD = 20
+MOST_REPLAYED = 1_200
+"""Messages of one window that are replayed; real windows hold far fewer."""
+_LEAST_ROOM = 1_000
 _FULL = 70.0
 _MUCH_GARBAGE = 15.0
 _MUCH_OUTSIDE = 0.2
 _HUGE_OUTPUT = 8_000
 _MANY_READS = 4
-
-
-def advise(found: Insight) -> list[Advice]:
-    """Return concrete steps, the one that helps most first."""
-    return list(_steps(found))
-
-
-def _steps(found: Insight) -> Iterator[Advice]:
-    path = shlex.quote(found.about.path)
-    window, garbage = found.window, found.garbage
-    if garbage.percent >= _MUCH_GARBAGE or window.percent >= _FULL:
-        yield Advice(
-            text=f"The window is {window.percent:.0f}% full; {garbage.percent:.0f}% of the tokens"
-            " analysed are garbage. See what a collection would move out, and why:",
-            command=f"ctxgc prune {path}",
-        )
-    yield from _outputs(found)
-    yield from _reads(found.files)
-    yield from _cache(found)
-    if window.beside > _MUCH_OUTSIDE * window.limit:
-        yield Advice(
-            text=f"Every request holds {window.beside:,} tokens that are not in the transcript: turn off"
-            " tools and MCP servers that the project does not need."
-        )
-    if found.damaged:
-        yield Advice(
-            text=f"{found.damaged} damaged lines were skipped. See which:",
-            command=f"ctxgc doctor {path}",
-        )
-
-
-def _outputs(found: Insight) -> Iterator[Advice]:
-    huge = [row for row in found.tools if row.largest >= _HUGE_OUTPUT]
-    agents = {"claude_code": "claude-code", "codex": "codex"}
-    if not huge:
-        return
-    worst = max(huge, key=lambda row: row.largest)
-    agent = agents.get(found.about.kind)
-    yield Advice(
-        text=f"One output of {worst.name} took {worst.largest:,} tokens. ctxgc can stash such outputs"
-        " as they arrive and keep the lines that matter:",
-        command=f"ctxgc install {agent}" if agent else "ctxgc mcp",
-    )
-
-
-def _reads(files: list[UsageRow]) -> Iterator[Advice]:
-    often = [row for row in files if row.count >= _MANY_READS]
-    if often:
-        worst = max(often, key=lambda row: row.tokens)
-        yield Advice(
-            text=f"{worst.name} was used {worst.count} times, {worst.tokens:,} tokens in total: ask only for"
-            " the lines that are needed, or pin it once."
-        )
-
-
-def _cache(found: Insight) -> Iterator[Advice]:
-    breaks = found.cache.breaks
-    if not breaks:
-        return
-    why, times = Counter(each.why for each in breaks).most_common(1)[0]
-    says = {
-        "idle too long": "if pauses are usual, a longer cache lifetime pays",
-        "the prefix changed": "something rewrites the beginning of the request",
-        "model changed": "changing models in a session rewrites the whole window",
-        "compaction": "collecting in time avoids rewriting the whole window",
-    }
-    yield Advice(
-        text=f"The prompt cache broke {_times(len(breaks))} and {found.cache.lost:,} tokens were"
-        f" written again. The usual cause ({_times(times)}): {why}; {says[why]}."
-    )
-
-
-def _times(number: int) -> str:
-    return "once" if number == 1 else f"{number} times"
-
-
-# -- Parts that come from one reading
-
-
-MOST_ROWS = 40
-MOST_POINTS = 400
-MOST_BREAKS = 200
-ZONES = ("safe", "warning", "danger", "critical")
-
-
-def about(measured: Measurement) -> About:
-    """Return what identifies the session."""
-    transcript, facts = measured.transcript, measured.transcript.facts
-    return About(
-        path=str(transcript.path),
-        kind=transcript.kind,
-        format=transcript.format,
-        bytes=transcript.size,
-        session_id=facts.session_id,
-        project=facts.project,
-        model=facts.model,
-        version=facts.version,
-        title=facts.title,
-        first_at=facts.first_at,
-        last_at=facts.last_at,
-    )
-
-
-def window_now(measured: Measurement) -> WindowNow:
-    """Return the window at the end of the session."""
-    tokens = measured.beside + measured.scaled(measured.now.total)
-    return WindowNow(
-        number=measured.passed.window.number,
-        limit=measured.limit,
-        tokens=tokens,
-        percent=measured.percent(tokens),
-        zone=measured.zone(tokens),
-        messages=len(measured.windows[-1]),
-        beside=measured.beside,
-    )
-
-
-def rows(measured: Measurement, whole: dict[str, Tally], now: dict[str, Tally]) -> list[UsageRow]:
-    """Return the largest tallies of the session, each with its share of the window now."""
-    return [
-        UsageRow(
-            name=name,
-            tokens=measured.scaled(tally.tokens),
-            window_tokens=measured.scaled(now[name].tokens) if name in now else 0,
-            count=tally.count,
-            failed=tally.failed,
-            largest=measured.scaled(tally.largest),
-        )
-        for name, tally in largest(whole, MOST_ROWS)
-    ]
-
-
-def turns(measured: Measurement) -> list[UserTurn]:
-    """Return the turns in their order, in the provider's tokens."""
-    return [
-        msgspec.structs.replace(turn, tokens=measured.scaled(turn.tokens))
-        for turn in measured.passed.survey.turns
-    ]
-
-
-def fill(measured: Measurement) -> list[FillPoint]:
-    """Return how full the window was at each request; of many requests, the fullest of each group."""
-    numbered = list(enumerate(measured.passed.requests, 1))
-    step = max(1, -(-len(numbered) // MOST_POINTS))
-    groups = [numbered[n : n + step] for n in range(0, len(numbered), step)]
-    fullest = (max(group, key=lambda item: item[1].prompt) for group in groups)
-    return [_point(measured, number, request) for number, request in fullest]
-
-
-def _point(measured: Measurement, number: int, request: SessionRequest) -> FillPoint:
-    return FillPoint(
-        request=number,
-        line=request.line,
-        window=request.window,
-        tokens=request.prompt,
-        percent=measured.percent(request.prompt),
-        zone=measured.zone(request.prompt),
-        at=request.at,
-    )
-
-
-def zones(measured: Measurement) -> dict[str, int]:
-    """Return how many requests were made in each zone."""
-    found = dict.fromkeys(ZONES, 0)
-    for request in measured.passed.requests:
-        found[measured.zone(request.prompt)] += 1
-    return found
-
-
-def cache(measured: Measurement) -> Cache:
-    """Return what the provider's cache did, if the file reports it."""
-    usages = measured.passed.usages
-    if not usages:
-        return Cache(is_reported=False)
-    breaks = list(cache_breaks(measured.passed.requests, measured.sheet))
-    read, prompt = sum(u.cache_read for u in usages), sum(u.prompt for u in usages)
-    return Cache(
-        is_reported=True,
-        read=read,
-        written=sum(usage.cache_write for usage in usages),
-        uncached=sum(usage.uncached for usage in usages),
-        hit_percent=round(100.0 * read / prompt, 1) if prompt else 0.0,
-        lost=sum(each.lost for each in breaks),
-        breaks=breaks[:MOST_BREAKS],
-    )
-
-
-MOST_DEAD = 20
-MOST_REPLAYED = 1_200
-"""Messages of one window that are replayed; real windows hold far fewer."""
-_LEAST_ROOM = 1_000
 
 
 def analyze_transcript(
@@ -252,32 +69,137 @@ def analyze_transcript(
     )
     found = _insight(measured)
     found.notes = _notes(measured, found)
-    found.advice = advise(found)
+    found.advice = _advise(found)
     return found
 
 
 def _insight(measured: Measurement) -> Insight:
     passed, survey, now = measured.passed, measured.passed.survey, measured.now
     return Insight(
-        about=about(measured),
+        about=_about(measured),
         scale=None if measured.scale is None else round(measured.scale, 3),
         estimated=measured.scaled(survey.sizer.estimated),
         messages=survey.messages,
         tokens=measured.scaled(survey.total),
         requests=len(passed.requests),
-        window=window_now(measured),
-        sources=rows(measured, survey.sources, now.sources),
-        tools=rows(measured, survey.tools, now.tools),
-        files=rows(measured, survey.files, now.files),
-        turns=turns(measured),
-        fill=fill(measured),
-        zones=zones(measured),
+        window=_window_now(measured),
+        sources=_rows(measured, survey.sources, now.sources),
+        tools=_rows(measured, survey.tools, now.tools),
+        files=_rows(measured, survey.files, now.files),
+        turns=_turns(measured),
+        fill=_fill(measured),
+        zones=_zones(measured),
         compactions=passed.compactions,
         garbage=_garbage(measured),
         bill=_bill(measured),
-        cache=cache(measured),
+        cache=_cache(measured),
         damaged=measured.transcript.damaged + survey.unknown,
         damage=measured.transcript.damage,
+    )
+
+
+# -- Parts
+
+
+def _about(measured: Measurement) -> About:
+    """Return what identifies the session."""
+    transcript, facts = measured.transcript, measured.transcript.facts
+    return About(
+        path=str(transcript.path),
+        kind=transcript.kind,
+        format=transcript.format,
+        bytes=transcript.size,
+        session_id=facts.session_id,
+        project=facts.project,
+        model=facts.model,
+        version=facts.version,
+        title=facts.title,
+        first_at=facts.first_at,
+        last_at=facts.last_at,
+    )
+
+
+def _window_now(measured: Measurement) -> WindowNow:
+    """Return the window at the end of the session."""
+    tokens = measured.beside + measured.scaled(measured.now.total)
+    return WindowNow(
+        number=measured.passed.window.number,
+        limit=measured.limit,
+        tokens=tokens,
+        percent=measured.percent(tokens),
+        zone=measured.zone(tokens),
+        messages=len(measured.windows[-1]),
+        beside=measured.beside,
+    )
+
+
+def _rows(measured: Measurement, whole: dict[str, Tally], now: dict[str, Tally]) -> list[UsageRow]:
+    """Return the largest tallies of the session, each with its share of the window now."""
+    return [
+        UsageRow(
+            name=name,
+            tokens=measured.scaled(tally.tokens),
+            window_tokens=measured.scaled(now[name].tokens) if name in now else 0,
+            count=tally.count,
+            failed=tally.failed,
+            largest=measured.scaled(tally.largest),
+        )
+        for name, tally in largest(whole, _MOST_ROWS)
+    ]
+
+
+def _turns(measured: Measurement) -> list[UserTurn]:
+    """Return the turns in their order, in the provider's tokens."""
+    return [
+        msgspec.structs.replace(turn, tokens=measured.scaled(turn.tokens))
+        for turn in measured.passed.survey.turns
+    ]
+
+
+def _fill(measured: Measurement) -> list[FillPoint]:
+    """Return how full the window was at each request; of many requests, the fullest of each group."""
+    numbered = list(enumerate(measured.passed.requests, 1))
+    step = max(1, -(-len(numbered) // _MOST_POINTS))
+    groups = [numbered[n : n + step] for n in range(0, len(numbered), step)]
+    fullest = (max(group, key=lambda item: item[1].prompt) for group in groups)
+    return [_point(measured, number, request) for number, request in fullest]
+
+
+def _point(measured: Measurement, number: int, request: SessionRequest) -> FillPoint:
+    return FillPoint(
+        request=number,
+        line=request.line,
+        window=request.window,
+        tokens=request.prompt,
+        percent=measured.percent(request.prompt),
+        zone=measured.zone(request.prompt),
+        at=request.at,
+    )
+
+
+def _zones(measured: Measurement) -> dict[str, int]:
+    """Return how many requests were made in each zone."""
+    found = dict.fromkeys(ZONES, 0)
+    for request in measured.passed.requests:
+        found[measured.zone(request.prompt)] += 1
+    return found
+
+
+def _cache(measured: Measurement) -> Cache:
+    """Return what the provider's cache did, if the file reports it."""
+    usages = measured.passed.usages
+    if not usages:
+        return Cache(is_reported=False)
+    breaks = list(cache_breaks(measured.passed.requests, measured.sheet))
+    read, prompt = sum(u.cache_read for u in usages), sum(u.prompt for u in usages)
+    return Cache(
+        is_reported=True,
+        read=read,
+        written=sum(usage.cache_write for usage in usages),
+        uncached=sum(usage.uncached for usage in usages),
+        hit_percent=round(100.0 * read / prompt, 1) if prompt else 0.0,
+        lost=sum(each.lost for each in breaks),
+        breaks=breaks[:_MOST_BREAKS],
     )
 
 
@@ -299,7 +221,7 @@ def _garbage(measured: Measurement) -> Garbage:
         tokens=tokens,
         percent=round(100.0 * tokens / whole, 1) if whole else 0.0,
         reasons=[_reason(name, dead) for name in REASONS],
-        largest=sorted(dead, key=lambda each: (-each.tokens, each.line))[:MOST_DEAD],
+        largest=sorted(dead, key=lambda each: (-each.tokens, each.line))[:_MOST_DEAD],
     )
 
 
@@ -338,6 +260,9 @@ def _replayed(measured: Measurement) -> Bills:
     return bills
 
 
+# -- Notes and advice
+
+
 def _notes(measured: Measurement, found: Insight) -> list[str]:
     is_reported = bool(measured.passed.usages)
     stopped = found.bill.replayed.stopped
@@ -373,3 +298,77 @@ def _notes(measured: Measurement, found: Insight) -> list[str]:
         (bool(stopped), f"The simulation ended early: {stopped}."),
     ]
     return [text for is_so, text in notes if is_so]
+
+
+def _advise(found: Insight) -> list[Advice]:
+    """Return concrete steps, the one that helps most first."""
+    return list(_steps(found))
+
+
+def _steps(found: Insight) -> Iterator[Advice]:
+    path = shlex.quote(found.about.path)
+    window, garbage = found.window, found.garbage
+    if garbage.percent >= _MUCH_GARBAGE or window.percent >= _FULL:
+        yield Advice(
+            text=f"The window is {window.percent:.0f}% full; {garbage.percent:.0f}% of the tokens"
+            " analysed are garbage. See what a collection would move out, and why:",
+            command=f"ctxgc prune {path}",
+        )
+    yield from _outputs(found)
+    yield from _reads(found.files)
+    yield from _cache_breaks(found)
+    if window.beside > _MUCH_OUTSIDE * window.limit:
+        yield Advice(
+            text=f"Every request holds {window.beside:,} tokens that are not in the transcript: turn off"
+            " tools and MCP servers that the project does not need."
+        )
+    if found.damaged:
+        yield Advice(
+            text=f"{found.damaged} damaged lines were skipped. See which:",
+            command=f"ctxgc doctor {path}",
+        )
+
+
+def _outputs(found: Insight) -> Iterator[Advice]:
+    huge = [row for row in found.tools if row.largest >= _HUGE_OUTPUT]
+    agents = {"claude_code": "claude-code", "codex": "codex"}
+    if not huge:
+        return
+    worst = max(huge, key=lambda row: row.largest)
+    agent = agents.get(found.about.kind)
+    yield Advice(
+        text=f"One output of {worst.name} took {worst.largest:,} tokens. ctxgc can stash such outputs"
+        " as they arrive and keep the lines that matter:",
+        command=f"ctxgc install {agent}" if agent else "ctxgc mcp",
+    )
+
+
+def _reads(files: list[UsageRow]) -> Iterator[Advice]:
+    often = [row for row in files if row.count >= _MANY_READS]
+    if often:
+        worst = max(often, key=lambda row: row.tokens)
+        yield Advice(
+            text=f"{worst.name} was used {worst.count} times, {worst.tokens:,} tokens in total: ask only for"
+            " the lines that are needed, or pin it once."
+        )
+
+
+def _cache_breaks(found: Insight) -> Iterator[Advice]:
+    breaks = found.cache.breaks
+    if not breaks:
+        return
+    why, times = Counter(each.why for each in breaks).most_common(1)[0]
+    says = {
+        "idle too long": "if pauses are usual, a longer cache lifetime pays",
+        "the prefix changed": "something rewrites the beginning of the request",
+        "model changed": "changing models in a session rewrites the whole window",
+        "compaction": "collecting in time avoids rewriting the whole window",
+    }
+    yield Advice(
+        text=f"The prompt cache broke {_times(len(breaks))} and {found.cache.lost:,} tokens were"
+        f" written again. The usual cause ({_times(times)}): {why}; {says[why]}."
+    )
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"

@@ -35,7 +35,7 @@ from ctxgc.wire.transcripts import (
 )
 
 _PIECE = 4 << 20
-LAST_TOOLS = 6
+_LAST_TOOLS = 6
 _UUID, _ENOUGH = 36, 8
 
 
@@ -232,7 +232,7 @@ class SessionFollower:
     def _tools(self, messages: list[Message], scale: float) -> list[ToolSample]:
         parts = [part for message in messages for part in message.parts]
         results = {p.call_id: p for p in parts if p.kind == "tool_result"}
-        calls = [part for part in parts if part.kind == "tool_call"][-LAST_TOOLS:]
+        calls = [part for part in parts if part.kind == "tool_call"][-_LAST_TOOLS:]
         return [
             ToolSample(
                 name=call.name or "tool",

@@ -46,7 +46,7 @@ def limit_for(model: str | None, reported: int | None = None, largest: int = 0) 
 
 
 HEAD_BYTES = 64 << 10
-TAIL_BYTES = 512 << 10
+_TAIL_BYTES = 512 << 10
 
 _READERS = {"claude-code": claude_code, "codex": codex}
 
@@ -159,8 +159,8 @@ def _glance(found: SessionFile) -> tuple[TranscriptFacts, Usage | None]:
         with found.path.open("rb") as file:
             usage = _read(file, found.agent, facts, HEAD_BYTES)
             if found.size > HEAD_BYTES:
-                file.seek(max(HEAD_BYTES, found.size - TAIL_BYTES))
-                usage = _read(file, found.agent, facts, TAIL_BYTES) or usage
+                file.seek(max(HEAD_BYTES, found.size - _TAIL_BYTES))
+                usage = _read(file, found.agent, facts, _TAIL_BYTES) or usage
     except OSError:
         pass
     return facts, usage

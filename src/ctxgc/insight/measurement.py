@@ -26,10 +26,10 @@ from ctxgc.wire.transcripts import (
 # -- One pass over the file, in bounded memory
 
 
-MOST_WINDOW = 2_000_000
+_MOST_WINDOW = 2_000_000
 """No model's window is larger, in tokens: of a longer conversation only the end is analysed."""
 
-WindowSeen = Callable[[list[RecordedMessage]], None]
+_WindowSeen = Callable[[list[RecordedMessage]], None]
 
 
 class TranscriptPass:
@@ -42,14 +42,14 @@ class TranscriptPass:
     """
 
     def __init__(
-        self, transcript: Transcript, sizer: Sizer, on_window: WindowSeen | None = None
+        self, transcript: Transcript, sizer: Sizer, on_window: _WindowSeen | None = None
     ) -> None:
         self.survey = Survey(sizer)
         self.requests: list[SessionRequest] = []
         self.side_usages: list[Usage] = []
         self.usages: list[Usage] = []
         self.compactions = 0
-        self.window = RecordedWindow(MOST_WINDOW)
+        self.window = RecordedWindow(_MOST_WINDOW)
         self._transcript = transcript
         self._on_window = on_window
         self._chained = transcript.kind == "claude_code"

@@ -362,9 +362,9 @@ def pruned_transcript(file: Writable, proposal: Proposal, new_id: str | None = N
             (n for n, pair in enumerate(zip(found, wanted, strict=False)) if pair[0] != pair[1]), -1
         )
         raise _refused(f"message {place} of {len(wanted)} is not what was planned")
-    told, most = (again.usages[-1:], proposal.revision.reported)
-    if told and most is not None and told[0].prompt > most:
-        raise _refused(f"its newest request reports {told[0].prompt} tokens, not {most}")
+    newest, most = (again.usages[-1:], proposal.revision.reported)
+    if newest and most is not None and newest[0].prompt > most:
+        raise _refused(f"its newest request reports {newest[0].prompt} tokens, not {most}")
     before = {v.text for v in validate([e.data for e in file.entries], file.format, complete=False)}
     broken = [v for v in validate(found, file.format, complete=False) if v.text not in before]
     if broken:

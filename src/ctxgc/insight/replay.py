@@ -116,7 +116,7 @@ class BillReplay:
         return cached + fresh, self._sheet.read * cached + self._sheet.write * fresh
 
     def is_cold(self, idle: float) -> bool:
-        """Tell whether the cache has lapsed after so many seconds."""
+        """Return whether the cache has expired after this many seconds."""
         ttl = self._sheet.ttl_seconds
         return ttl is not None and idle > ttl
 

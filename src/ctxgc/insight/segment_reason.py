@@ -10,7 +10,7 @@ import msgspec
 from ctxgc.core import SEGMENT_FIELDS, Analysis, ContextSegment, GCEngine, Heap, segment_from_dict
 from ctxgc.stores import Store
 
-MOST_LINKS = 12
+_MOST_LINKS = 12
 
 
 class SegmentLink(msgspec.Struct, frozen=True):
@@ -109,7 +109,7 @@ def _links(heap: Heap, segment: ContextSegment) -> list[SegmentLink]:
     group = [other for other in heap.bonds.group(segment) if other != segment.segment_id]
     ways = [("bond", group), ("refers to", sorted(out)), ("referred by", sorted(back))]
     found = [SegmentLink(way, other, heap.get(other).text) for way, ids in ways for other in ids]
-    return found[:MOST_LINKS]
+    return found[:_MOST_LINKS]
 
 
 def _score(analysis: Analysis, segment_id: str) -> str:

@@ -64,7 +64,7 @@ class Sizer:
         return whole
 
 
-MOST_OPEN = 10_000
+_MOST_OPEN = 10_000
 _LONGEST_ARGUMENTS = 200_000
 _LONGEST_TITLE = 200
 
@@ -145,7 +145,7 @@ class Survey:
         if use.path is not None:
             self._file(use.path).add(tokens)
         if part.call_id is not None:
-            if len(self._open) >= MOST_OPEN:
+            if len(self._open) >= _MOST_OPEN:
                 self._open.clear()
             self._open[part.call_id] = (name, use)
 
