@@ -11,8 +11,12 @@ import pytest
 
 from ctxgc.errors import StoreError
 from ctxgc.stores import Store, open_store
+from ctxgc.stores.postgres_store import PostgresStore
 from tests.crash.workload import SESSION, batch, check
 from tests.stores.server import PATIENCE, OwnServer, own_server, patiently
+
+WAIT = 10.0
+"""How many seconds a writer waits for a connection, which is for nothing while the server is gone."""
 
 
 @pytest.fixture
@@ -44,7 +48,7 @@ class Writer(threading.Thread):
 
 
 def _rounds(server: OwnServer, rounds: int) -> None:
-    store, random, revision = open_store(server.url()), Random(1), 0
+    store, random, revision = PostgresStore(server.url(), timeout=WAIT), Random(1), 0
     commits = 0
     for _ in range(rounds):
         writer = Writer(store, revision + 1)
