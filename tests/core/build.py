@@ -9,7 +9,17 @@ from datetime import UTC, datetime, timedelta
 from types import FrameType
 from typing import Any
 
-from ctxgc.core import ContextSegment, EngineOptions, GCState, Heap, RootKnobs
+from ctxgc.core import (
+    ContextSegment,
+    EngineOptions,
+    GCState,
+    Heap,
+    KeepScore,
+    PruningCandidate,
+    RootKnobs,
+    ScoreContext,
+)
+from ctxgc.core.score import DEFAULT_WEIGHTS
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 LONG_AGO = NOW - timedelta(days=2)
@@ -24,6 +34,10 @@ NO_ROOTS = RootKnobs(
 )
 BARE = EngineOptions(knobs=NO_ROOTS)
 """Options under which nothing is a root but what a test makes one."""
+
+BIG = "\n".join(["plain words without a name in them"] * 80)
+BIG_TOKENS = (len(BIG) + 3) // 4
+TYPES = ("decision", "note", "summary", "code", "message", "log")
 
 
 def seg(segment_id: str, text: str = "", **fields: Any) -> ContextSegment:
@@ -75,3 +89,23 @@ def calls(work: Callable[[], object]) -> int:
         sys.setprofile(before)
         gc.enable()
     return count
+
+
+def cand(segment_id: str, score: float = 0.0, tokens: int = 10, **fields: Any) -> PruningCandidate:
+    """Return a candidate without partners, unless told otherwise."""
+    usual = {"reason": "a reason", "type": "log", "age": 0.0, "bond": (segment_id,)}
+    return PruningCandidate(
+        segment_id=segment_id, score=score, tokens=tokens, **{**usual, **fields}
+    )
+
+
+def term(profile: str, name: str, segment: ContextSegment, **fields: Any) -> float:
+    """Return one term of a score with a coefficient of one."""
+    weights = {name: 1.0} if name in DEFAULT_WEIGHTS[profile] else {}
+    context = ScoreContext(now=NOW, **fields)
+    return dict(KeepScore(profile, weights).explain(segment, context).terms)[name]
+
+
+def fresh(**fields: Any) -> ContextSegment:
+    """Return a segment made just now."""
+    return seg("a", **{"created_at": NOW, **fields})

@@ -10,8 +10,19 @@ from msgspec.structs import replace
 from ctxgc.core import ContextSegment, EngineOptions, GCEngine, Heap
 from ctxgc.core.codec import heap_from_json, heap_to_json
 from ctxgc.errors import StalePlanError
-from tests.core.build import BARE, LONG_AGO, NO_ROOTS, NOW, call, heap_of, result, seg, state
-from tests.core.test_planner import BIG, BIG_TOKENS
+from tests.core.build import (
+    BARE,
+    BIG,
+    BIG_TOKENS,
+    LONG_AGO,
+    NO_ROOTS,
+    NOW,
+    call,
+    heap_of,
+    result,
+    seg,
+    state,
+)
 from tests.requirements import requirement
 
 COMPRESSING = GCEngine(EngineOptions(knobs=NO_ROOTS, can_compress=True, cold_steps=0))

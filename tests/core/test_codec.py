@@ -22,8 +22,7 @@ from ctxgc.core import (
 )
 from ctxgc.core.codec import FORMAT_VERSION, heap_from_json, heap_to_json, segment_schema
 from ctxgc.errors import InputError, SegmentError
-from tests.core.build import NOW, heap_of, seg, state
-from tests.core.test_planner import BIG
+from tests.core.build import BIG, NOW, heap_of, seg, state
 from tests.requirements import requirement
 
 FULL: dict[str, Any] = {

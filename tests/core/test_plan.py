@@ -9,8 +9,7 @@ import pytest
 from ctxgc.core import GCEngine, PruningCandidate, age_text, assemble, checked_target, reason_for
 from ctxgc.core.plan import ACTIONS
 from ctxgc.errors import InputError
-from tests.core.build import heap_of, seg
-from tests.core.test_sweep import cand
+from tests.core.build import cand, heap_of, seg
 from tests.requirements import requirement
 
 

@@ -7,11 +7,8 @@ from typing import Any
 import pytest
 
 from ctxgc.core import EngineOptions, GCEngine, Heap, PruningPlan
-from tests.core.build import NO_ROOTS, call, heap_of, result, seg, state
+from tests.core.build import BIG, BIG_TOKENS, NO_ROOTS, call, heap_of, result, seg, state
 from tests.requirements import requirement
-
-BIG = "\n".join(["plain words without a name in them"] * 80)
-BIG_TOKENS = (len(BIG) + 3) // 4
 
 
 def plan(heap: Heap, free: int | None = None, scope: Any = "major", **options: Any) -> PruningPlan:

@@ -11,22 +11,9 @@ from hypothesis import strategies as st
 from msgspec.structs import force_setattr
 
 from ctxgc.core import ContextSegment, KeepScore, ScoreContext
-from ctxgc.core.score import DEFAULT_WEIGHTS, prune_score
-from tests.core.build import NOW, seg
+from ctxgc.core.score import prune_score
+from tests.core.build import NOW, TYPES, fresh, term
 from tests.requirements import requirement
-
-TYPES = ("decision", "note", "summary", "code", "message", "log")
-
-
-def term(profile: str, name: str, segment: ContextSegment, **fields: Any) -> float:
-    """Return one term of a score with a coefficient of one."""
-    weights = {name: 1.0} if name in DEFAULT_WEIGHTS[profile] else {}
-    context = ScoreContext(now=NOW, **fields)
-    return dict(KeepScore(profile, weights).explain(segment, context).terms)[name]
-
-
-def fresh(**fields: Any) -> ContextSegment:
-    return seg("a", **{"created_at": NOW, **fields})
 
 
 def unknown_type() -> ContextSegment:

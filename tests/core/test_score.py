@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from ctxgc.core import EngineOptions, GCEngine, KeepScore, ScoreContext
 from ctxgc.core.score import DEFAULT_WEIGHTS, PROFILE_NAMES
 from ctxgc.errors import ConfigError, InputError
-from tests.core.build import NOW, heap_of, seg
-from tests.core.test_profiles import TYPES, fresh, term
+from tests.core.build import NOW, TYPES, fresh, heap_of, seg, term
 from tests.requirements import requirement
 
 

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from ctxgc.core import PruningCandidate
 from ctxgc.core.plan import choose, leaving_with, order_of_leaving
-from tests.core.build import calls
+from tests.core.build import calls, cand
 from tests.requirements import requirement
-
-
-def cand(segment_id: str, score: float = 0.0, tokens: int = 10, **fields: Any) -> PruningCandidate:
-    usual = {"reason": "a reason", "type": "log", "age": 0.0, "bond": (segment_id,)}
-    return PruningCandidate(
-        segment_id=segment_id, score=score, tokens=tokens, **{**usual, **fields}
-    )
 
 
 def chosen(need: int, *candidates: PruningCandidate) -> dict[str, tuple[str, int]]:

@@ -1,4 +1,4 @@
-"""CheckpointShelf: the last good checkpoint is always there, whatever happened to the others."""
+"""CheckpointStore: the last good checkpoint is always there, whatever happened to the others."""
 
 from __future__ import annotations
 

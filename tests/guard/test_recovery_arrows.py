@@ -1,4 +1,4 @@
-"""The walk over S4's chart: one test for each arrow."""
+"""The arrows of S4's chart: one test for each."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from ctxgc import Session
 from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource
 from ctxgc.config import GCConfig
 from ctxgc.core import Message
@@ -122,3 +123,62 @@ def collect(
     window = limit or 2 * size_of(history)
     given = usage_of(history, window, target_tokens=target, **usage)
     return plugin.collect(history, given, config or GCConfig(), reason, budget=budget)
+
+
+def with_results(*outputs: tuple[str, str]) -> list[Message]:
+    """Return a history in which each command has an output, and a last request."""
+    data: list[dict[str, Any]] = [{"role": "user", "content": "Fix the build."}]
+    for number, (command, output) in enumerate(outputs):
+        call = {"name": "bash", "arguments": json.dumps({"command": command})}
+        data.append(
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": f"c{number}", "type": "function", "function": call}],
+            }
+        )
+        data.append({"role": "tool", "tool_call_id": f"c{number}", "content": output})
+    data += [{"role": "assistant", "content": "Done."}, {"role": "user", "content": "Go on."}]
+    return [parse(message, "openai", f"m{n}") for n, message in enumerate(data)]
+
+
+def output_of(history: list[Message], message_id: str) -> str:
+    """Return the text of the first part of a message."""
+    return next(m for m in history if m.message_id == message_id).parts[0].text
+
+
+def rows(about: str, count: int = 60) -> str:
+    """Return lines that hold no name of their own."""
+    return "\n".join(f"{about} row {n}: nothing to see in this plain line" for n in range(count))
+
+
+def step(number: int, output: str, *, said: str = "", path: str = "") -> list[Json]:
+    """Return one call of an agent with its result."""
+    given = {"file_path": path} if path else {"command": f"run {number}"}
+    function = {"name": "Read" if path else "bash", "arguments": json.dumps(given)}
+    call = {"id": f"c{number}", "type": "function", "function": function}
+    return [
+        {"role": "assistant", "content": said or None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": f"c{number}", "content": output},
+    ]
+
+
+def played(limit: int, *steps: list[Json], **keys: Any) -> Session:
+    """Return a session that asked for its view after each step."""
+    session = Session(
+        limit,
+        config=GCConfig(auto_recall=False, **keys),
+        store="memory:",
+        # Handles differ from session to session, and so do their tokens.
+        handle_key=b"the same for all",
+    )
+    session.append({"role": "user", "content": "Fix the pool."})
+    for messages in steps:
+        session.extend(messages)
+        session.messages()
+    return session
+
+
+def tool_texts(session: Session) -> list[str]:
+    """Return what the tool results of the view say."""
+    return [str(m["content"]) for m in session.view() if m["role"] == "tool"]

@@ -11,34 +11,22 @@ import pytest
 
 from ctxgc import Session
 from ctxgc.config import GCConfig, load_config
-from ctxgc.core import Message, is_tombstone
+from ctxgc.core import is_tombstone
 from ctxgc.strategies import GCTriggerReason
 from ctxgc.testing import check_history
-from ctxgc.wire import parse, render
-from tests.strategies.build import collect, ids, requests, size_of, talk, words
+from ctxgc.wire import render
+from tests.strategies.build import (
+    collect,
+    ids,
+    output_of,
+    requests,
+    size_of,
+    talk,
+    with_results,
+    words,
+)
 
 NARROW = GCConfig(recent_messages=2, recent_user_messages=1, recent_files=0)
-
-
-def with_results(*outputs: tuple[str, str]) -> list[Message]:
-    """Return a history in which each command has an output, and a last request."""
-    data: list[dict[str, Any]] = [{"role": "user", "content": "Fix the build."}]
-    for number, (command, output) in enumerate(outputs):
-        call = {"name": "bash", "arguments": json.dumps({"command": command})}
-        data.append(
-            {
-                "role": "assistant",
-                "content": None,
-                "tool_calls": [{"id": f"c{number}", "type": "function", "function": call}],
-            }
-        )
-        data.append({"role": "tool", "tool_call_id": f"c{number}", "content": output})
-    data += [{"role": "assistant", "content": "Done."}, {"role": "user", "content": "Go on."}]
-    return [parse(message, "openai", f"m{n}") for n, message in enumerate(data)]
-
-
-def output_of(history: list[Message], message_id: str) -> str:
-    return next(m for m in history if m.message_id == message_id).parts[0].text
 
 
 def test_results_become_tombstones_and_every_call_keeps_its_result() -> None:

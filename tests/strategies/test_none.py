@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from ctxgc.config import GCConfig
-from ctxgc.strategies import Constraints
+from ctxgc.strategies import Constraints, NoneStrategy
 from ctxgc.strategies.base import constraints_of
-from ctxgc.strategies.none import NoneStrategy
 from tests.strategies.build import collect, size_of, talk
 
 

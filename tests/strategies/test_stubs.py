@@ -6,8 +6,7 @@ from ctxgc.config import GCConfig
 from ctxgc.core import ContextSegment, is_tombstone, kept_of
 from ctxgc.strategies.host import StandaloneHost
 from ctxgc.strategies.mark_sweep.digest import stub
-from tests.strategies.build import collect, size_of
-from tests.strategies.test_mark_sweep import output_of, with_results
+from tests.strategies.build import collect, output_of, size_of, with_results
 
 NARROW = GCConfig(recent_messages=2, recent_user_messages=1, recent_files=0)
 NAMES = "\n".join(f"src/pool_{n}.py:{n} lease_counter_{n} = {n}{n}{n}{n}" for n in range(60))

@@ -1,4 +1,4 @@
-"""Turns: a user message that is no tool result, and everything up to the next one."""
+"""Turns: a user message that is not a tool result, and everything up to the next one."""
 
 from __future__ import annotations
 

@@ -2,50 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 from ctxgc import GCConfig, Session
 from ctxgc.core import is_tombstone, kept_of
 from ctxgc.strategies import handles_in
 from ctxgc.testing import check_history
-
-Json = dict[str, Any]
-
-
-def rows(about: str, count: int = 60) -> str:
-    return "\n".join(f"{about} row {n}: nothing to see in this plain line" for n in range(count))
-
-
-def step(number: int, output: str, *, said: str = "", path: str = "") -> list[Json]:
-    """Return one call of an agent with its result."""
-    given = {"file_path": path} if path else {"command": f"run {number}"}
-    function = {"name": "Read" if path else "bash", "arguments": json.dumps(given)}
-    call = {"id": f"c{number}", "type": "function", "function": function}
-    return [
-        {"role": "assistant", "content": said or None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": f"c{number}", "content": output},
-    ]
-
-
-def played(limit: int, *steps: list[Json], **keys: Any) -> Session:
-    """Return a session that asked for its view after each step."""
-    session = Session(
-        limit,
-        config=GCConfig(auto_recall=False, **keys),
-        store="memory:",
-        # Handles differ from session to session, and so do their tokens.
-        handle_key=b"the same for all",
-    )
-    session.append({"role": "user", "content": "Fix the pool."})
-    for messages in steps:
-        session.extend(messages)
-        session.messages()
-    return session
-
-
-def tool_texts(session: Session) -> list[str]:
-    return [str(m["content"]) for m in session.view() if m["role"] == "tool"]
+from tests.strategies.build import played, rows, step, tool_texts
 
 
 def notice_of(session: Session) -> str:

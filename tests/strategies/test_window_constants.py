@@ -10,7 +10,7 @@ from ctxgc.drawing import readable_json
 from ctxgc.errors import ConfigError
 from ctxgc.strategies import WindowConstants, WindowFile, window_constants, window_file
 from ctxgc.strategies.mark_sweep.strategy import MarkSweepStrategy
-from tests.strategies.test_window import played, rows, step, tool_texts
+from tests.strategies.build import played, rows, step, tool_texts
 
 SHIPPED = window_constants()
 

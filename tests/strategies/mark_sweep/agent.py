@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ctxgc import Session
 from ctxgc.config import GCConfig
-from ctxgc.core import Format
+from ctxgc.core import Format, Message
 from ctxgc.strategies import preset
 from tests.fakes import Clock, QuarterCounter
 
@@ -191,3 +191,9 @@ def drive(
     views.append(session.messages())
     each(len(views) - 1)
     return views
+
+
+def empty_message(message_id: str) -> Message:
+    """Return a message without parts."""
+    data = {"role": "user", "content": message_id}
+    return Message(message_id=message_id, role="user", parts=(), data=data, format="openai")

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from ctxgc.economics import price_sheet
 from ctxgc.strategies import Billing
 from ctxgc.strategies.mark_sweep.rounds import LEAST_REQUESTS, Sizes, best_cut
-from tests.strategies.mark_sweep.agent import HOW
-from tests.strategies.mark_sweep.test_sizes import message
+from tests.strategies.mark_sweep.agent import HOW, empty_message
 
 SHEET = price_sheet("anthropic-5m")
 RICH = Billing(bill=0.0, unpruned_bill=1e9)
@@ -18,7 +17,7 @@ RICH = Billing(bill=0.0, unpruned_bill=1e9)
 
 def sizes_of(tokens: list[int]) -> Sizes:
     sizes = Sizes(lambda m: int(m.message_id.partition("-")[2]))
-    sizes.follow([message(f"{place}-{size}") for place, size in enumerate(tokens)])
+    sizes.follow([empty_message(f"{place}-{size}") for place, size in enumerate(tokens)])
     return sizes
 
 

@@ -7,14 +7,9 @@ from hypothesis import strategies as st
 
 from ctxgc.core import Message
 from ctxgc.strategies.mark_sweep.rounds import Sizes
+from tests.strategies.mark_sweep.agent import empty_message
 
-
-def message(message_id: str) -> Message:
-    data = {"role": "user", "content": message_id}
-    return Message(message_id=message_id, role="user", parts=(), data=data, format="openai")
-
-
-MESSAGES = [message("x" * n) for n in range(1, 8)]
+MESSAGES = [empty_message("x" * n) for n in range(1, 8)]
 
 
 @given(
