@@ -223,7 +223,13 @@ def _up_to(candidates: Iterable[PruningCandidate], batch: int) -> Iterator[Pruni
 
 def _candidate(state: GCState, segment: ContextSegment, scorer: KeepScore) -> PruningCandidate:
     score = scorer(segment, ScoreContext(now=state.now, step=state.heap.step))
-    return candidate_for(segment, state.now, score, bond=state.heap.bonds.group(segment))
+    return candidate_for(
+        segment,
+        state.now,
+        score,
+        superseded=segment.superseded_by is not None,
+        bond=state.heap.bonds.group(segment),
+    )
 
 
 class IGCEngine(ABC):

@@ -69,6 +69,7 @@ def candidate_for(
     reason: str | None = None,
     action: Action = "stash",
     reachable: bool = False,
+    superseded: bool = False,
     freed: int = -1,
     bond: tuple[str, ...] = (),
 ) -> PruningCandidate:
@@ -85,7 +86,7 @@ def candidate_for(
         age=age,
         action=action,
         reachable=reachable,
-        superseded=segment.superseded_by is not None,
+        superseded=superseded,
         freed=freed,
         bond=bond,
     )
@@ -515,9 +516,13 @@ class Planner:
         made = []
         for member in whole:
             # The scores of a bond are levelled, those of the superseded apart from the others.
-            levelled = (member.superseded_by is not None) is stale
-            worth = score if levelled else self._analysis.score(member.segment_id)
-            made.append(candidate_for(member, self._now, worth, action=action, bond=bond))
+            is_stale = member.superseded_by is not None
+            worth = score if is_stale is stale else self._analysis.score(member.segment_id)
+            made.append(
+                candidate_for(
+                    member, self._now, worth, action=action, superseded=is_stale, bond=bond
+                )
+            )
         return made
 
     def _find(self, segment_id: str) -> PruningCandidate | None:
@@ -555,6 +560,7 @@ class Planner:
             self._analysis.score(segment.segment_id),
             action=action,
             reachable=True,
+            superseded=segment.superseded_by is not None,
             freed=freed,
             bond=self._bond(segment),
         )
