@@ -42,7 +42,7 @@ def report(folder: Path) -> bytes:
 def analyze(folder: Path) -> bytes:
     """Return the terminal of `ctxgc analyze` on the demo's session."""
     write_report(DEMO)
-    return _terminal(["ctxgc", "analyze", str(DEMO / SESSION), "--top", "3"], folder, 98)
+    return _terminal(["ctxgc", "analyze", str(DEMO / SESSION), "--top", "3"], folder, 104)
 
 
 def lab(folder: Path) -> bytes:
