@@ -50,7 +50,7 @@ from ctxgc.session.view import BoundThinking, HistoryChange, View, compare
 from ctxgc.stores import Put
 from ctxgc.strategies import GCResult, GCTriggerReason, Segmenter, root_knobs
 from ctxgc.tokens import CountingCache
-from ctxgc.wire import Texts
+from ctxgc.wire import PartTexts
 
 STUCK_SHARE = 0.01
 LEAST_SHARE = 0.10
@@ -81,7 +81,7 @@ class SessionHost:
         segmenter: Segmenter,
         accounting: Accounting,
         stash: Stash,
-        texts: Texts,
+        texts: PartTexts,
     ) -> None:
         self.texts = texts
         self._options = options

@@ -18,7 +18,7 @@ from ctxgc.session.state import SessionOptions, SessionState
 from ctxgc.session.view import BoundThinking, View, compare, digest, wrong_format
 from ctxgc.stores import Drop
 from ctxgc.strategies import MarkSweepStrategy, Segmenter
-from ctxgc.wire import RawMessage, Texts, detect_format, message_bytes, parse, refuse_answers
+from ctxgc.wire import PartTexts, RawMessage, detect_format, message_bytes, parse, refuse_answers
 
 
 class Intake:
@@ -39,7 +39,7 @@ class Intake:
         archive: Archive,
         log: CollectionLog,
         events: Events,
-        texts: Texts,
+        texts: PartTexts,
     ) -> None:
         self._options = options
         self._state = state

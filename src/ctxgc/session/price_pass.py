@@ -34,7 +34,7 @@ from ctxgc.strategies import (
     custom,
     preset,
 )
-from ctxgc.wire import Texts, replace_arguments, replace_text
+from ctxgc.wire import PartTexts, replace_arguments, replace_text
 
 LEAST_WINDOW = 100_000
 """In a smaller window what leaves is chosen by its worth, when room is needed, not by its price."""
@@ -60,7 +60,7 @@ def _price_collector(
     context_limit: int,
     prices: PriceSheet,
     tokens: Callable[[Message], int],
-    texts: Texts,
+    texts: PartTexts,
 ) -> Thrift | None:
     """Return what collects for the price, if the strategy asks for it and the window is large enough."""
     how = price_preset(plugin)
@@ -89,7 +89,7 @@ class PricePass:
         editor: ViewEditor,
         collector: Collector,
         events: Events,
-        texts: Texts,
+        texts: PartTexts,
     ) -> None:
         self._options = options
         self._state = state

@@ -38,7 +38,7 @@ from ctxgc.session.view import BoundThinking, View
 from ctxgc.stores import SearchFilters, Store, consistent_read, open_store
 from ctxgc.strategies import GCPlugin, Segmenter, load_gc_plugin, serving
 from ctxgc.tokens import CountingCache, TokenCounter, counter_for
-from ctxgc.wire import Texts
+from ctxgc.wire import PartTexts
 
 DEFAULT_STORE = "json:artifacts/context_stash.json"
 DEFAULT_PRICES = "anthropic-5m"
@@ -263,7 +263,7 @@ class SessionParts:
             archive=archive, thinking=thinking, meter=meter,
         )  # fmt: skip
         self.feedback = feedback = RecallFeedback(state, events)
-        self.texts = texts = Texts()
+        self.texts = texts = PartTexts()
         self.intake = Intake(
             options=options, state=state, view=view, heap=heap, segmenter=segmenter,
             accounting=accounting, meter=meter, thinking=thinking, editor=editor, archive=archive,

@@ -10,7 +10,7 @@ from ctxgc.economics import PriceSheet, price_sheet
 from ctxgc.invariants import groups
 from ctxgc.strategies.segmenter import Segmenter
 from ctxgc.tokens import CountingCache, TokenCounter, counter_for, message_tokens
-from ctxgc.wire import Texts
+from ctxgc.wire import PartTexts
 
 
 class Host(Protocol):
@@ -37,7 +37,7 @@ class Host(Protocol):
         ...
 
     @property
-    def texts(self) -> Texts:
+    def texts(self) -> PartTexts:
         """What the parts of the history say."""
         ...
 
@@ -94,7 +94,7 @@ class StandaloneHost:
     def __init__(self) -> None:
         self.counter: TokenCounter = CountingCache(counter_for(None))
         self.prices = price_sheet("none")
-        self.texts = Texts()
+        self.texts = PartTexts()
         self._summaries = 0
         self._segmenter = Segmenter(self.counter)
 

@@ -12,7 +12,7 @@ from ctxgc._lazy import lazy
 # fmt: off
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ctxgc.summarizers.base import INSTRUCTIONS, Summarizer, TextCounter, fenced
+    from ctxgc.summarizers.base import INSTRUCTIONS, Summarizer, fenced
     from ctxgc.summarizers.extractive import ExtractiveSummarizer
     from ctxgc.summarizers.models import AnthropicSummarizer, OpenAISummarizer
     from ctxgc.summarizers.resolve import (
@@ -22,7 +22,7 @@ else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
-            "base": "INSTRUCTIONS Summarizer TextCounter fenced",
+            "base": "INSTRUCTIONS Summarizer fenced",
             "extractive": "ExtractiveSummarizer",
             "models": "AnthropicSummarizer OpenAISummarizer",
             "resolve": "SummaryOutcome SummaryRunner resolve_summarizer run_summarizer",

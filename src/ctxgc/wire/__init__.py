@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     )
     from ctxgc.wire.overflow import Overflow, parse_overflow
     from ctxgc.wire.repairs import Fix, RepairResult, repair
-    from ctxgc.wire.texts import Texts
+    from ctxgc.wire.texts import PartTexts
     from ctxgc.wire.tools import ToolUse, strings_of, understand
     from ctxgc.wire.validation import validate
 else:
@@ -45,7 +45,7 @@ else:
                 "render_json",
             "overflow": "Overflow parse_overflow",
             "repairs": "Fix RepairResult repair",
-            "texts": "Texts",
+            "texts": "PartTexts",
             "tools": "ToolUse strings_of understand",
             "validation": "validate",
         },

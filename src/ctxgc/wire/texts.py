@@ -11,7 +11,7 @@ _LONG = 200
 _VERY_LONG = 8_000
 
 
-class Texts:
+class PartTexts:
     """Caches the text of every part in the view."""
 
     def __init__(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ctxgc.core import Message
 from ctxgc.strategies.mark_sweep.reader import Reader
-from ctxgc.wire import Texts, parse, replace_text
+from ctxgc.wire import PartTexts, parse, replace_text
 from tests.strategies.mark_sweep.agent import Agent, view_of
 
 
@@ -20,7 +20,7 @@ def history() -> list[Message]:
 
 
 def test_what_is_new_is_read_once() -> None:
-    reader, view = Reader(Texts()), history()
+    reader, view = Reader(PartTexts()), history()
     fresh = reader.follow(view[:3], 1)
     assert [(item.message_id, item.kind, item.born) for item in fresh] == [("m2", "view", 1)]
     assert reader.follow(view[:3], 1) == []
@@ -29,7 +29,7 @@ def test_what_is_new_is_read_once() -> None:
 
 
 def test_a_message_that_changed_is_read_again_and_is_not_new() -> None:
-    reader, view = Reader(Texts()), history()
+    reader, view = Reader(PartTexts()), history()
     reader.follow(view, 1)
     names = reader.census.names["load_0_5"]
     view[2] = replace_text(view[2], 0, "nothing here")
@@ -40,7 +40,7 @@ def test_a_message_that_changed_is_read_again_and_is_not_new() -> None:
 
 
 def test_what_left_is_forgotten_and_comes_back_as_known() -> None:
-    reader, view = Reader(Texts()), history()
+    reader, view = Reader(PartTexts()), history()
     reader.follow(view, 1)
     before = dict(reader.census.names)
     reader.follow([view[0], *view[3:]], 2)
@@ -52,7 +52,7 @@ def test_what_left_is_forgotten_and_comes_back_as_known() -> None:
 
 
 def test_a_settled_message_is_not_read_again() -> None:
-    reader, view = Reader(Texts()), history()
+    reader, view = Reader(PartTexts()), history()
     reader.follow(view, 1)
     (item,) = reader.items_of("m2")
     reader.show(item, [3], ["load_0_7"])
@@ -65,7 +65,7 @@ def test_a_settled_message_is_not_read_again() -> None:
 
 
 def test_a_tombstone_and_an_image_are_no_results_to_shorten() -> None:
-    reader, view = Reader(Texts()), history()
+    reader, view = Reader(PartTexts()), history()
     view[2] = replace_text(view[2], 0, "[ctxgc: 9 tokens, seen]\nload_0_3()")
     reader.follow(view, 1)
     assert reader.items_of("m2") == []
@@ -73,7 +73,7 @@ def test_a_tombstone_and_an_image_are_no_results_to_shorten() -> None:
 
 
 def test_a_source_of_copies_counts_as_sent_anew() -> None:
-    reader, view = Reader(Texts()), history()
+    reader, view = Reader(PartTexts()), history()
     reader.follow(view, 1)
     assert reader.describe("m2/0", 7) == "Read result"
     assert [item.born for item in reader.items_of("m2")] == [7]
@@ -81,7 +81,7 @@ def test_a_source_of_copies_counts_as_sent_anew() -> None:
 
 
 def test_the_call_of_a_result_is_found() -> None:
-    reader, view = Reader(Texts()), history()
+    reader, view = Reader(PartTexts()), history()
     reader.follow(view, 1)
     (item,) = reader.items_of("m4")
     found = reader.call_of(item)
@@ -92,7 +92,7 @@ def test_the_call_of_a_result_is_found() -> None:
 
 
 def test_small_results_are_looked_at_again_when_sizes_change() -> None:
-    reader, view = Reader(Texts()), history()
+    reader, view = Reader(PartTexts()), history()
     reader.follow(view, 1)
     for item in list(reader.open):
         reader.open.drop(item)

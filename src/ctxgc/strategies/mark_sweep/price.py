@@ -21,7 +21,7 @@ from ctxgc.strategies.mark_sweep.presets import Preset
 from ctxgc.strategies.mark_sweep.price_cover import without_copies
 from ctxgc.strategies.mark_sweep.reader import Born, Known, Reader
 from ctxgc.strategies.mark_sweep.rounds import Billing, Edit, Ghost, Recall, Round, Sizes
-from ctxgc.wire import Texts, strings_of
+from ctxgc.wire import PartTexts, strings_of
 
 # -- Thrift: before each request, what to send in fewer words
 
@@ -60,7 +60,7 @@ class Thrift:
         sheet: PriceSheet,
         tokens: Callable[[Message], int],
         *,
-        texts: Texts | None = None,
+        texts: PartTexts | None = None,
         trims_calls: bool = False,
     ) -> None:
         self._how = how
@@ -70,7 +70,7 @@ class Thrift:
         self._sizes = Sizes(tokens)
         self.held: Mapping[str, float] = {}
         """What the last decision let stay because of ghosts: messages, and how strong the ghosts are."""
-        self._texts = Texts() if texts is None else texts
+        self._texts = PartTexts() if texts is None else texts
         self._reader = Reader(self._texts, reads_lists=trims_calls)
 
     def spare_copies(self, request: PriceRequest) -> list[Edit]:

@@ -14,7 +14,7 @@ from ctxgc.strategies.mark_sweep.calls import (
 )
 from ctxgc.strategies.mark_sweep.copies import Copies
 from ctxgc.strategies.mark_sweep.items import Census, Clues, Holding, Item, Opened, source, whole
-from ctxgc.wire import Texts
+from ctxgc.wire import PartTexts
 
 _UNKNOWN = CallEffect(kind="other")
 
@@ -46,7 +46,7 @@ class Reader:
     `reads_lists` makes items of the calls that write to-do lists too.
     """
 
-    def __init__(self, texts: Texts, *, reads_lists: bool = False) -> None:
+    def __init__(self, texts: PartTexts, *, reads_lists: bool = False) -> None:
         self._reads_lists = reads_lists
         self.census = Census()
         self.clues = Clues()

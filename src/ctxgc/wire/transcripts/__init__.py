@@ -15,14 +15,13 @@ from ctxgc._lazy import lazy
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ctxgc.wire.transcripts.items import (
-        Compaction, Damage, Item, Rollback, SilentLine, TranscriptEntry, TranscriptFacts,
-        TranscriptPiece, Usage, latest_usages,
+        Compaction, Damage, Item, Rollback, TranscriptEntry, TranscriptFacts, Usage, latest_usages,
     )
     from ctxgc.wire.transcripts.lines import decode_line
     from ctxgc.wire.transcripts.revision import Addition, Revision, Writable
     from ctxgc.wire.transcripts.transcript import (
-        HEAD_BYTES, Shape, Transcript, TranscriptKind, open_transcript, open_writable, read_lines,
-        sniff, writable,
+        HEAD_BYTES, Transcript, TranscriptKind, open_transcript, open_writable, read_lines, sniff,
+        writable,
     )
     from ctxgc.wire.transcripts.window import (
         RecordedMessage, RecordedWindow, last_window, starts_turn, whole_messages,
@@ -32,13 +31,13 @@ else:
         __name__,
         {
             "items":
-                "Compaction Damage Item Rollback SilentLine TranscriptEntry TranscriptFacts "
-                "TranscriptPiece Usage latest_usages",
+                "Compaction Damage Item Rollback TranscriptEntry TranscriptFacts Usage "
+                "latest_usages",
             "lines": "decode_line",
             "revision": "Addition Revision Writable",
             "transcript":
-                "HEAD_BYTES Shape Transcript TranscriptKind open_transcript open_writable "
-                "read_lines sniff writable",
+                "HEAD_BYTES Transcript TranscriptKind open_transcript open_writable read_lines "
+                "sniff writable",
             "window": "RecordedMessage RecordedWindow last_window starts_turn whole_messages",
         },
     )
