@@ -64,7 +64,7 @@ def test_the_lines_around_a_name_come_at_the_end_and_the_rest_stays_byte_for_byt
     assert asked == {"role": "user", "content": "what is frobnicator_100?"}
     head, *lines = back["content"].split("\n")
     assert back["role"] == "user"
-    assert head.startswith("[ctxgc: frobnicator_100 stands in ")
+    assert head.startswith("[ctxgc: frobnicator_100 is in ")
     assert lines == [f"frobnicator_{n:03} = quuxly_{n:03}" for n in range(98, 103)]
     (event,) = [event for event in told if event.kind == "recalled"]
     assert event.data == {"names": ["frobnicator_100"], "automatic": True}
@@ -78,7 +78,7 @@ def test_the_lines_around_a_name_come_at_the_end_and_the_rest_stays_byte_for_byt
 def test_what_an_output_names_by_the_way_comes_back_without_a_ghost() -> None:
     made, told = stashed()
     made.extend([call(98), result(98, "see frobnicator_100")])
-    assert made.messages()[-1]["content"].startswith("[ctxgc: frobnicator_100 stands in ")
+    assert made.messages()[-1]["content"].startswith("[ctxgc: frobnicator_100 is in ")
     assert [event.kind for event in told if event.kind == "recalled"] == ["recalled"]
     assert made.inspect().state.ghosts.to_doc() == {}
 

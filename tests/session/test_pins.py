@@ -62,7 +62,7 @@ def test_a_policy_of_its_own_outlives_edits_recalls_and_recounts() -> None:
 
 def test_a_policy_that_there_is_not_is_refused() -> None:
     session = filled(2)
-    with pytest.raises(InputError, match="is no GCPolicy"):
+    with pytest.raises(InputError, match="is not a GCPolicy"):
         session.set_policy(session.history[0].message_id, "holy")  # type: ignore[arg-type]
 
 
@@ -86,7 +86,7 @@ def test_an_unknown_id_is_told_where_ids_are_to_be_had() -> None:
     session = filled(2)
     calls = (session.pin, session.unpin, lambda name: session.set_policy(name, GCPolicy.LOCKED))
     for call in calls:
-        with pytest.raises(UnknownHandleError, match="nothing answers to 'nope'") as caught:
+        with pytest.raises(UnknownHandleError, match="no segment with the handle 'nope'") as caught:
             call("nope")
         assert caught.value.hint == (
             "history[n].message_id is the id of a message, append() returns the ids of segments"

@@ -76,7 +76,7 @@ def test_what_left_with_its_group_comes_back_with_it() -> None:
 
 def test_an_unknown_handle_says_how_to_find_things() -> None:
     session = filled(2)
-    with pytest.raises(UnknownHandleError, match=r"nothing answers to 'h-none' \(search"):
+    with pytest.raises(UnknownHandleError, match=r"no segment with the handle 'h-none' \(search"):
         session.recall("h-none")
 
 

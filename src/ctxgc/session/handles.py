@@ -63,7 +63,9 @@ class Stash:
         if segment is None:
             segment = self._by_name(handle)
         if segment is None:
-            raise UnknownHandleError(f"nothing answers to '{handle}'", hint=hint, handle=handle)
+            raise UnknownHandleError(
+                f"no segment with the handle '{handle}'", hint=hint, handle=handle
+            )
         return segment
 
     def learn(self, segment_ids: list[str]) -> None:

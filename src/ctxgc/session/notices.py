@@ -69,7 +69,7 @@ class Notices:
         out = self._still_out(handles) if wanted and messages and handles else []
         if not out:
             return None
-        said = note(f"{len(out)} older steps were moved out in need")
+        said = note(f"{len(out)} older steps were moved out to fit the window")
         text = "\n".join([said, write_digest(map(DigestEntry, out))])
         return text_message("user", text, messages[0].format, _new_id())
 

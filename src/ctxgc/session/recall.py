@@ -291,7 +291,7 @@ class AutoRecall:
             segment = self._newest(name)
             if segment is None:
                 continue
-            head = note(f"{name} stands in {describe(segment)}, moved out earlier")
+            head = note(f"{name} is in {describe(segment)}, moved out earlier")
             block = f"{head}\n{excerpt(segment.text, pattern=name)}"
             if self._options.config.secrets == "mask":
                 block = mask_secrets(block)
