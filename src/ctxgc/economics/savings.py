@@ -34,7 +34,7 @@ def break_even(
 
 
 def requests_to_pay_back(removed: int, rewritten: int, sheet: PriceSheet) -> int | None:
-    """Return the least number of requests after which an edit has won, or None for never."""
+    """Return the least number of requests after which an edit has paid, or None for never."""
     cost = _rewrite_cost(rewritten, sheet)
     saved = sheet.read * removed
     if saved <= 0:
@@ -93,7 +93,7 @@ def least_drop(penalty: float, kept: float, garbage: float) -> float:
 
 
 def long_ttl_share(short: PriceSheet, long: PriceSheet) -> float:
-    """Return the share of written tokens, re-written after idle gaps, above which `long` wins."""
+    """Return the share of written tokens, re-written after idle gaps, above which `long` is cheaper."""
     return (long.write - short.write) / (long.write - long.read)
 
 
@@ -139,7 +139,7 @@ class Savings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def saved(self) -> float:
-        """The difference of the bills; negative when collecting cost more than it won."""
+        """The difference of the bills; negative when collecting cost more than it saved."""
         return self.counterfactual_bill - self.bill
 
     @property

@@ -180,7 +180,7 @@ class CheckpointStore:
         return _read(checkpoint_id, doc)
 
     def latest_good(self) -> Latest:
-        """Return the newest checkpoint that verifies, and the damaged ones that were passed over."""
+        """Return the newest checkpoint that verifies, and the damaged ones that were skipped."""
         damaged: list[DamagedCheckpoint] = []
         rows = self.store.load(self.session_id, _COLLECTION)
         for key, doc in sorted(rows, key=lambda row: row[0], reverse=True):

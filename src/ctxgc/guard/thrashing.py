@@ -1,6 +1,6 @@
 """Thrashing: what leaves comes back again and again, or collections follow each other and save little.
 
-Then collecting costs more than it wins. Collections for the price pause, each time twice as long as the
+Then collecting costs more than it saves. Collections for the price pause, each time twice as long as the
 time before; where room must be made, the next collection goes deeper, so that the one after it comes later.
 """
 
@@ -92,7 +92,7 @@ class ThrashBreaker:
         return found
 
     def note_room(self, request: int, won: float) -> Thrash | None:
-        """Take note of a collection that had to make room and won a share of the window."""
+        """Note a collection that had to make room and freed this share of the window."""
         is_close = request - self._made_room <= CLOSE
         self._made_room = request
         self._row = self._row + 1 if is_close and won < LITTLE else 1
@@ -121,7 +121,7 @@ class ThrashBreaker:
         }
 
     def restate(self, doc: Mapping[str, Any]) -> None:
-        """Be what a document says; what it does not say stays as it is."""
+        """Take the state that a document describes; what it leaves out stays."""
         self._left = dict(doc.get("left", self._left))
         self._back = set(doc.get("back", self._back))
         self._pause = doc.get("pause", self._pause)

@@ -132,7 +132,7 @@ def misplaced(messages: Sequence[Message], pairing: Pairing) -> list[tuple[Ref, 
         (call, result)
         for call, result in pairing.pairs()
         if homes[result.message] != turns[call.message]
-        or (result.part and _is_behind(messages, result))
+        or (result.part and _follows_other_parts(messages, result))
     ]
     return sorted(wrong, key=lambda refs: refs[1])
 
@@ -161,7 +161,7 @@ def _anthropic_turns(messages: Sequence[Message]) -> tuple[list[int], list[int]]
     return turns, homes
 
 
-def _is_behind(messages: Sequence[Message], result: Ref) -> bool:
+def _follows_other_parts(messages: Sequence[Message], result: Ref) -> bool:
     """Return whether something other than results precedes a result within its message."""
     before = messages[result.message].parts[: result.part]
     return any(part.kind != "tool_result" for part in before)

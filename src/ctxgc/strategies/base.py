@@ -82,7 +82,7 @@ class Constraints(msgspec.Struct, frozen=True, kw_only=True):
     """Facts about a strategy, as data. The defaults promise nothing.
 
     `monotone`: a bigger budget keeps a superset. `rewrites_prefix`: it may change what was sent
-    before. `needs_summarizer`: without one it makes do with an extract and says so. `lossy`: without
+    before. `needs_summarizer`: without one it uses an extract and says so. `lossy`: without
     a session, which stashes what leaves, it is gone.
     """
 
@@ -106,7 +106,7 @@ class GCPlugin(Protocol):
         ...
 
     def shutdown(self) -> None:
-        """Let go of everything that it holds."""
+        """Release everything that it holds."""
         ...
 
     def should_collect(

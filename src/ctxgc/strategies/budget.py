@@ -75,7 +75,9 @@ class BudgetStrategy(BuiltinStrategy):
             for standing in standings
             if standing.policy in policies
         ]
-        candidates += [_released(key, entry, reason) for key, entry in _beside(budget, policies)]
+        candidates += [
+            _released(key, entry, reason) for key, entry in _without_messages(budget, policies)
+        ]
         for _, candidate in sorted(candidates, key=lambda each: each[0]):
             if run.excess <= 0:
                 return
@@ -118,7 +120,7 @@ def _standing(run: CollectionRun, budget: InstructionBudget, group: _Group) -> _
     return _Standing(group, strictest, min([e.created_at or 0.0 for e in entries], default=0.0))
 
 
-def _beside(
+def _without_messages(
     budget: InstructionBudget, policies: frozenset[GCPolicy]
 ) -> Iterator[tuple[str, SourceEntry]]:
     """The children under these policies that no message makes up; enrichment went in bulk before."""

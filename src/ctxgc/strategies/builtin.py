@@ -76,7 +76,7 @@ class BuiltinStrategy(ABC):
             check_template(self._options.notification_template)
 
     def shutdown(self) -> None:
-        """Let go of the session."""
+        """Release the session."""
         self._host = StandaloneHost()
 
     def bind(self, host: Host) -> None:
@@ -159,7 +159,7 @@ class BuiltinStrategy(ABC):
         return draft.history(), result
 
     def _notify(self, run: CollectionRun, result: GCResult) -> None:
-        """Leave a note where the first message left, unless it costs what was won or the target."""
+        """Leave a note where the first message left, unless it costs more than was saved or the target."""
         template = self._options.notification_template or run.config.notification_template
         text = render_notice(
             template or _DEFAULT_NOTICE,
