@@ -9,11 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, NamedTuple
-
-from ctxgc.errors import InputError, StoreError
-from ctxgc.files import append_log
 
 # -- Settings
 
@@ -77,6 +73,8 @@ def answer(event: str, settings: HookSettings, raw: bytes) -> bytes:
         InputError: there is no such event, or the agent did not send an object.
     """
     if event not in EVENTS:
+        from ctxgc.errors import InputError  # noqa: PLC0415 (rarely needed, and hooks must be quick)
+
         raise InputError(f"there is no event {event[:40]!r}", hint=", ".join(EVENTS), field="event")
     said = json.loads(raw)
     if not isinstance(said, dict):
@@ -101,6 +99,11 @@ MOST_TEXT = 2_000
 
 def log_event(settings: HookSettings, event: str, text: str) -> None:
     """Log what a hook did, if the log can be written."""
+    from pathlib import Path  # noqa: PLC0415 (the status line logs nothing)
+
+    from ctxgc.errors import StoreError  # noqa: PLC0415
+    from ctxgc.files import append_log  # noqa: PLC0415
+
     moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     line = " ".join(f"{moment} {settings.agent} {event}: {text}"[:MOST_TEXT].split())
     with suppress(StoreError, OSError, ValueError):

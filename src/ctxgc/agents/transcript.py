@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from ctxgc.session import OPENING
-
 Json = dict[str, Any]
 
 _END_BYTES = 262_144
@@ -22,7 +20,6 @@ MOST_BYTES = 8 << 20
 """How much of a transcript's end is read at most, besides its first lines."""
 
 _FIRST_BYTES = 1 << 20
-_NOTE = OPENING.encode()
 
 
 class TranscriptText(NamedTuple):
@@ -62,8 +59,11 @@ def last_usage(path: object) -> Json:
 
 def end_text(path: object) -> str:
     """Return the lines with tombstones at the end of a transcript, JSON escapes included."""
+    from ctxgc.session import OPENING  # noqa: PLC0415 (the status line needs none of it)
+
+    note = OPENING.encode()
     lines = _lines(path, MOST_BYTES)
-    return "\n".join(line.decode("utf-8", "replace") for line in lines if _NOTE in line)
+    return "\n".join(line.decode("utf-8", "replace") for line in lines if note in line)
 
 
 def _read_line(line: bytes) -> Iterator[TranscriptText]:
