@@ -23,7 +23,7 @@ from bench.counting import TimedCounter
 from ctxgc import Session
 from ctxgc.lab import demo_runs
 from ctxgc.lab.corpus.plans import PLANS, Plan, record
-from ctxgc.session.price_pass import PricePass
+from ctxgc.session.collection import PricePass
 
 Json = dict[str, Any]
 

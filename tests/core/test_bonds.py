@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ctxgc.core.keys import Bonds, bond_of
+from ctxgc.core.links import Bonds, bond_of
 from tests.core.build import call, heap_of, result, seg
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc.core import ContextSegment
-from ctxgc.core.keys import (
+from ctxgc.core.links import (
     FEW,
     MAX_CARDS,
     WHOLE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctxgc.core.keys import FEW, NOBODY, Group, depart, ids, join, members
+from ctxgc.core.links import FEW, NOBODY, Group, depart, ids, join, members
 from tests.core.build import calls, seg
 
 

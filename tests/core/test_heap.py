@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ctxgc.core import Amount, ContextSegment, Heap, rough_tokens
 from ctxgc.core.codec import heap_from_json, heap_to_json
-from ctxgc.core.ledger import DIMENSIONS
+from ctxgc.core.heap import DIMENSIONS
 from ctxgc.core.mark import mark
 from ctxgc.errors import DuplicateSegmentError
 from tests.core.build import call, calls, heap_of, result, seg

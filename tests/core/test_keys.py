@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctxgc.core.keys import WHOLE, KeyIndex, keys_of
+from ctxgc.core.links import WHOLE, KeyIndex, keys_of
 from ctxgc.core.mark import mark
 from tests.core.build import heap_of, seg
 from tests.requirements import requirement

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ctxgc.core import Amount, Heap, Ledger
-from ctxgc.core.ledger import DIMENSIONS
+from ctxgc.core.heap import DIMENSIONS
 from tests.core.build import calls, heap_of, seg
 
 

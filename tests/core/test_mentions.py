@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ctxgc.core import KeepScore, Mentions, ScoreContext
-from ctxgc.core.mentions import MAX_TOUCHED, RARE
+from ctxgc.core.links import MAX_TOUCHED, RARE
 from tests.core.build import NOW, heap_of, seg
 from tests.requirements import requirement
 

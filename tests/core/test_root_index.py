@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc.core import is_request
-from ctxgc.core.root_index import ArrivalOrder, is_instruction, is_message, message_key
+from ctxgc.core.roots import ArrivalOrder, is_instruction, is_message, message_key
 from tests.core.build import heap_of, seg
 from tests.requirements import requirement
 

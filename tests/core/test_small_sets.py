@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ctxgc.core.keys import FEW, Ids, enter, leave
+from ctxgc.core.links import FEW, Ids, enter, leave
 
 
 def test_a_set_keeps_its_order_and_holds_everybody_once_at_any_size() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from ctxgc.core import ContextSegment, Heap
 from ctxgc.core.codec import heap_from_json, heap_to_json
-from ctxgc.core.supersession import VIEWS_PER_FILE, Supersession
+from ctxgc.core.links import VIEWS_PER_FILE, Supersession
 from tests.core.build import call, heap_of, result, seg
 
 OUTPUT = "the same forty characters and some more of them"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc.guard import Thrash, ThrashBreaker
-from ctxgc.guard.thrashing import (
+from ctxgc.guard.monitor import (
     CLOSE,
     DEEPER,
     FIRST_PAUSE,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from ctxgc import wire
 from ctxgc.invariants import ThinkingIsWhole, changed_thinking, first_difference
-from ctxgc.invariants.verbatim import bound_thinking
+from ctxgc.invariants.rules import bound_thinking
 from tests.wire.talk import parsed, says, thinks, user
 
 WHOLE = ThinkingIsWhole()

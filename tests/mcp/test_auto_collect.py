@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ctxgc.config import GCConfig
-from ctxgc.guard.thrashing import FIRST_PAUSE, LEAST_BACK
+from ctxgc.guard.monitor import FIRST_PAUSE, LEAST_BACK
 from ctxgc.mcp import ContextService, NewSegment
 from tests.mcp.contexts import log, make, opened
 

@@ -19,7 +19,7 @@ ENTRIES: tuple[Requirement, ...] = (
             "message-ids-default": "`message_ids` is an empty list of its own.",
         },
         issue=3,
-        code="budget/entry.py",
+        code="budget/budget.py",
     ),
     *section(
         "S2.removal",
@@ -212,7 +212,7 @@ ENTRIES: tuple[Requirement, ...] = (
             "removal-by-id": "History loses exactly the messages of the removed entries.",
         },
         issue=3,
-        code="core/message.py",
+        code="core/segment.py",
         differs={
             "removal-by-id": "Groups that the provider wants whole leave whole.",
         },

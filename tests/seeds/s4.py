@@ -139,7 +139,7 @@ ENTRIES: tuple[Requirement, ...] = (
             "answer": "The answer is whether to checkpoint, with the names of all triggers.",
         },
         issue=4,
-        code="guard/triggers.py",
+        code="guard/monitor.py",
         differs={
             "milestone": "When it is passed. The seed's `% 5 == 0` is true at zero and stays true between two tasks.",
         },

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ctxgc.errors import SessionBusyError
-from ctxgc.session.locking import interruptible, uninterrupted
+from ctxgc.session.calls import interruptible, uninterrupted
 from ctxgc.stores import MemoryStore
 from tests.session.build import QUESTION, Interfering, filled, make, state_of
 from tests.session.random_walk import faults

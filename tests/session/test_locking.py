@@ -99,7 +99,7 @@ class _Watched:
 
 def test_a_thread_waits_until_the_call_of_another_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
     lock = _Watched(threading.RLock())
-    monkeypatch.setattr("ctxgc.session.locking.RLock", lambda: lock)
+    monkeypatch.setattr("ctxgc.session.calls.RLock", lambda: lock)
 
     def act() -> None:
         lock.asked.clear()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ctxgc.core import Message
-from ctxgc.session.protected_messages import bare_view, minimal_view, whole_groups
+from ctxgc.session.recall import bare_view, minimal_view, whole_groups
 from ctxgc.wire import parse
 
 

@@ -13,7 +13,7 @@ from ctxgc.client.tools import recall_tools
 from ctxgc.core import FORMATS, ContextSegment, Format, Message
 from ctxgc.errors import UnknownHandleError
 from ctxgc.guard import ThrashBreaker
-from ctxgc.guard.thrashing import FIRST_PAUSE, LEAST_BACK, LONGEST_PAUSE
+from ctxgc.guard.monitor import FIRST_PAUSE, LEAST_BACK, LONGEST_PAUSE
 from tests.examples import one_in
 from tests.fakes import Clock, QuarterCounter
 from tests.session.build import Insistent, events_of, reckless

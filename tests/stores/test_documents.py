@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc.errors import InputError
-from ctxgc.stores.documents import MOST_NAME_BYTES, check_name, decode, encode
+from ctxgc.stores.base import MOST_NAME_BYTES, check_name, decode, encode
 
 _TEXT = st.text(st.characters(codec=None), max_size=8)
 _FLAT = st.one_of(_TEXT, st.integers(), st.booleans(), st.none())

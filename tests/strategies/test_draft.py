@@ -5,7 +5,7 @@ from __future__ import annotations
 from ctxgc.budget import InstructionSource
 from ctxgc.core import Message
 from ctxgc.strategies import GCRemovalItem
-from ctxgc.strategies.collection import HistoryDraft
+from ctxgc.strategies.builtin import HistoryDraft
 from ctxgc.tokens import message_tokens
 from ctxgc.wire import replace_text, text_message
 from tests.strategies.build import COUNTER, ids, size_of, talk

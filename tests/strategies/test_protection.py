@@ -5,7 +5,7 @@ from __future__ import annotations
 from ctxgc.budget import GCPolicy
 from ctxgc.config import GCConfig
 from ctxgc.invariants import groups
-from ctxgc.strategies.protection import protect_roots, protect_turns, turns_of
+from ctxgc.strategies.host import protect_roots, protect_turns, turns_of
 from ctxgc.wire import parse
 from tests.strategies.build import budget_of, ids, talk
 

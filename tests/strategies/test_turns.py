@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ctxgc.invariants import groups
-from ctxgc.strategies.protection import TurnSpan, turns_of
+from ctxgc.strategies.host import TurnSpan, turns_of
 from ctxgc.wire import parse, text_message
 from tests.strategies.build import talk
 

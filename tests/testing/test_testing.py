@@ -15,7 +15,7 @@ PROGRAM = """
 import sys
 from ctxgc.testing import *
 heavy = {"starlette", "uvicorn", "openai", "anthropic", "tiktoken", "httpx2"}
-judged = {"ctxgc.invariants", "ctxgc.wire", "ctxgc.core.message", "ctxgc.strategies"}
+judged = {"ctxgc.invariants", "ctxgc.wire", "ctxgc.core.segment", "ctxgc.strategies"}
 print(sorted((heavy | judged) & set(sys.modules)))
 """
 

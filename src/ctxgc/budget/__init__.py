@@ -12,13 +12,11 @@ from ctxgc._lazy import lazy
 # fmt: off
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ctxgc.budget.budget import InstructionBudget
-    from ctxgc.budget.entry import GCPolicy, InstructionSource, SourceEntry
+    from ctxgc.budget.budget import GCPolicy, InstructionBudget, InstructionSource, SourceEntry
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
-            "budget": "InstructionBudget",
-            "entry": "GCPolicy InstructionSource SourceEntry",
+            "budget": "GCPolicy InstructionBudget InstructionSource SourceEntry",
         },
     )

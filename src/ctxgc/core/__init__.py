@@ -17,28 +17,23 @@ from ctxgc._lazy import lazy
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ctxgc.core.analysis import Analysis, Hop, analyze
-    from ctxgc.core.codec import segment_from_dict, segment_to_dict
     from ctxgc.core.engine import Collection, GCEngine, IGCEngine
-    from ctxgc.core.heap import Heap, rough_tokens
-    from ctxgc.core.ledger import Amount, Ledger
+    from ctxgc.core.heap import Amount, Heap, Ledger, rough_tokens
+    from ctxgc.core.links import Mentions
     from ctxgc.core.mark import ancestry
-    from ctxgc.core.mentions import Mentions
-    from ctxgc.core.message import (
-        FORMATS, Format, Message, Origin, Part, PartKind, Role, common_prefix,
-    )
     from ctxgc.core.options import EngineOptions, Scope, age, in_scope
     from ctxgc.core.plan import (
         Action, Planner, PruningCandidate, PruningPlan, age_text, assemble, candidate_for,
         checked_target, reason_for,
     )
     from ctxgc.core.recall_memory import RecallMemory
-    from ctxgc.core.root_index import is_request
-    from ctxgc.core.roots import GCState, RootKnobs
+    from ctxgc.core.roots import GCState, RootKnobs, is_request
     from ctxgc.core.score import KeepScore, POINTS_TYPE, ScoreContext
     from ctxgc.core.secrets import find_secrets, mask_secrets
     from ctxgc.core.segment import (
-        Access, ContextSegment, Policy, SECRET_TAG, SEGMENT_FIELDS, SegmentType, Source, Tier,
-        Trust, checked_time, utc_now,
+        Access, ContextSegment, FORMATS, Format, Message, Origin, Part, PartKind, Policy, Role,
+        SECRET_TAG, SEGMENT_FIELDS, SegmentType, Source, Tier, Trust, checked_time, common_prefix,
+        segment_from_dict, segment_to_dict, utc_now,
     )
     from ctxgc.core.text import Names, Text, identifiers, is_line, is_word, looks_like_path
     from ctxgc.core.tombstone import (
@@ -51,25 +46,22 @@ else:
         __name__,
         {
             "analysis": "Analysis Hop analyze",
-            "codec": "segment_from_dict segment_to_dict",
             "engine": "Collection GCEngine IGCEngine",
-            "heap": "Heap rough_tokens",
-            "ledger": "Amount Ledger",
+            "heap": "Amount Heap Ledger rough_tokens",
+            "links": "Mentions",
             "mark": "ancestry",
-            "mentions": "Mentions",
-            "message": "FORMATS Format Message Origin Part PartKind Role common_prefix",
             "options": "EngineOptions Scope age in_scope",
             "plan":
                 "Action Planner PruningCandidate PruningPlan age_text assemble candidate_for "
                 "checked_target reason_for",
             "recall_memory": "RecallMemory",
-            "root_index": "is_request",
-            "roots": "GCState RootKnobs",
+            "roots": "GCState RootKnobs is_request",
             "score": "KeepScore POINTS_TYPE ScoreContext",
             "secrets": "find_secrets mask_secrets",
             "segment":
-                "Access ContextSegment Policy SECRET_TAG SEGMENT_FIELDS SegmentType Source Tier "
-                "Trust checked_time utc_now",
+                "Access ContextSegment FORMATS Format Message Origin Part PartKind Policy Role "
+                "SECRET_TAG SEGMENT_FIELDS SegmentType Source Tier Trust checked_time "
+                "common_prefix segment_from_dict segment_to_dict utc_now",
             "text": "Names Text identifiers is_line is_word looks_like_path",
             "tombstone":
                 "GAP OPENING RECALL_CALL SHORT_GAP copy_mark describe is_tombstone kept_of "

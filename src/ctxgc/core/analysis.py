@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ctxgc.core.keys import bond_of, keys_of
+from ctxgc.core.links import bond_of, keys_of
 from ctxgc.core.mark import Marks, mark, mark_young
 from ctxgc.core.options import EngineOptions, Scope, in_scope
 from ctxgc.core.roots import GCState, RootSet, compute_roots

@@ -1,4 +1,4 @@
-"""Segments and heaps as JSON, there and back without a difference.
+"""Heaps as JSON, there and back without a difference.
 
 JSON text is made by the standard library, which keeps lone surrogates; the fields come from the
 segment's own definition, so no serializer can forget one.
@@ -7,22 +7,16 @@ segment's own definition, so no serializer can forget one.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Mapping
-from difflib import get_close_matches
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
-from ctxgc.core.heap import Heap, rough_tokens
-from ctxgc.core.ledger import Amount
-from ctxgc.core.segment import SEGMENT_FIELDS, ContextSegment
-from ctxgc.errors import InputError, SegmentError
+from ctxgc.core.heap import Amount, Heap, rough_tokens
+from ctxgc.core.segment import segment_from_dict, segment_to_dict
+from ctxgc.errors import InputError
 
 FORMAT_VERSION = 1
-
-_FIELD = re.compile(r"`(?:\$\.)?(\w+)[^`]*`")
-"""The names in a message of msgspec; the last one is that of the field."""
 
 
 class _Heap(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -39,37 +33,6 @@ class _Heap(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     common: list[str]
     deleted: Amount
     segments: list[dict[str, Any]]
-
-
-def segment_to_dict(segment: ContextSegment) -> dict[str, Any]:
-    """Return all fields of a segment as JSON values."""
-    data: dict[str, Any] = msgspec.to_builtins(segment)
-    return data
-
-
-def segment_from_dict(data: Mapping[str, Any]) -> ContextSegment:
-    """Return the segment that JSON values describe.
-
-    Raises:
-        SegmentError: a key is not known, a value is of the wrong kind, or a required one is missing.
-    """
-    for key in data:
-        if key not in SEGMENT_FIELDS:
-            near = get_close_matches(str(key), SEGMENT_FIELDS, n=1)
-            hint = f"did you mean '{near[0]}'?" if near else "leave it out"
-            raise SegmentError(f"a segment has no field '{key}'", hint=hint, field=str(key))
-    try:
-        return msgspec.convert(dict(data), ContextSegment)
-    except msgspec.ValidationError as error:
-        if isinstance(error.__cause__, SegmentError):
-            raise error.__cause__ from None
-        field = _FIELD.findall(str(error))[-1]
-        raise SegmentError(f"a segment cannot be read: {error}", field=field) from None
-
-
-def segment_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a segment."""
-    return msgspec.json.schema(ContextSegment)
 
 
 def heap_to_json(heap: Heap, *, indent: int | None = None) -> str:

@@ -19,7 +19,7 @@ import msgspec
 
 from ctxgc.core.analysis import Analysis, analyze
 from ctxgc.core.heap import Heap
-from ctxgc.core.keys import bond_of
+from ctxgc.core.links import bond_of
 from ctxgc.core.mark import ancestry, reachable
 from ctxgc.core.options import EngineOptions, Scope, age, checked_scope, in_scope
 from ctxgc.core.plan import (
@@ -32,8 +32,7 @@ from ctxgc.core.plan import (
     choose,
     order_of_leaving,
 )
-from ctxgc.core.root_index import is_message, message_key
-from ctxgc.core.roots import GCState, RootSet, compute_roots
+from ctxgc.core.roots import GCState, RootSet, compute_roots, is_message, message_key
 from ctxgc.core.score import Explanation, KeepScore, ScoreContext
 from ctxgc.core.segment import ContextSegment, SegmentType
 from ctxgc.errors import InputError, StalePlanError

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from ctxgc.core.keys import (
+from ctxgc.core.links import (
     KEY_KINDS,
     NOBODY,
     WHOLE,

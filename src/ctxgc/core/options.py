@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import msgspec
 
-from ctxgc.core.keys import KEY_KINDS, KeyKind
+from ctxgc.core.links import KEY_KINDS, KeyKind
 from ctxgc.core.roots import RootKnobs
 from ctxgc.core.segment import ContextSegment, Policy
 from ctxgc.core.tombstone import RECALL_CALL

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from ctxgc.core.analysis import Analysis
 from ctxgc.core.heap import Heap
-from ctxgc.core.keys import bond_of, members
+from ctxgc.core.links import bond_of, members
 from ctxgc.core.options import EngineOptions, PlanScope
 from ctxgc.core.segment import ContextSegment, SegmentType
 from ctxgc.core.text import evacuate

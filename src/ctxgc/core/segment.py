@@ -6,10 +6,14 @@ tier, ...) is written only by the heap that owns it.
 
 from __future__ import annotations
 
+import re
 import secrets
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from functools import lru_cache
-from operator import attrgetter
+from itertools import compress, count
+from operator import attrgetter, is_not
 from types import NoneType
 from typing import Any, Literal, get_args
 
@@ -17,6 +21,82 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from ctxgc.errors import InputError, SegmentError
+
+# -- A provider message as plain data: what it says in parts, and the provider's own object unt
+
+
+Role = Literal["system", "user", "assistant", "tool"]
+Format = Literal["openai", "responses", "anthropic"]
+PartKind = Literal["text", "tool_call", "tool_result", "thinking", "media", "other"]
+Origin = Literal["conversation", "gc_summary", "gc_notice"]
+
+FORMATS: tuple[Format, ...] = ("openai", "responses", "anthropic")
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing inside a message that is kept or moved by itself: it becomes one segment.
+
+    `text` is what the model reads of it (a call's arguments as JSON text, a result's output).
+    `path` is its place in `Message.data`, for example `("content", 2)`; the whole message is `()`.
+    """
+
+    kind: PartKind
+    text: str = ""
+    path: tuple[str | int, ...] = ()
+    call_id: str | None = None
+    name: str | None = None
+    signed: bool = False
+    is_error: bool = False
+    media_tokens: int = 0
+    server_side: bool = False
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True):
+    """One message of a history, in the order the provider wants it.
+
+    In the `responses` format every input item is a message of its own.
+    """
+
+    message_id: str
+    role: Role
+    parts: tuple[Part, ...]
+    data: dict[str, Any]
+    format: Format
+    source: bytes | None = None
+    origin: Origin = "conversation"
+
+    def calls(self) -> tuple[str, ...]:
+        """Return the ids of the client-side tool calls that this message makes, in order."""
+        return self._ids("tool_call")
+
+    def results(self) -> tuple[str, ...]:
+        """Return the ids of the client-side tool calls that this message answers, in order."""
+        return self._ids("tool_result")
+
+    def text(self) -> str:
+        """Return the text parts joined by newlines."""
+        return "\n".join(part.text for part in self.parts if part.kind == "text")
+
+    def opens_turn(self) -> bool:
+        """Return whether the user says something here; a tool result, summary or notice opens no turn."""
+        if self.role != "user" or self.origin != "conversation":
+            return False
+        return any(part.kind != "tool_result" for part in self.parts)
+
+    def _ids(self, kind: PartKind) -> tuple[str, ...]:
+        ids = [
+            part.call_id
+            for part in self.parts
+            if part.kind == kind and part.call_id is not None and not part.server_side
+        ]
+        return tuple(ids)
+
+
+def common_prefix(before: Sequence[object], now: Sequence[object]) -> int:
+    """Return how many leading items are the very same objects in both sequences."""
+    differing = compress(count(), map(is_not, before, now))
+    return next(differing, min(len(before), len(now)))
+
 
 # -- Fields: the words they may hold, and how values are checked
 
@@ -280,3 +360,40 @@ def explicit_references(segment: ContextSegment) -> dict[str, str]:
     if segment.derived_from is not None:
         links.setdefault(segment.derived_from, "derived-from")
     return links
+
+
+# -- segments as JSON values
+
+_FIELD = re.compile(r"`(?:\$\.)?(\w+)[^`]*`")
+"""The names in a message of msgspec; the last one is that of the field."""
+
+
+def segment_to_dict(segment: ContextSegment) -> dict[str, Any]:
+    """Return all fields of a segment as JSON values."""
+    data: dict[str, Any] = msgspec.to_builtins(segment)
+    return data
+
+
+def segment_from_dict(data: Mapping[str, Any]) -> ContextSegment:
+    """Return the segment that JSON values describe.
+
+    Raises:
+        SegmentError: a key is not known, a value is of the wrong kind, or a required one is missing.
+    """
+    for key in data:
+        if key not in SEGMENT_FIELDS:
+            near = get_close_matches(str(key), SEGMENT_FIELDS, n=1)
+            hint = f"did you mean '{near[0]}'?" if near else "leave it out"
+            raise SegmentError(f"a segment has no field '{key}'", hint=hint, field=str(key))
+    try:
+        return msgspec.convert(dict(data), ContextSegment)
+    except msgspec.ValidationError as error:
+        if isinstance(error.__cause__, SegmentError):
+            raise error.__cause__ from None
+        field = _FIELD.findall(str(error))[-1]
+        raise SegmentError(f"a segment cannot be read: {error}", field=field) from None
+
+
+def segment_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a segment."""
+    return msgspec.json.schema(ContextSegment)

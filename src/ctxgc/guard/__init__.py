@@ -17,7 +17,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ctxgc.guard.checkpoint import Checkpoint, FileDifference, checksum_files, compare_files
     from ctxgc.guard.checkpoint_store import CheckpointInfo, CheckpointStore, RetentionPolicy
-    from ctxgc.guard.monitor import Alert, ContextMonitor, Reading, Zone, next_zone, zone_of
+    from ctxgc.guard.monitor import (
+        Alert, CheckpointTriggers, ContextMetrics, ContextMonitor, Progress, Reading, Thrash,
+        ThrashBreaker, Zone, next_zone, should_create_checkpoint, zone_of,
+    )
     from ctxgc.guard.priorities import (
         Category, ContentItem, Focus, Priority, PriorityMatrix, PriorityRule, item_from_segment,
     )
@@ -25,23 +28,19 @@ if TYPE_CHECKING:
     from ctxgc.guard.recovery import (
         FixedPart, Outlook, Recoverable, Recovery, RecoveryReport, State, window_after,
     )
-    from ctxgc.guard.thrashing import Thrash, ThrashBreaker
-    from ctxgc.guard.triggers import (
-        CheckpointTriggers, ContextMetrics, Progress, should_create_checkpoint,
-    )
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
             "checkpoint": "Checkpoint FileDifference checksum_files compare_files",
             "checkpoint_store": "CheckpointInfo CheckpointStore RetentionPolicy",
-            "monitor": "Alert ContextMonitor Reading Zone next_zone zone_of",
+            "monitor":
+                "Alert CheckpointTriggers ContextMetrics ContextMonitor Progress Reading Thrash "
+                "ThrashBreaker Zone next_zone should_create_checkpoint zone_of",
             "priorities":
                 "Category ContentItem Focus Priority PriorityMatrix PriorityRule "
                 "item_from_segment",
             "pruner": "ContextPruner PruneResult",
             "recovery": "FixedPart Outlook Recoverable Recovery RecoveryReport State window_after",
-            "thrashing": "Thrash ThrashBreaker",
-            "triggers": "CheckpointTriggers ContextMetrics Progress should_create_checkpoint",
         },
     )

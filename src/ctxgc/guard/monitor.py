@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
@@ -16,8 +16,132 @@ from typing import Any, Literal
 import msgspec
 
 from ctxgc.config import GCConfig
-from ctxgc.core import utc_now
+from ctxgc.core import checked_time, utc_now
 from ctxgc.errors import InputError
+
+# -- Thrashing: what leaves comes back again and again, or collections follow each other and sa
+
+
+SEEN = 24
+"""How many of the messages that left last are looked at."""
+SOON = 8
+"""Within how many requests a message comes back that should have stayed."""
+LEAST_BACK = 3
+SHARE = 0.25
+FIRST_PAUSE = 8
+LONGEST_PAUSE = 256
+ROW = 3
+"""How many collections in quick succession are too many."""
+CLOSE = 2
+LITTLE = 0.1
+DEEPER = 0.75
+"""The share of the usual target that a deeper collection has. Recorded runs ask for nothing back, so none
+of these numbers can be fitted on them."""
+
+
+class Thrash(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found: of `left` messages `came_back` so many, or so many collections in a row.
+
+    Collections for the price pause for the next `pause` requests.
+    """
+
+    left: int = 0
+    came_back: int = 0
+    in_a_row: int = 0
+    pause: int = 0
+
+
+class ThrashBreaker:
+    """Watches what leaves and what comes back; requests are counted by the caller."""
+
+    def __init__(self) -> None:
+        self._left: dict[str, int] = {}
+        self._back: set[str] = set()
+        self._pause = FIRST_PAUSE
+        self._paused_until = 0
+        self._calm = 0
+        self._row = 0
+        self._made_room = -SOON
+        self._deeper = False
+
+    def is_paused(self, request: int) -> bool:
+        """Return whether nothing may be collected for the price alone before a request."""
+        return request < self._paused_until
+
+    def note_left(self, message_ids: Iterable[str], request: int) -> None:
+        """Take note of messages that left the view, or were shortened, before a request."""
+        for message_id in message_ids:
+            self._left.pop(message_id, None)
+            self._back.discard(message_id)
+            self._left[message_id] = request
+            self._calm += 1
+        while len(self._left) > SEEN:
+            oldest = next(iter(self._left))
+            del self._left[oldest]
+            self._back.discard(oldest)
+        if self._calm > SEEN:
+            self._pause = FIRST_PAUSE
+
+    def note_back(self, message_ids: Iterable[str], request: int) -> Thrash | None:
+        """Take note of messages that were asked for again; return what is found when that is too often.
+
+        During a pause it is found no second time, but the next collection that makes room goes deeper.
+        """
+        for message_id in message_ids:
+            since = self._left.get(message_id)
+            if since is not None and request - since <= SOON:
+                self._back.add(message_id)
+        if len(self._back) < LEAST_BACK or len(self._back) <= SHARE * len(self._left):
+            return None
+        found = Thrash(left=len(self._left), came_back=len(self._back), pause=self._pause)
+        self._left, self._back, self._calm = {}, set(), 0
+        self._deeper = True
+        if self.is_paused(request):
+            return None
+        self._paused_until = request + self._pause
+        self._pause = min(LONGEST_PAUSE, 2 * self._pause)
+        return found
+
+    def note_room(self, request: int, won: float) -> Thrash | None:
+        """Note a collection that had to make room and freed this share of the window."""
+        is_close = request - self._made_room <= CLOSE
+        self._made_room = request
+        self._row = self._row + 1 if is_close and won < LITTLE else 1
+        if self._row < ROW:
+            return None
+        self._row, self._deeper = 0, True
+        return Thrash(in_a_row=ROW)
+
+    def take_depth(self) -> float:
+        """Return the share of its target that the next collection has that must make room."""
+        depth = DEEPER if self._deeper else 1.0
+        self._deeper = False
+        return depth
+
+    def to_doc(self) -> dict[str, Any]:
+        """Return all that is known as JSON values."""
+        return {
+            "left": [list(each) for each in self._left.items()],
+            "back": sorted(self._back),
+            "pause": self._pause,
+            "paused_until": self._paused_until,
+            "calm": self._calm,
+            "row": self._row,
+            "made_room": self._made_room,
+            "deeper": self._deeper,
+        }
+
+    def restate(self, doc: Mapping[str, Any]) -> None:
+        """Take the state that a document describes; what it leaves out stays."""
+        self._left = dict(doc.get("left", self._left))
+        self._back = set(doc.get("back", self._back))
+        self._pause = doc.get("pause", self._pause)
+        self._paused_until = doc.get("paused_until", self._paused_until)
+        self._calm = doc.get("calm", self._calm)
+        self._row = doc.get("row", self._row)
+        self._made_room = doc.get("made_room", self._made_room)
+        self._deeper = doc.get("deeper", self._deeper)
+
 
 # -- Zones: safe, warning, danger, critical
 
@@ -195,3 +319,154 @@ class ContextMonitor:
         self.warnings_sent = [
             name for name in self.warnings_sent if Zone(name).rank <= self.zone.rank
         ]
+
+
+# -- When to make a checkpoint: five triggers, each with its name
+
+
+CONTEXT_SIZE = "context_size_threshold"
+PHASE = "phase_transition"
+MILESTONE = "task_milestone"
+RISK = "risky_operation"
+TIME = "time_interval"
+TRIGGERS: tuple[str, ...] = (CONTEXT_SIZE, PHASE, MILESTONE, RISK, TIME)
+
+RISKY_OPERATIONS: frozenset[str] = frozenset({"major_refactor", "large_merge"})
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far the work has come.
+
+    `tasks_seen` is how many tasks were complete at the last look; None says that the last of
+    `tasks_completed` was completed just now.
+    """
+
+    phase_changed: bool = False
+    tasks_completed: int = 0
+    tasks_seen: int | None = None
+    next_operation: str | None = None
+
+    def __post_init__(self) -> None:
+        for field in ("tasks_completed", "tasks_seen"):
+            value = getattr(self, field)
+            if value is not None and value < 0:
+                raise InputError(f"{field} cannot be {value}", hint="zero or more", field=field)
+
+
+class ContextMetrics(msgspec.Struct, frozen=True, kw_only=True):
+    """The size of the context and of the window, in tokens."""
+
+    context_size: int
+    context_limit: int
+
+    @property
+    def percent(self) -> float:
+        """The share of the window that is used."""
+        return percent_of(self.context_size, self.context_limit)
+
+
+def should_create_checkpoint(
+    progress: Progress,
+    metrics: ContextMetrics,
+    now: datetime,
+    last: datetime | None = None,
+    *,
+    config: GCConfig | None = None,
+    risky_operations: Collection[str] = RISKY_OPERATIONS,
+) -> tuple[bool, list[str]]:
+    """Return whether to make a checkpoint now, and the names of all triggers that say so.
+
+    `last` is the time of the last checkpoint; without one no interval has passed.
+    """
+    config = config if config is not None else GCConfig()
+    reasons = {
+        CONTEXT_SIZE: metrics.percent > config.checkpoint_percent,
+        PHASE: progress.phase_changed,
+        MILESTONE: _passed_milestone(progress, config.checkpoint_every_tasks),
+        RISK: progress.next_operation in risky_operations,
+        TIME: _waited(now, last) > config.checkpoint_interval_seconds,
+    }
+    names = [name for name in TRIGGERS if reasons[name]]
+    return bool(names), names
+
+
+def _passed_milestone(progress: Progress, every: int) -> bool:
+    done = progress.tasks_completed
+    seen = max(0, done - 1) if progress.tasks_seen is None else progress.tasks_seen
+    return done // every > seen // every
+
+
+def _waited(now: datetime, last: datetime | None) -> float:
+    if last is None:
+        return 0.0
+    return (checked_time("now", now) - checked_time("last", last)).total_seconds()
+
+
+class CheckpointTriggers:
+    """Watches a session and says when a checkpoint is due.
+
+    Args:
+        config: the marks and intervals.
+        risky_operations: the operations before which a checkpoint is made.
+        clock: gives the present time; the first interval starts when this object is made.
+    """
+
+    def __init__(
+        self,
+        config: GCConfig | None = None,
+        *,
+        risky_operations: Collection[str] = RISKY_OPERATIONS,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> None:
+        self.config = config if config is not None else GCConfig()
+        self.risky_operations = frozenset(risky_operations)
+        self._clock = clock
+        self._last = clock()
+        self._due: set[str] = set()
+        self._above = False
+        self._phase: str | None = None
+        self._tasks = 0
+        self._operation: str | None = None
+
+    def check(
+        self,
+        metrics: ContextMetrics,
+        *,
+        phase: str | None = None,
+        tasks_completed: int | None = None,
+        next_operation: str | None = None,
+    ) -> tuple[bool, list[str]]:
+        """Return whether a checkpoint is due, and all its triggers since the last one.
+
+        What is left out has not changed; a risky operation counts once each time it is announced.
+        """
+        done = self._tasks if tasks_completed is None else tasks_completed
+        progress = Progress(
+            phase_changed=None not in (phase, self._phase) and phase != self._phase,
+            tasks_completed=done,
+            tasks_seen=self._tasks,
+            next_operation=None if next_operation == self._operation else next_operation,
+        )
+        _, names = should_create_checkpoint(
+            progress, metrics, self._clock(), self._last,
+            config=self.config, risky_operations=self.risky_operations,
+        )  # fmt: skip
+        self._due |= {name for name in names if name != CONTEXT_SIZE or not self._above}
+        self._watch_size(metrics.percent)
+        self._phase = self._phase if phase is None else phase
+        self._tasks, self._operation = done, next_operation
+        due = [name for name in TRIGGERS if name in self._due]
+        return bool(due), due
+
+    def made(self, at: datetime | None = None) -> None:
+        """Note that a checkpoint was made: nothing is due, and a new interval starts."""
+        self._last = self._clock() if at is None else checked_time("at", at)
+        self._due.clear()
+
+    def _watch_size(self, percent: float) -> None:
+        """A size counts again once it has been clearly below its mark."""
+        mark = self.config.checkpoint_percent
+        if percent > mark:
+            self._above = True
+        elif percent < mark - self.config.zone_leave_points:
+            self._above = False

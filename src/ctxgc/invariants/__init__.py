@@ -14,36 +14,35 @@ from ctxgc._lazy import lazy
 # fmt: off
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ctxgc.invariants.bonds import Growing, anchors, groups
-    from ctxgc.invariants.checks import ALL_INVARIANTS, check, cuts, for_format
+    from ctxgc.invariants.checks import (
+        ALL_INVARIANTS, Growing, anchors, check, cuts, for_format, groups,
+    )
     from ctxgc.invariants.pairing import (
-        Batch, Paired, Pairing, Ref, is_thinking, may_stay_open, pair, tool_channel,
+        Batch, Paired, Pairing, Ref, Violation, block_of, is_thinking, may_stay_open, pair,
+        positions_outside, tool_channel,
     )
     from ctxgc.invariants.rules import (
         ArgumentsAreJson, CallsAndResultsPair, ContentIsPresent, ItemsAreUnique, OneResultPerCall,
-        ResultsFollowTheirBatch, ServerToolsPair, ThinkingIsFollowed, UserSpeaksFirst, first_spoken,
-        follow, followers, has_valid_arguments, is_blank, is_excused, is_json, is_pending,
-        lacks_content, last_answer, may_be_empty, misplaced, repeated_items, running, server_pairs,
+        ResultsFollowTheirBatch, ServerToolsPair, ThinkingIsFollowed, ThinkingIsWhole,
+        UserSpeaksFirst, changed_thinking, first_difference, first_spoken, follow, followers,
+        has_valid_arguments, is_blank, is_excused, is_json, is_pending, lacks_content, last_answer,
+        may_be_empty, misplaced, missing_seal, repeated_items, running, server_pairs,
         trailing_results,
     )
-    from ctxgc.invariants.verbatim import (
-        ThinkingIsWhole, changed_thinking, first_difference, missing_seal,
-    )
-    from ctxgc.invariants.violation import Violation, block_of, positions_outside
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
-            "bonds": "Growing anchors groups",
-            "checks": "ALL_INVARIANTS check cuts for_format",
-            "pairing": "Batch Paired Pairing Ref is_thinking may_stay_open pair tool_channel",
+            "checks": "ALL_INVARIANTS Growing anchors check cuts for_format groups",
+            "pairing":
+                "Batch Paired Pairing Ref Violation block_of is_thinking may_stay_open pair "
+                "positions_outside tool_channel",
             "rules":
                 "ArgumentsAreJson CallsAndResultsPair ContentIsPresent ItemsAreUnique "
                 "OneResultPerCall ResultsFollowTheirBatch ServerToolsPair ThinkingIsFollowed "
-                "UserSpeaksFirst first_spoken follow followers has_valid_arguments is_blank "
-                "is_excused is_json is_pending lacks_content last_answer may_be_empty misplaced "
-                "repeated_items running server_pairs trailing_results",
-            "verbatim": "ThinkingIsWhole changed_thinking first_difference missing_seal",
-            "violation": "Violation block_of positions_outside",
+                "ThinkingIsWhole UserSpeaksFirst changed_thinking first_difference first_spoken "
+                "follow followers has_valid_arguments is_blank is_excused is_json is_pending "
+                "lacks_content last_answer may_be_empty misplaced missing_seal repeated_items "
+                "running server_pairs trailing_results",
         },
     )

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     )
     from ctxgc.economics import SHEETS, price_sheet
     from ctxgc.guard import Checkpoint, CheckpointStore, compare_files
-    from ctxgc.session.accounting import ContextUsage
-    from ctxgc.session.events import Event
+    from ctxgc.session.archive import Hit, Stash, excerpt
+    from ctxgc.session.calls import Event
+    from ctxgc.session.collection import price_preset
     from ctxgc.session.guard import EMERGENCY, messages_of
-    from ctxgc.session.handles import Hit, Stash, excerpt
-    from ctxgc.session.price_pass import price_preset
     from ctxgc.session.session import Session, collect
     from ctxgc.session.setup import DEFAULT_PRICES, DEFAULT_STORE, SessionParts
+    from ctxgc.session.state import ContextUsage
     from ctxgc.session.stored import copy_in_memory, lost_handles, open_stored
     from ctxgc.stores import (
         DEFAULT_URL, ExportEntry, SearchFilters, SessionInfo, Store, StoreHit, UNMASKABLE,
@@ -47,13 +47,13 @@ else:
                 "short_command with_gaps",
             "ctxgc.economics": "SHEETS price_sheet",
             "ctxgc.guard": "Checkpoint CheckpointStore compare_files",
-            "accounting": "ContextUsage",
-            "events": "Event",
+            "archive": "Hit Stash excerpt",
+            "calls": "Event",
+            "collection": "price_preset",
             "guard": "EMERGENCY messages_of",
-            "handles": "Hit Stash excerpt",
-            "price_pass": "price_preset",
             "session": "Session collect",
             "setup": "DEFAULT_PRICES DEFAULT_STORE SessionParts",
+            "state": "ContextUsage",
             "stored": "copy_in_memory lost_handles open_stored",
             "ctxgc.stores":
                 "DEFAULT_URL ExportEntry SearchFilters SessionInfo Store StoreHit UNMASKABLE "

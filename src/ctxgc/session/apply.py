@@ -16,9 +16,8 @@ from msgspec.structs import force_setattr
 from ctxgc.core import ContextSegment, Heap, Message, Tier, common_prefix
 from ctxgc.errors import PlanError
 from ctxgc.invariants import check
-from ctxgc.session.accounting import Accounting, UsageMeter
 from ctxgc.session.archive import Archive, form_writes
-from ctxgc.session.state import SessionState
+from ctxgc.session.state import Accounting, SessionState, UsageMeter
 from ctxgc.session.view import BoundThinking, HistoryChange, Original, View, compare
 from ctxgc.stores import Drop, Put, Write
 from ctxgc.strategies import Exchange, Segmenter

@@ -11,14 +11,12 @@ import msgspec
 
 from ctxgc.core import ContextSegment, Heap, Message, note
 from ctxgc.errors import InputError, StoreError
-from ctxgc.session.accounting import Accounting
 from ctxgc.session.apply import ViewEditor
-from ctxgc.session.archive import Archive, CollectionLog, form_writes
-from ctxgc.session.events import Events
-from ctxgc.session.handles import Stash
+from ctxgc.session.archive import Archive, CollectionLog, Stash, form_writes
+from ctxgc.session.calls import Events
 from ctxgc.session.notices import Notices
-from ctxgc.session.protected_messages import ProtectedMessages
-from ctxgc.session.state import SessionOptions, SessionState
+from ctxgc.session.recall import ProtectedMessages
+from ctxgc.session.state import Accounting, SessionOptions, SessionState
 from ctxgc.session.view import BoundThinking, View, compare
 from ctxgc.stores import Drop, Put, Write
 from ctxgc.strategies import Exchange, Segmenter

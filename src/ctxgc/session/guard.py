@@ -28,16 +28,14 @@ from ctxgc.guard import (
     compare_files,
 )
 from ctxgc.invariants import check
-from ctxgc.session.accounting import Accounting, UsageMeter
 from ctxgc.session.apply import ViewEditor
 from ctxgc.session.archive import Archive, CollectionLog, message_from_doc, message_to_doc
+from ctxgc.session.calls import Events
 from ctxgc.session.collection import Collector
 from ctxgc.session.delete import StashCollector
-from ctxgc.session.events import Events
 from ctxgc.session.notices import Notices
-from ctxgc.session.protected_messages import Pins, ProtectedMessages, whole_groups
-from ctxgc.session.recall import AutoRecall
-from ctxgc.session.state import SessionOptions, SessionState
+from ctxgc.session.recall import AutoRecall, Pins, ProtectedMessages, whole_groups
+from ctxgc.session.state import Accounting, SessionOptions, SessionState, UsageMeter
 from ctxgc.session.view import BoundThinking, View, compare
 from ctxgc.strategies import GCTriggerReason, frame_of
 from ctxgc.wire import Overflow

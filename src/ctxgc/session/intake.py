@@ -10,11 +10,10 @@ from msgspec.structs import replace
 
 from ctxgc.core import SECRET_TAG, ContextSegment, Format, Heap, Message, find_secrets
 from ctxgc.errors import MessageError
-from ctxgc.session.accounting import Accounting, UsageMeter
 from ctxgc.session.apply import ViewEditor
 from ctxgc.session.archive import Archive, CollectionLog, form_writes
-from ctxgc.session.events import Events
-from ctxgc.session.state import SessionOptions, SessionState
+from ctxgc.session.calls import Events
+from ctxgc.session.state import Accounting, SessionOptions, SessionState, UsageMeter
 from ctxgc.session.view import BoundThinking, View, compare, digest, wrong_format
 from ctxgc.stores import Drop
 from ctxgc.strategies import MarkSweepStrategy, Segmenter

@@ -16,8 +16,8 @@ from ctxgc.config import GCConfig, mask_text
 from ctxgc.core import Format, Message
 from ctxgc.errors import CtxgcError
 from ctxgc.invariants import Paired, changed_thinking, check, first_difference
-from ctxgc.session.accounting import ContextUsage
-from ctxgc.session.locking import interruptible
+from ctxgc.session.calls import interruptible
+from ctxgc.session.state import ContextUsage
 from ctxgc.session.view import HistoryChange, compare, tools_of, without_same
 from ctxgc.strategies import GCPlugin, GCRemovalItem, GCResult, GCTriggerReason, run_collect
 from ctxgc.wire import parse, render, strip_bound_thinking

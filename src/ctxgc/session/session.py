@@ -32,11 +32,9 @@ from ctxgc.core import (
 from ctxgc.economics import PriceSheet
 from ctxgc.errors import InputError, MessageError
 from ctxgc.guard import Checkpoint, CheckpointInfo, RecoveryReport
-from ctxgc.session.accounting import ContextUsage
-from ctxgc.session.events import Callback
+from ctxgc.session.archive import Hit, excerpt
+from ctxgc.session.calls import Callback, SessionLock, flush_at_exit, one_at_a_time, stop_flushing
 from ctxgc.session.guard import Restored
-from ctxgc.session.handles import Hit, excerpt
-from ctxgc.session.locking import SessionLock, flush_at_exit, one_at_a_time, stop_flushing
 from ctxgc.session.setup import (
     SessionParts,
     SessionSetup,
@@ -48,6 +46,7 @@ from ctxgc.session.setup import (
     checked_text,
     set_up,
 )
+from ctxgc.session.state import ContextUsage
 from ctxgc.session.view import RenderCache, wrong_format
 from ctxgc.stores import SearchFilters, Store
 from ctxgc.strategies import (

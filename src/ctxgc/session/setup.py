@@ -20,20 +20,16 @@ from ctxgc.config import (
 from ctxgc.core import ContextSegment, Heap, SegmentType, Tier
 from ctxgc.economics import PriceSheet, SavingsLedger, price_sheet
 from ctxgc.errors import InputError
-from ctxgc.session.accounting import Accounting, RequestLog, UsageMeter
 from ctxgc.session.apply import ViewEditor
-from ctxgc.session.archive import Archive, CollectionLog
-from ctxgc.session.collection import Collector, SessionHost
+from ctxgc.session.archive import Archive, CollectionLog, Stash
+from ctxgc.session.calls import Events
+from ctxgc.session.collection import Collector, PricePass, SessionHost
 from ctxgc.session.delete import Deletion, StashCollector
-from ctxgc.session.events import Events
 from ctxgc.session.guard import Checkpoints, RecoverableSession, SessionGuard
-from ctxgc.session.handles import Stash
 from ctxgc.session.intake import Intake
 from ctxgc.session.notices import Notices
-from ctxgc.session.price_pass import PricePass
-from ctxgc.session.protected_messages import Pins, ProtectedMessages
-from ctxgc.session.recall import AutoRecall, RecallFeedback, SessionRecall
-from ctxgc.session.state import SessionOptions, SessionState
+from ctxgc.session.recall import AutoRecall, Pins, ProtectedMessages, RecallFeedback, SessionRecall
+from ctxgc.session.state import Accounting, RequestLog, SessionOptions, SessionState, UsageMeter
 from ctxgc.session.view import BoundThinking, View
 from ctxgc.stores import SearchFilters, Store, consistent_read, open_store
 from ctxgc.strategies import GCPlugin, Segmenter, load_gc_plugin, serving

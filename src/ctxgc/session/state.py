@@ -7,23 +7,28 @@ session is opened.
 
 from __future__ import annotations
 
+import json
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from ctxgc.budget import GCPolicy
+from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource
 from ctxgc.config import GCConfig
-from ctxgc.core import RecallMemory
+from ctxgc.core import Heap, Message, RecallMemory
 from ctxgc.economics import PriceSheet, SavingsLedger
-from ctxgc.errors import StoreDamagedError
-from ctxgc.guard import ThrashBreaker, Zone
+from ctxgc.errors import MessageError, StoreDamagedError
+from ctxgc.guard import ThrashBreaker, Zone, next_zone, zone_of
+from ctxgc.invariants import is_thinking, may_stay_open
+from ctxgc.session.calls import Events
+from ctxgc.session.view import View
 from ctxgc.strategies import GCPlugin
+from ctxgc.tokens import CountingCache, message_tokens
 
 UNDO_COOLDOWN = 32
 """For how many requests the messages of an undone collection are not collected again automatically."""
@@ -167,3 +172,374 @@ class SessionState(msgspec.Struct, kw_only=True):
 
 def _part_to_doc(part: Any) -> Any:
     return part.sums() if isinstance(part, SavingsLedger) else part.to_doc()
+
+
+# -- Accounting: what each message costs, how full the context is, and what the requests cost
+
+
+SYSTEM_KEY = "system_prompt"
+_BESIDE = (InstructionSource.SYSTEM, InstructionSource.PLUGIN, InstructionSource.ENRICHMENT)
+
+
+class Accounting:
+    """Keeps the budget equal to the view, message by message."""
+
+    def __init__(
+        self,
+        context_limit: int,
+        counter: CountingCache,
+        state: SessionState,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self.budget = InstructionBudget(context_limit, clock=self._now)
+        self.counter = counter
+        self._state = state
+        self.message_total = 0
+        """The tokens of all messages in the view."""
+        self.born: dict[str, float] = {}
+        """When each message first came in; a recall or an undo does not make it younger."""
+        self.makers: dict[str, str] = {}
+        """What created the messages that the host did not send."""
+        self._clock = clock
+        self._sizes: dict[int, tuple[Message, int]] = {}
+        self._first_request: str | None = None
+
+    def _now(self) -> float:
+        return self._clock().timestamp()
+
+    def tokens(self, message: Message) -> int:
+        """Return the tokens of a message; each message object is counted once."""
+        known = self._sizes.get(id(message))
+        if known is not None and known[0] is message:
+            return known[1]
+        size = message_tokens(message, self.counter)
+        self._sizes[id(message)] = (message, size)
+        return size
+
+    def enter(self, message: Message) -> None:
+        """Book a message that is in the view now."""
+        message_id = message.message_id
+        source, policy = self._place(message)
+        tokens = self.tokens(message)
+        self.budget.add_child(
+            source,
+            message_id,
+            tokens,
+            self._state.policies.get(message_id, policy),
+            label="Context Summary" if message.origin == "gc_summary" else message.role,
+            created_at=self.birth(message_id),
+            metadata={"created_by": self.makers[message_id]} if message_id in self.makers else {},
+            message_ids=(message_id,),
+        )
+        self.message_total += tokens
+
+    def birth(self, message_id: str) -> float:
+        """Return when a message first came in; now, if it never did."""
+        return self.born.setdefault(message_id, self._now())
+
+    def leave(self, message: Message) -> None:
+        """Remove a message from the budget."""
+        for source, key in self.budget.children_of_message(message.message_id):
+            self.message_total -= self.budget.remove_child(source, key).tokens
+        self._sizes.pop(id(message), None)
+
+    def forget(self, message_ids: Collection[str]) -> None:
+        """Let another message be the first request if it is one of these, which the host took back."""
+        if self._first_request in message_ids:
+            self._first_request = None
+
+    @contextmanager
+    def forgetting(self, message_ids: Collection[str]) -> Iterator[None]:
+        """Forget messages while the view changes; if that fails, remember them."""
+        before = self._first_request
+        try:
+            self.forget(message_ids)
+            yield
+        except BaseException:
+            self._first_request = before
+            raise
+
+    def set_policy(self, message_id: str, policy: GCPolicy) -> None:
+        """Give a message of the view another policy."""
+        for source, key in self.budget.children_of_message(message_id):
+            self.budget.set_policy(source, key, policy)
+
+    def enrich(self, key: str, text: str) -> None:
+        """Book text that the host adds to each request by itself, such as retrieved documents."""
+        self.budget.add_child(
+            InstructionSource.ENRICHMENT, key, self.counter.count(text), GCPolicy.EPHEMERAL
+        )
+
+    def set_system(self, text: str) -> None:
+        """Book a system prompt that is not part of the messages."""
+        self.budget.add_child(
+            InstructionSource.SYSTEM, SYSTEM_KEY, self.counter.count(text), GCPolicy.LOCKED
+        )
+
+    def set_tools(self, tools: Sequence[dict[str, Any]], policy: GCPolicy) -> None:
+        """Book tool schemas; those of an earlier call that are not named again are removed."""
+        sizes = {
+            _tool_name(tool) or f"tool_{number}": self.counter.count(
+                json.dumps(tool, ensure_ascii=False)
+            )
+            for number, tool in enumerate(tools)
+        }
+        entry = self.budget.get_entry(InstructionSource.PLUGIN)
+        for key in list(entry.children) if entry is not None else ():
+            if key not in sizes:
+                self.budget.remove_child(InstructionSource.PLUGIN, key)
+        for key, tokens in sizes.items():
+            known = self.budget.get_child(InstructionSource.PLUGIN, key)
+            # A schema that was used once is locked, and stays so when it is named again.
+            used = known is not None and known.gc_policy is GCPolicy.LOCKED
+            kept = GCPolicy.LOCKED if used and policy is GCPolicy.CONDITIONAL else policy
+            self.budget.add_child(InstructionSource.PLUGIN, key, tokens, kept)
+
+    def beside_tokens(self) -> int:
+        """Return the tokens that are sent alongside the messages: system prompt, tools, enrichment."""
+        return self.budget.total_tokens() - self.message_total
+
+    def tokens_up_to(self, messages: Sequence[Message], place: int) -> int:
+        """Return the tokens of the messages before a place of the view, and what is sent alongside."""
+        if place > len(messages) // 2:
+            return self.budget.total_tokens() - sum(map(self.tokens, messages[place:]))
+        return self.beside_tokens() + sum(map(self.tokens, messages[:place]))
+
+    def calibrate(self, input_tokens: int, messages: Iterable[Message]) -> bool:
+        """Teach the counter what the provider counted; return whether that changed the sizes of messages."""
+        if not self.counter.calibrate(self.budget.total_tokens(), input_tokens):
+            return False
+        for message in messages:
+            self.leave(message)
+            self.enter(message)
+        return True
+
+    def beside(self) -> list[dict[str, Any]]:
+        """Return the children of the budget that are sent alongside the messages, as documents."""
+        entries = filter(None, map(self.budget.get_entry, _BESIDE))
+        return [
+            {
+                "source": child.source.value,
+                "key": key,
+                "tokens": child.tokens,
+                "policy": child.gc_policy.value,
+                "created_at": child.created_at,
+            }
+            for entry in entries
+            for key, child in entry.children.items()
+            if not child.message_ids
+        ]
+
+    def restore_beside(self, docs: Iterable[Mapping[str, Any]]) -> None:
+        """Book again what `beside` returned."""
+        for doc in docs:
+            source, policy = InstructionSource(doc["source"]), GCPolicy(doc["policy"])
+            self.budget.add_child(
+                source, doc["key"], doc["tokens"], policy, created_at=doc["created_at"]
+            )
+
+    def _place(self, message: Message) -> tuple[InstructionSource, GCPolicy]:
+        if message.role == "system":
+            return InstructionSource.SYSTEM, GCPolicy.LOCKED
+        return InstructionSource.CONVERSATION, self._policy(message)
+
+    def _policy(self, message: Message) -> GCPolicy:
+        if message.origin == "gc_summary":
+            return GCPolicy.PRESERVABLE
+        if message.origin == "gc_notice":
+            return GCPolicy.EPHEMERAL
+        if message.opens_turn() and self._first_request in (None, message.message_id):
+            self._first_request = message.message_id
+            return GCPolicy.LOCKED
+        return GCPolicy.PARTIAL if _says_something(message) else GCPolicy.EPHEMERAL
+
+
+def _says_something(message: Message) -> bool:
+    """Return whether a message has more than calls, results and thinking, which are ephemeral."""
+    return any(
+        part.kind in ("text", "media") and (part.text.strip() or part.media_tokens)
+        for part in message.parts
+    )
+
+
+def _tool_name(tool: dict[str, Any]) -> str | None:
+    function = tool.get("function")
+    name = function.get("name") if isinstance(function, dict) else tool.get("name")
+    return name if isinstance(name, str) and name else None
+
+
+# -- usage ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContextUsage(Mapping[str, Any]):
+    """The size of the context now; also a mapping, so `usage["percent_used"]` works as well.
+
+    `target_tokens` is where a collection would land; `pinned_message_ids` may never leave.
+    """
+
+    total_tokens: int
+    context_limit: int
+    percent_used: float
+    zone: Zone
+    turns: int
+    messages: int
+    by_source: dict[str, int]
+    by_type: dict[str, int]
+    by_policy: dict[str, int]
+    target_tokens: int
+    stashed_tokens: int = 0
+    exact: bool = True
+    pinned_message_ids: frozenset[str] = frozenset()
+
+    def __getitem__(self, key: str) -> Any:
+        if key not in _NAMES:
+            raise KeyError(key)
+        return getattr(self, key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_NAMES)
+
+    def __len__(self) -> int:
+        return len(_NAMES)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON-ready data."""
+        pinned = sorted(self.pinned_message_ids)
+        return {**self, "zone": self.zone.value, "pinned_message_ids": pinned}
+
+
+_NAMES: tuple[str, ...] = tuple(field.name for field in fields(ContextUsage))
+
+
+class UsageMeter:
+    """Measures how full the context is, and reports when it enters another zone."""
+
+    def __init__(
+        self,
+        *,
+        options: SessionOptions,
+        state: SessionState,
+        accounting: Accounting,
+        view: View,
+        heap: Heap,
+        held: Callable[[], set[str]],
+        events: Events,
+    ) -> None:
+        self._options = options
+        self._state = state
+        self._accounting = accounting
+        self._view = view
+        self._heap = heap
+        self._held = held
+        self._events = events
+
+    def usage(self, target_tokens: int | None = None) -> ContextUsage:
+        """Return how full the context is, and where a collection would land."""
+        budget, config = self._accounting.budget, self._options.config
+        limit, percent = budget.context_limit, budget.utilization()
+        target = int(limit * config.target_percent / 100)
+        ledger = self._heap.ledger
+        return ContextUsage(
+            total_tokens=budget.total_tokens(),
+            context_limit=limit,
+            percent_used=percent,
+            zone=zone_of(percent, config),
+            turns=self._view.turns,
+            messages=len(self._view.messages),
+            by_source={k.value: v for k, v in budget.tokens_by_source().items()},
+            by_type={str(k): a.tokens for k, a in ledger.by("type").items()},
+            by_policy={k.value: v for k, v in budget.tokens_by_policy().items()},
+            target_tokens=target if target_tokens is None else target_tokens,
+            stashed_tokens=ledger.stashed.tokens,
+            exact=self._accounting.counter.exact,
+            pinned_message_ids=frozenset(self._held()),
+        )
+
+    def watch(self) -> None:
+        """Emit an event when the context has entered another zone."""
+        percent = self._accounting.budget.utilization()
+        before = self._state.zone
+        zone = next_zone(before, percent, self._options.config)
+        if zone is not before:
+            self._state.zone = zone
+            self._events.emit("zone_changed", before=before.value, now=zone.value, percent=percent)
+
+
+# -- requests ---------------------------------------------------------------------------------------
+
+
+class RequestLog:
+    """Records the requests: what each sends, and what it would have cost without collecting."""
+
+    def __init__(
+        self,
+        options: SessionOptions,
+        state: SessionState,
+        accounting: Accounting,
+        view: View,
+        save: Callable[[], None],
+    ) -> None:
+        self._options = options
+        self._state = state
+        self._accounting = accounting
+        self._view = view
+        self._save = save
+
+    def check_complete(self) -> None:
+        """Check that nothing in the view waits for what belongs to it.
+
+        Raises:
+            MessageError: a call has no result yet, or reasoning is alone at the end.
+        """
+        hint = "view() shows the messages as they are"
+        for call, message_id in self._view.waiting.items():
+            caller = self._view.get(message_id)
+            if caller is not None and may_stay_open(caller):
+                continue
+            raise MessageError(
+                f"the tool call '{call}' waits for its result",
+                hint=f"append the result first; {hint}",
+                call_id=call,
+                message_id=message_id,
+            )
+        last = self._view.messages[-1] if self._view.messages else None
+        if last is not None and last.format == "responses" and is_thinking(last):
+            raise MessageError(
+                "the reasoning at the end waits for what follows it",
+                hint=f"append the rest of the answer first; {hint}",
+                message_id=last.message_id,
+            )
+
+    def record(self) -> None:
+        """Record the view that is sent now, durably.
+
+        Raises:
+            StoreError: it could not be made durable; then it is not sent, and nothing was recorded.
+        """
+        with self._state.rollback_on_error():
+            self._book()
+            self._save()
+
+    def _book(self) -> None:
+        state = self._state
+        sent = self._accounting.budget.total_tokens()
+        warm = not self.is_cold()
+        cached = min(sent, state.sent_before) if warm else 0
+        state.savings = copy(state.savings)
+        state.savings.record(sent, cached, self.unpruned_tokens(), warm=warm)
+        state.sent_before = sent
+        state.sent_messages = len(self._view.messages)
+        state.sent_at = self._options.clock()
+        state.requests += 1
+
+    def is_cold(self) -> bool:
+        """Return whether the provider's cache of the last request has lapsed by now."""
+        life, sent_at = self._options.prices.ttl_seconds, self._state.sent_at
+        if life is None or sent_at is None:
+            return False
+        return (self._options.clock() - sent_at).total_seconds() > life
+
+    def unpruned_tokens(self) -> int:
+        """Return the size of the next request had nothing ever been collected."""
+        return self._state.ingested_tokens + self._accounting.beside_tokens()

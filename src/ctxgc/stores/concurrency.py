@@ -108,15 +108,3 @@ def consistent_read(store: Store, session_id: str, read: Callable[[], T]) -> T:
         hint="call again, or end what writes to it",
         session_id=session_id,
     )
-
-
-def check_revision(session_id: str, expect: int | None, found: int) -> None:
-    """Raise StoreBusyError if a commit expects another revision than the one that was found."""
-    if expect is not None and expect != found:
-        raise StoreBusyError(
-            f"session {session_id!r} is at revision {found}, not {expect}",
-            hint="load it again: another session object or process has committed to it",
-            session_id=session_id,
-            expected=expect,
-            found=found,
-        )

@@ -25,9 +25,8 @@ import msgspec
 from ctxgc.core import mask_secrets
 from ctxgc.errors import InputError, StoreDamagedError, StoreError, StoreVersionError
 from ctxgc.files import append_durable, create_private, remove, replace
-from ctxgc.stores.base import COLLECTIONS, CollectionName, Put, Store
+from ctxgc.stores.base import COLLECTIONS, CollectionName, Put, Store, decode, encode, prepare
 from ctxgc.stores.concurrency import consistent_read
-from ctxgc.stores.documents import decode, encode, prepare
 from ctxgc.stores.json_file import parse, render
 from ctxgc.stores.tables import Tables
 

@@ -17,8 +17,15 @@ from typing import Any
 
 import msgspec
 
-from ctxgc.stores.base import COLLECTIONS, CollectionName, StoreReport
-from ctxgc.stores.documents import decode, encode, is_utf8, too_new
+from ctxgc.stores.base import (
+    COLLECTIONS,
+    CollectionName,
+    StoreReport,
+    decode,
+    encode,
+    is_utf8,
+    too_new,
+)
 from ctxgc.stores.tables import SessionTable, Tables
 
 VERSION = 1

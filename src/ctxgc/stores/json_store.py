@@ -22,8 +22,16 @@ import msgspec
 from ctxgc.core import utc_now
 from ctxgc.errors import StoreBusyError, StoreError
 from ctxgc.files import FileLock, append_durable, os_errors, remove, set_aside, write_atomic
-from ctxgc.stores.base import CollectionName, StoreReport, Write
-from ctxgc.stores.documents import Prepared, check_name, encode, prepare, too_new
+from ctxgc.stores.base import (
+    CollectionName,
+    Prepared,
+    StoreReport,
+    Write,
+    check_name,
+    encode,
+    prepare,
+    too_new,
+)
 from ctxgc.stores.json_file import JsonContents, parse, render
 from ctxgc.stores.tables import Tables, TableStore
 

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ctxgc.core import utc_now
 from ctxgc.errors import StoreError
-from ctxgc.stores.base import CollectionName
-from ctxgc.stores.concurrency import check_revision
-from ctxgc.stores.documents import Prepared, escape, unescape
+from ctxgc.stores.base import CollectionName, Prepared, check_revision, escape, unescape
 from ctxgc.stores.search import CANDIDATES, COMMON, Candidate, Query, SearchEntry, index_entry
 
 if TYPE_CHECKING:

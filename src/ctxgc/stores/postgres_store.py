@@ -17,9 +17,15 @@ from ctxgc.stores.base import (
     StoreHit,
     StoreReport,
     Write,
+    check_collection,
+    check_name,
+    check_revision,
+    decode,
+    escape,
+    prepare,
+    unescape,
 )
-from ctxgc.stores.concurrency import check_revision, register_for_forks
-from ctxgc.stores.documents import check_collection, check_name, decode, escape, prepare, unescape
+from ctxgc.stores.concurrency import register_for_forks
 from ctxgc.stores.postgres_documents import PostgresSource, write
 from ctxgc.stores.search import parse_query, rank
 

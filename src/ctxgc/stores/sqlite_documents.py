@@ -8,8 +8,15 @@ from datetime import datetime
 from typing import Any
 
 from ctxgc.core import utc_now
-from ctxgc.stores.base import COLLECTIONS, CollectionName, SessionInfo
-from ctxgc.stores.documents import Prepared, decode, escape, unescape
+from ctxgc.stores.base import (
+    COLLECTIONS,
+    CollectionName,
+    Prepared,
+    SessionInfo,
+    decode,
+    escape,
+    unescape,
+)
 from ctxgc.stores.search import CANDIDATES, COMMON, Candidate, Query, SearchEntry, index_entry
 
 _Growth = tuple[int, int]

@@ -21,8 +21,7 @@ from ctxgc.errors import (
     StoreVersionError,
 )
 from ctxgc.files import FileLock, create_private, remove, replace, set_aside
-from ctxgc.stores.base import Put, StoreReport
-from ctxgc.stores.documents import decode, prepare, unescape
+from ctxgc.stores.base import Put, StoreReport, decode, prepare, unescape
 from ctxgc.stores.sqlite_documents import write
 
 _APPLICATION_ID = 0x43544743  # "CTGC"

@@ -15,9 +15,14 @@ from ctxgc.stores.base import (
     StoreHit,
     StoreReport,
     Write,
+    check_collection,
+    check_name,
+    check_revision,
+    decode,
+    prepare,
+    unescape,
 )
-from ctxgc.stores.concurrency import ForkSafe, check_revision
-from ctxgc.stores.documents import check_collection, check_name, decode, prepare, unescape
+from ctxgc.stores.concurrency import ForkSafe
 from ctxgc.stores.search import parse_query, rank
 from ctxgc.stores.sqlite_documents import (
     SqliteSource,

@@ -22,14 +22,20 @@ from ctxgc.errors import InputError
 from ctxgc.stores.base import (
     COLLECTIONS,
     CollectionName,
+    Prepared,
     SearchFilters,
     SessionInfo,
     StoreHit,
     StoreReport,
     Write,
+    check_collection,
+    check_name,
+    check_revision,
+    decode,
+    encode,
+    prepare,
 )
-from ctxgc.stores.concurrency import ForkSafe, check_revision
-from ctxgc.stores.documents import Prepared, check_collection, check_name, decode, encode, prepare
+from ctxgc.stores.concurrency import ForkSafe
 from ctxgc.stores.search import (
     CANDIDATES,
     COMMON,

@@ -9,8 +9,7 @@ import msgspec
 
 from ctxgc.core import SEGMENT_FIELDS, segment_from_dict
 from ctxgc.errors import DuplicateSegmentError, InputError, SegmentError, StoreBusyError, StoreError
-from ctxgc.stores.base import COLLECTIONS, Drop, Put, Store
-from ctxgc.stores.documents import encode
+from ctxgc.stores.base import COLLECTIONS, Drop, Put, Store, encode
 from ctxgc.stores.export import ExportEntry, chosen_sessions, session_digest, session_documents
 
 Progress = Callable[[int, int], object]

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from ctxgc.strategies.base import (
         Constraints, GCPlugin, GCRemovalItem, GCResult, GCTriggerReason, run_collect,
     )
-    from ctxgc.strategies.builtin import BuiltinStrategy, serving
-    from ctxgc.strategies.collection import CollectionRun
-    from ctxgc.strategies.host import Host, root_knobs
+    from ctxgc.strategies.builtin import BuiltinStrategy, CollectionRun, serving
+    from ctxgc.strategies.host import Host, frame_of, locked_messages, root_knobs
     from ctxgc.strategies.mark_sweep.digest import (
         DigestEntry, handle_of, handles_in, without, write_digest,
     )
@@ -40,16 +39,14 @@ if TYPE_CHECKING:
         PluginFailure, discover_gc_plugins, gc_from_inline, gc_from_spec, load_gc_from_file,
         load_gc_plugin,
     )
-    from ctxgc.strategies.protection import frame_of, locked_messages
     from ctxgc.strategies.segmenter import Exchange, Segmenter
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
             "base": "Constraints GCPlugin GCRemovalItem GCResult GCTriggerReason run_collect",
-            "builtin": "BuiltinStrategy serving",
-            "collection": "CollectionRun",
-            "host": "Host root_knobs",
+            "builtin": "BuiltinStrategy CollectionRun serving",
+            "host": "Host frame_of locked_messages root_knobs",
             "mark_sweep.digest": "DigestEntry handle_of handles_in without write_digest",
             "mark_sweep.presets": "Coefficients PRESETS Preset Shares coefficients custom preset",
             "mark_sweep.price": "PriceRequest Thrift",
@@ -60,7 +57,6 @@ else:
             "plugins":
                 "PluginFailure discover_gc_plugins gc_from_inline gc_from_spec "
                 "load_gc_from_file load_gc_plugin",
-            "protection": "frame_of locked_messages",
             "segmenter": "Exchange Segmenter",
         },
     )

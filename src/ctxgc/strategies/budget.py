@@ -11,8 +11,7 @@ from typing import ClassVar, NamedTuple
 
 from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource, SourceEntry
 from ctxgc.strategies.base import Constraints, GCRemovalItem
-from ctxgc.strategies.builtin import BuiltinStrategy
-from ctxgc.strategies.collection import CollectionRun
+from ctxgc.strategies.builtin import BuiltinStrategy, CollectionRun
 from ctxgc.strategies.truncate import drop_turns
 
 _STRICTNESS = (

@@ -2,15 +2,169 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
 
+import msgspec
+
+from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource
 from ctxgc.config import GCConfig
 from ctxgc.core import GCState, Message, RootKnobs
 from ctxgc.economics import PriceSheet, price_sheet
-from ctxgc.invariants import groups
+from ctxgc.invariants import groups, positions_outside
 from ctxgc.strategies.segmenter import Segmenter
 from ctxgc.tokens import CountingCache, TokenCounter, counter_for, message_tokens
 from ctxgc.wire import PartTexts
+
+# -- Turns, and the messages that no strategy may take out
+
+
+class TurnSpan(msgspec.Struct, frozen=True):
+    """One turn: its number and the places of its messages in the history."""
+
+    index: int
+    start: int
+    stop: int
+
+    def places(self) -> range:
+        """Return the places of its messages."""
+        return range(self.start, self.stop)
+
+
+def turns_of(history: Sequence[Message], groups: Iterable[tuple[int, ...]]) -> list[TurnSpan]:
+    """Return the turns of a history; what comes before the first belongs to none.
+
+    A turn never starts inside a group: a message that also answers a tool call stays with the turn of
+    that call.
+    """
+    legal = positions_outside(((group[0], group[-1]) for group in groups), len(history))
+    users = [(i, message) for i, message in enumerate(history) if message.role == "user"]
+    starts = [i for i, message in users if message.opens_turn() and i in legal]
+    stops = [*starts[1:], len(history)] if starts else []
+    return [
+        TurnSpan(n, start, stop) for n, (start, stop) in enumerate(zip(starts, stops, strict=True))
+    ]
+
+
+class HistoryFrame(msgspec.Struct, frozen=True):
+    """The messages that every view keeps, by their ids: system text, the first and the last request."""
+
+    system: list[str]
+    first_request: list[str]
+    last_request: list[str]
+
+
+def frame_of(history: Sequence[Message]) -> HistoryFrame:
+    """Return the frame of a history; without a request, its parts for requests are empty."""
+    system = [m.message_id for m in history if m.role == "system"]
+    requests = [m.message_id for m in history if m.opens_turn()]
+    return HistoryFrame(system, requests[:1], requests[-1:])
+
+
+class Protection:
+    """Which messages must stay. A group with one of them stays whole."""
+
+    def __init__(self, history: Sequence[Message], groups_: Sequence[tuple[int, ...]]) -> None:
+        self._history = history
+        self._groups = groups_
+        self._reasons: dict[str, str] = {}
+
+    def hold(self, message_ids: Iterable[str], reason: str) -> None:
+        """Protect messages for a reason; the first reason counts."""
+        for message_id in message_ids:
+            self._reasons.setdefault(message_id, reason)
+
+    def copy(self) -> Protection:
+        """Return an independent copy."""
+        twin = Protection(self._history, self._groups)
+        twin._reasons = dict(self._reasons)
+        return twin
+
+    def seal(self) -> None:
+        """Extend the protection of each message to its whole group."""
+        for group in self._groups:
+            ids = [self._history[place].message_id for place in group]
+            reason = next((self._reasons[i] for i in ids if i in self._reasons), None)
+            if reason is not None:
+                self.hold(ids, reason)
+
+    def __contains__(self, message_id: object) -> bool:
+        return message_id in self._reasons
+
+    @property
+    def ids(self) -> Collection[str]:
+        """The messages that must stay."""
+        return self._reasons.keys()
+
+    def reason(self, message_id: str) -> str | None:
+        """Return why a message must stay, or None."""
+        return self._reasons.get(message_id)
+
+
+def protect_roots(
+    history: Sequence[Message],
+    usage: Mapping[str, Any],
+    budget: InstructionBudget | None,
+    groups_: Sequence[tuple[int, ...]],
+) -> Protection:
+    """Protect what every strategy keeps.
+
+    Instructions, locked entries, pins, the user's first and last word, calls without their result,
+    and the provider's newest compaction: what it replaces is nowhere else.
+    """
+    keep = Protection(history, groups_)
+    frame = frame_of(history)
+    keep.hold(frame.system, "instructions")
+    keep.hold(usage.get("pinned_message_ids", ()), "pinned")
+    if budget is not None:
+        keep.hold(locked_messages(budget), "locked")
+    keep.hold(frame.first_request, "original request")
+    keep.hold(frame.last_request or [m.message_id for m in history[-1:]], "last request")
+    keep.hold(_unanswered(history), "open tool call")
+    keep.hold([m.message_id for m in history if _is_compaction(m)][-1:], "compaction")
+    return keep
+
+
+def protect_turns(
+    keep: Protection,
+    history: Sequence[Message],
+    turns: Sequence[TurnSpan],
+    recent: int,
+    config: GCConfig,
+) -> None:
+    """Protect the newest turns and those pinned by their number."""
+    for turn in turns[max(0, len(turns) - recent) :]:
+        keep.hold((history[i].message_id for i in turn.places()), "recent turn")
+    for turn in turns:
+        if turn.index in config.pinned_turn_indices:
+            keep.hold((history[i].message_id for i in turn.places()), "pinned")
+
+
+def _is_compaction(message: Message) -> bool:
+    """Whether a message holds what the provider made of the history before it."""
+    return any(part.kind == "other" and part.name == "compaction" for part in message.parts)
+
+
+def locked_messages(budget: InstructionBudget) -> Iterator[str]:
+    """Yield the messages of the locked children of a budget."""
+    for entry in filter(None, map(budget.get_entry, InstructionSource)):
+        for child in entry.children.values():
+            if child.gc_policy is GCPolicy.LOCKED:
+                yield from child.message_ids
+
+
+def _unanswered(history: Sequence[Message]) -> list[str]:
+    """The messages with calls of the last batch, while answers are missing."""
+    waiting: dict[str, str] = {}
+    for message in history:
+        for part in message.parts:
+            if part.call_id is None or part.server_side:
+                continue
+            if part.kind == "tool_call":
+                waiting[part.call_id] = message.message_id
+            elif part.kind == "tool_result":
+                waiting.pop(part.call_id, None)
+    return list(waiting.values())
 
 
 class Host(Protocol):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ctxgc.strategies.base import Constraints
-from ctxgc.strategies.collection import CollectionRun
-from ctxgc.strategies.protection import TurnSpan
+from ctxgc.strategies.builtin import CollectionRun
+from ctxgc.strategies.host import TurnSpan
 from ctxgc.strategies.summarize import (
     SummarizingStrategy,
     replace_by_summary,

@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 
 from ctxgc.config import GCConfig
 from ctxgc.strategies.base import Constraints, GCTriggerReason
-from ctxgc.strategies.builtin import BuiltinStrategy
-from ctxgc.strategies.collection import CollectionRun
+from ctxgc.strategies.builtin import BuiltinStrategy, CollectionRun
 
 
 class NoneStrategy(BuiltinStrategy):

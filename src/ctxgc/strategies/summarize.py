@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 
 from ctxgc.core import Message, note
 from ctxgc.strategies.base import Constraints
-from ctxgc.strategies.builtin import BuiltinStrategy
-from ctxgc.strategies.collection import CollectionRun
+from ctxgc.strategies.builtin import BuiltinStrategy, CollectionRun
 from ctxgc.strategies.truncate import drop_turns
 from ctxgc.summarizers import (
     ExtractiveSummarizer,

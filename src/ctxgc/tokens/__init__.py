@@ -15,24 +15,22 @@ from ctxgc._lazy import lazy
 # fmt: off
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ctxgc.tokens.counter import Calibration, CountingCache, QUORUM, TokenCounter
+    from ctxgc.tokens.counter import (
+        CALL_OVERHEAD, Calibration, CountingCache, QUORUM, RESULT_OVERHEAD, Reported, TokenCounter,
+        message_tokens, part_tokens, scale_of, tokens_before,
+    )
     from ctxgc.tokens.estimated import CharCounter, EstimatedCounter, UpperBoundCounter
     from ctxgc.tokens.exact import ExactCounter
-    from ctxgc.tokens.messages import (
-        CALL_OVERHEAD, RESULT_OVERHEAD, Reported, message_tokens, part_tokens, scale_of,
-        tokens_before,
-    )
     from ctxgc.tokens.models import counter_for
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
-            "counter": "Calibration CountingCache QUORUM TokenCounter",
+            "counter":
+                "CALL_OVERHEAD Calibration CountingCache QUORUM RESULT_OVERHEAD Reported "
+                "TokenCounter message_tokens part_tokens scale_of tokens_before",
             "estimated": "CharCounter EstimatedCounter UpperBoundCounter",
             "exact": "ExactCounter",
-            "messages":
-                "CALL_OVERHEAD RESULT_OVERHEAD Reported message_tokens part_tokens scale_of "
-                "tokens_before",
             "models": "counter_for",
         },
     )

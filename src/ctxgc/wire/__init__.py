@@ -17,35 +17,32 @@ from ctxgc._lazy import lazy
 # fmt: off
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ctxgc.wire.detect import detect_format
     from ctxgc.wire.edit import (
         binds_thinking, drop_parts, replace_arguments, replace_text, strip_bound_thinking,
         text_message,
     )
     from ctxgc.wire.json_text import dump, encode
     from ctxgc.wire.messages import (
-        RawMessage, build, message_bytes, parse, parse_history, refuse_answers, render, render_json,
+        PartTexts, RawMessage, build, detect_format, message_bytes, parse, parse_history,
+        refuse_answers, render, render_json,
     )
     from ctxgc.wire.overflow import Overflow, parse_overflow
     from ctxgc.wire.repairs import Fix, RepairResult, repair
-    from ctxgc.wire.texts import PartTexts
     from ctxgc.wire.tools import ToolUse, strings_of, understand
     from ctxgc.wire.validation import validate
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
-            "detect": "detect_format",
             "edit":
                 "binds_thinking drop_parts replace_arguments replace_text strip_bound_thinking "
                 "text_message",
             "json_text": "dump encode",
             "messages":
-                "RawMessage build message_bytes parse parse_history refuse_answers render "
-                "render_json",
+                "PartTexts RawMessage build detect_format message_bytes parse parse_history "
+                "refuse_answers render render_json",
             "overflow": "Overflow parse_overflow",
             "repairs": "Fix RepairResult repair",
-            "texts": "PartTexts",
             "tools": "ToolUse strings_of understand",
             "validation": "validate",
         },

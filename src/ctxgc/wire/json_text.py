@@ -12,8 +12,6 @@ import re
 from sys import intern
 from typing import Any
 
-import msgspec
-
 from ctxgc.errors import MessageError
 
 MAX_DEPTH = 64
@@ -58,14 +56,6 @@ def snapshot(data: Any) -> dict[str, Any]:
         several = "pass one message, or several with extend" if isinstance(plain, list) else ""
         raise _refusal(f"a message must be a JSON object, not {type(data).__name__}", several)
     return plain
-
-
-def copies(values: list[Any]) -> list[Any]:
-    """Return copies of plain JSON data that share no container with it."""
-    try:
-        return list(msgspec.to_builtins(values))
-    except TypeError:  # a str or a number of a user's own class
-        return [copy(value) for value in values]
 
 
 def copy(value: Any) -> Any:

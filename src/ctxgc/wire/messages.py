@@ -2,15 +2,160 @@
 
 from __future__ import annotations
 
+import json
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
-from ctxgc.core import FORMATS, Format, Message, Origin, Part, Role
+import msgspec
+
+from ctxgc.core import (
+    FORMATS,
+    Format,
+    Message,
+    Names,
+    Origin,
+    Part,
+    Role,
+    Text,
+    is_tombstone,
+    kept_of,
+)
 from ctxgc.errors import MessageError
 from ctxgc.wire import anthropic, openai_chat, openai_responses
 from ctxgc.wire.blocks import Json
-from ctxgc.wire.json_text import copies, dump, load, snapshot
+from ctxgc.wire.json_text import copy, dump, load, snapshot
+from ctxgc.wire.tools import strings_of
+
+# -- The format of a history, recognised by what only one format has
+
+
+_BLOCKS: dict[str, Format] = {
+    **dict.fromkeys(("image_url", "file"), "openai"),
+    **dict.fromkeys(("input_text", "output_text", "input_image", "input_file"), "responses"),
+    **dict.fromkeys(
+        (
+            "tool_use",
+            "tool_result",
+            "thinking",
+            "redacted_thinking",
+            "image",
+            "document",
+            "server_tool_use",
+            "mcp_tool_use",
+            "container_upload",
+            "search_result",
+            "compaction",
+            "fallback",
+            "mcp_tool_listing",
+            "tool_addition",
+            "tool_removal",
+        ),
+        "anthropic",
+    ),
+}
+_OF_A_SYSTEM_MESSAGE = ("clear_at", "output_config")
+
+
+def detect_format(history: Iterable[Any]) -> Format:
+    """Return the format of a history; plain text that fits all of them counts as `openai`.
+
+    A history with marks of two formats raises a `MessageError` that names both.
+    """
+    first: dict[Format, int] = {}
+    for index, message in enumerate(history):
+        for mark in _marks(_read(message)):
+            first.setdefault(mark, index)
+    if len(first) > 1:
+        places = " and ".join(
+            f"{name} (message {first[name]})" for name in FORMATS if name in first
+        )
+        raise MessageError(
+            f"the history mixes the formats {places}",
+            hint="pass the format, and convert the messages of the other",
+            field="format",
+        )
+    return next(iter(first), "openai")
+
+
+def _read(message: Any) -> Any:
+    """Return a message that came as JSON text as data; None if it is not JSON."""
+    if not isinstance(message, str | bytes):
+        return message
+    try:
+        return json.loads(message)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _marks(message: Any) -> Iterator[Format]:
+    role = _of(message, "role")
+    if isinstance(_of(message, "type"), str) or (role is None and _of(message, "id") is not None):
+        yield "responses"
+        return
+    if role in ("tool", "function") or _of(message, "tool_calls"):
+        yield "openai"
+    if role == "system" and any(_of(message, key) for key in _OF_A_SYSTEM_MESSAGE):
+        yield "anthropic"
+    content = _of(message, "content")
+    for block in content if isinstance(content, list | tuple) else ():
+        kind = _of(block, "type")
+        if isinstance(kind, str) and kind.endswith("_tool_result"):
+            yield "anthropic"
+        elif isinstance(kind, str) and kind in _BLOCKS:
+            yield _BLOCKS[kind]
+
+
+def _of(thing: Any, field: str) -> Any:
+    """Return a field of a message or a block, whether plain data or an SDK object."""
+    if isinstance(thing, Mapping):
+        return thing.get(field)
+    return getattr(thing, field, None) if hasattr(thing, "model_dump") else None
+
+
+# -- The texts of the parts of a history, each read once
+
+
+_LONG = 200
+_VERY_LONG = 8_000
+
+
+class PartTexts:
+    """Caches the text of every part in the view."""
+
+    def __init__(self) -> None:
+        self._names = Names()
+        self._known: dict[str, dict[int, tuple[str, Text]]] = {}
+
+    def read(self, message: Message) -> None:
+        """Read a message as it comes in, so that a collection need not.
+
+        The lines of very long results are left to the collection: they would delay a request, and are few.
+        """
+        for number, part in enumerate(message.parts):
+            text = self.of(message.message_id, number, part)
+            if part.kind == "tool_result" and _LONG <= text.size < _VERY_LONG:
+                _ = text.line_things
+            _ = text.things
+
+    def of(self, message_id: str, number: int, part: Part) -> Text:
+        """Return the text of a part: of a call its arguments, of a tombstone the lines kept under it."""
+        known = self._known.setdefault(message_id, {})
+        found = known.get(number)
+        if found is None or found[0] is not part.text:
+            found = known[number] = (part.text, Text(_said(part), self._names))
+        return found[1]
+
+    def keep(self, message_ids: Collection[str]) -> None:
+        """Forget all other messages."""
+        for message_id in self._known.keys() - set(message_ids):
+            del self._known[message_id]
+
+
+def _said(part: Part) -> str:
+    if part.kind == "tool_call":
+        return "\n".join(filter(None, (part.name, strings_of(part.text))))
+    return kept_of(part.text) if is_tombstone(part.text) else part.text
 
 
 class SdkObject(Protocol):
@@ -87,7 +232,7 @@ def parse_history(history: Iterable[RawMessage], format: Format) -> list[Message
 
 def render(messages: Sequence[Message]) -> list[dict[str, Any]]:
     """Return the provider's messages, equal to what came in; the caller may change them freely."""
-    return copies([message.data for message in messages])
+    return _copies([message.data for message in messages])
 
 
 def render_json(messages: Sequence[Message]) -> bytes:
@@ -135,3 +280,11 @@ def _has(thing: Any, *fields: str) -> bool:
     if isinstance(thing, Mapping):
         return all(field in thing for field in fields)
     return hasattr(thing, "model_dump") and all(hasattr(thing, field) for field in fields)
+
+
+def _copies(values: list[Any]) -> list[Any]:
+    """Return copies of plain JSON data that share no container with it."""
+    try:
+        return list(msgspec.to_builtins(values))
+    except TypeError:  # a str or a number of a user's own class
+        return [copy(value) for value in values]

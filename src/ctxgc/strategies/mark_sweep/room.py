@@ -13,7 +13,7 @@ from operator import itemgetter
 
 from ctxgc.core import Analysis, ContextSegment, Message, Text, mask_secrets
 from ctxgc.errors import MessageError
-from ctxgc.strategies.collection import OLD_NOTICE, CollectionRun
+from ctxgc.strategies.builtin import OLD_NOTICE, CollectionRun
 from ctxgc.strategies.mark_sweep.cover import Cover, Passage, Pick
 from ctxgc.strategies.mark_sweep.digest import (
     DigestEntry,

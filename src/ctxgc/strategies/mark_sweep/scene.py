@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from ctxgc.core import Analysis, ContextSegment, Part, Text, is_line, is_tombstone, is_word
-from ctxgc.strategies.collection import CollectionRun
+from ctxgc.strategies.builtin import CollectionRun
 from ctxgc.strategies.mark_sweep.cover import Passage
 from ctxgc.strategies.mark_sweep.digest import handle_of
 

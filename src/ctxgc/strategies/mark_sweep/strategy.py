@@ -15,8 +15,7 @@ from ctxgc.config import GCConfig
 from ctxgc.core import Analysis, ContextSegment, EngineOptions, RootKnobs, analyze
 from ctxgc.economics import requests_to_pay_back
 from ctxgc.strategies.base import GCTriggerReason
-from ctxgc.strategies.builtin import BuiltinStrategy, StrategyOptions
-from ctxgc.strategies.collection import OLD_NOTICE, CollectionRun
+from ctxgc.strategies.builtin import OLD_NOTICE, BuiltinStrategy, CollectionRun, StrategyOptions
 from ctxgc.strategies.host import root_knobs
 from ctxgc.strategies.mark_sweep.digest import handles_in
 from ctxgc.strategies.mark_sweep.room import RoomPass

@@ -8,10 +8,267 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from math import lcm
 from operator import attrgetter
 from typing import Literal, NamedTuple, TypeVar
 
-from ctxgc.core.segment import REF_TAG, SECRET_TAG, ContextSegment
+from ctxgc.core.segment import REF_TAG, SECRET_TAG, ContextSegment, Superseding
+from ctxgc.core.text import identifiers
+
+# -- Mentions: which segments hold which rare identifier; the soft links and the write barrier
+
+
+RARE = 8
+MAX_TOUCHED = 64
+
+# A shorter text is read again in less time than its names are worth in memory.
+_LONG = 256
+
+# So much text is read in the time that it takes to look at the holders of one name.
+_CHARS_PER_NAME = 8
+
+_COMMON: tuple[str, ...] = ()
+# Divisible by every number of holders up to RARE: whole numbers add up the same in any order.
+_WHOLE = lcm(*range(1, RARE + 1))
+
+
+class Mentions:
+    """An index from rare identifiers to the working segments that hold them, oldest first.
+
+    Those that leave are taken out before the next question, all at once: many leave together.
+    """
+
+    __slots__ = ("_common", "_holders", "_leaving", "_names")
+
+    def __init__(self) -> None:
+        self._holders: dict[str, tuple[str, ...]] = {}
+        self._common: dict[str, None] = {}
+        self._leaving: dict[str, str] = {}
+        self._names: dict[str, Sequence[str]] = {}
+        """The identifiers of the long texts, so that these are read once; of those that left, too."""
+
+    def add(self, segment_id: str, text: str, names: Sequence[str] | None = None) -> list[str]:
+        """Add a text and return the segments it mentions: at most `MAX_TOUCHED` holders of its rare names.
+
+        `names` are the identifiers of the text, if it was read before.
+        """
+        self._settle()
+        holders, own = self._holders, (segment_id,)
+        mentioned: dict[str, None] = {}
+        for identifier in self._read(segment_id, text) if names is None else names:
+            known = holders.get(identifier)
+            if known is None:
+                holders[identifier] = own
+            elif known:
+                mentioned.update(dict.fromkeys(known))
+                if len(known) < RARE:
+                    holders[identifier] = (*known, segment_id)
+                else:
+                    self.restate_common((identifier,))
+        mentioned.pop(segment_id, None)
+        return list(mentioned)[-MAX_TOUCHED:]
+
+    def discard(self, segment_id: str, text: str) -> None:
+        """Take a segment out from under the identifiers of its text."""
+        self._leaving[segment_id] = text
+
+    def forget(self, segment_id: str) -> None:
+        """Keep nothing of a segment that is deleted for good."""
+        self._names.pop(segment_id, None)
+
+    def names_of(self, segment_id: str, text: str) -> Sequence[str]:
+        """Return the identifiers of a text; one that came in before is not read again."""
+        known = self._names.get(segment_id)
+        return identifiers(text) if known is None else known
+
+    def holders(self, identifier: str) -> tuple[str, ...]:
+        """Return the segments that hold an identifier; empty if it is common or unknown."""
+        if self._leaving:
+            self._settle()
+        return self._holders.get(identifier, _COMMON)
+
+    def going(self, segment_id: str, text: str, leaving: set[str]) -> list[str]:
+        """Return the rare identifiers that only this segment and those leaving hold."""
+        self._settle()
+        holders, own = self._holders, (segment_id,)
+        return [
+            name
+            for name in self.names_of(segment_id, text)
+            if (held := holders.get(name))
+            and (held == own or leaving.issuperset([h for h in held if h != segment_id]))
+        ]
+
+    def is_common(self, identifier: str) -> bool:
+        """Return whether an identifier is too common to link segments."""
+        self._settle()
+        return self._holders.get(identifier) == _COMMON
+
+    def common(self) -> list[str]:
+        """Return the identifiers that are common, in the order in which they became so."""
+        return list(self._common)
+
+    def restate_common(self, names: Iterable[str]) -> None:
+        """Take these for common, and forget their holders."""
+        self._settle()
+        common = dict.fromkeys(names)
+        self._common.update(common)
+        self._holders.update(dict.fromkeys(common, _COMMON))
+
+    def soft_weights(self, held: Mapping[str, str]) -> dict[str, float]:
+        """Return for each segment how strongly rare identifiers tie it to the given ones.
+
+        An identifier with n holders ties each of them by 1/n. The weights are at most 1.
+
+        Args:
+            held: the texts of those that are held, by their ids.
+        """
+        self._settle()
+        shares: dict[str, int] = {}
+        for holders in self._held_by(held):
+            if len(holders) < 2 or held.keys().isdisjoint(holders):
+                continue
+            share = _WHOLE // len(holders)
+            for holder in holders:
+                shares[holder] = shares.get(holder, 0) + share
+        return {holder: min(share / _WHOLE, 1.0) for holder, share in shares.items()}
+
+    def _held_by(self, held: Mapping[str, str]) -> Iterable[tuple[str, ...]]:
+        """Return the holders of every name in these texts, or of all names when that is less to do."""
+        if sum(map(len, held.values())) > _CHARS_PER_NAME * len(self._holders):
+            return self._holders.values()
+        names = dict.fromkeys([name for i in held for name in self.names_of(i, held[i])])
+        return [self._holders.get(name, _COMMON) for name in names]
+
+    def _read(self, segment_id: str, text: str) -> Sequence[str]:
+        names = self.names_of(segment_id, text)
+        if len(text) >= _LONG:
+            self._names[segment_id] = names
+        return names
+
+    def _settle(self) -> None:
+        """Take those out that left, by their texts or, when that is less to read, by all names."""
+        if not self._leaving:
+            return
+        leaving, self._leaving = self._leaving, {}
+        gone, holders = frozenset(leaving), self._holders
+        if sum(map(len, leaving.values())) < _CHARS_PER_NAME * len(holders):
+            names = [name for i, text in leaving.items() for name in self.names_of(i, text)]
+            touched = [(name, holders.get(name, _COMMON)) for name in dict.fromkeys(names)]
+        else:
+            touched = [(n, held) for n, held in holders.items() if not gone.isdisjoint(held)]
+        self._release(touched, gone)
+
+    def _release(
+        self, touched: Iterable[tuple[str, tuple[str, ...]]], gone: frozenset[str]
+    ) -> None:
+        holders = self._holders
+        for name, held in touched:
+            if gone.isdisjoint(held):
+                continue
+            if len(held) > 1 and (rest := tuple([holder for holder in held if holder not in gone])):
+                holders[name] = rest
+            else:
+                del holders[name]
+
+
+# -- Supersession: what an arriving segment makes stale
+
+
+VIEWS_PER_FILE = 32
+_IDENTICAL_MIN_CHARS = 40
+
+
+class Supersession:
+    """The live views of each file, the last output of each command, and the last copy of each text."""
+
+    __slots__ = ("_outputs", "_texts", "_views")
+
+    def __init__(self) -> None:
+        self._views: dict[str, tuple[ContextSegment, ...]] = {}
+        self._outputs: dict[str, str] = {}
+        self._texts: dict[str, str] = {}
+        """By the text itself, which the segment holds anyway: a digest would only add to that."""
+
+    def arrive(self, segment: ContextSegment) -> dict[str, Superseding]:
+        """Return the older segments that this one supersedes, and how. Remembers the new one."""
+        stale: dict[str, Superseding] = {}
+        # A call says what is wanted; only its result says what is so.
+        if segment.part == "tool_call":
+            return stale
+        if segment.file_path is not None and segment.access in ("read", "edit"):
+            stale.update(self._file(segment, segment.file_path))
+        if segment.command is not None:
+            stale.update(self._command(segment, segment.command))
+        if _repeatable(segment):
+            for older in self._identical(segment):
+                stale.setdefault(older, "identical")
+        stale.pop(segment.segment_id, None)
+        return stale
+
+    def forget(self, segment: ContextSegment) -> None:
+        """Drop a segment that is gone or stale, so that no later arrival finds it."""
+        segment_id = segment.segment_id
+        if (path := segment.file_path) in self._views:
+            self._keep_views(path, (v for v in self._views[path] if v.segment_id != segment_id))
+        if segment.command is not None and self._outputs.get(segment.command) == segment_id:
+            del self._outputs[segment.command]
+        if _repeatable(segment) and self._texts.get(segment.text) == segment_id:
+            del self._texts[segment.text]
+
+    def _file(self, segment: ContextSegment, path: str) -> dict[str, Superseding]:
+        views = self._views.get(path, ())
+        how: Superseding = "re-read" if segment.access == "read" else "edited"
+        stale = {view.segment_id: how for view in views if _outdates(segment, view)}
+        live = [view for view in views if view.segment_id not in stale]
+        if segment.access == "read" or segment.failed:
+            live.append(segment)
+        self._keep_views(path, live[-VIEWS_PER_FILE:])
+        return stale
+
+    def _keep_views(self, path: str, views: Iterable[ContextSegment]) -> None:
+        kept = tuple(views)
+        if kept:
+            self._views[path] = kept
+        else:
+            self._views.pop(path, None)
+
+    def _command(self, segment: ContextSegment, command: str) -> dict[str, Superseding]:
+        older = self._outputs.get(command)
+        self._outputs[command] = segment.segment_id
+        return {} if older is None else {older: "re-run"}
+
+    def _identical(self, segment: ContextSegment) -> list[str]:
+        # Out and in again, so that the key is the text of the newest and no older one is kept alive.
+        older = self._texts.pop(segment.text, None)
+        self._texts[segment.text] = segment.segment_id
+        return [] if older is None else [older]
+
+
+def _repeatable(segment: ContextSegment) -> bool:
+    """Only outputs repeat themselves; what a person or the agent says twice was meant twice."""
+    if segment.part == "tool_call" or len(segment.text) < _IDENTICAL_MIN_CHARS:
+        return False
+    return segment.type in ("log", "code")
+
+
+def _outdates(segment: ContextSegment, view: ContextSegment) -> bool:
+    """A failed access is outdated by the next of its kind; a view by a success that covers it."""
+    if view.failed:
+        return segment.access in (view.access, "edit")
+    return not segment.failed and _covers(segment, view.line_range)
+
+
+def _covers(segment: ContextSegment, lines: tuple[int, int] | None) -> bool:
+    """A read replaces the views inside its range; an edit makes every view it touches stale."""
+    mine = segment.line_range
+    if mine is None:
+        return True
+    if lines is None:
+        return segment.access == "edit"
+    if segment.access == "edit":
+        return mine[0] <= lines[1] and lines[0] <= mine[1]
+    return mine[0] <= lines[0] and lines[1] <= mine[1]
+
 
 # -- Small ordered sets: a tuple of few members, a dict of many
 
