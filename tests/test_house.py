@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -143,6 +144,16 @@ def _attributes(path: Path) -> Iterator[tuple[str, str]]:
 
 def _is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__")
+
+
+@pytest.mark.parametrize("face", FACES, ids=lambda path: path.parent.name)
+def test_a_face_names_files_that_exist(face: Path) -> None:
+    """Its first words say what each file of the room is for; words in backticks are files or names."""
+    named = set(re.findall(r"`([a-z][a-z_]*)`", ast.get_docstring(_tree(face)) or ""))
+    package = ".".join(face.parent.relative_to(SOURCE.parent).parts)
+    known = {path.stem for path in [*face.parent.rglob("*.py"), *SOURCE.iterdir()]}
+    folders = {path.name for path in face.parent.iterdir() if path.is_dir()}
+    assert named - known - folders - set(importlib.import_module(package).__all__) == set()
 
 
 def test_only_the_command_line_and_the_demo_print() -> None:

@@ -1,8 +1,8 @@
 """What is in the context and what may leave it, by source and policy (S2).
 
-`entry` has the sources, the policies and `SourceEntry`, one line of the budget. `budget` has
-`InstructionBudget`, the ledger of all entries with running sums, and `BudgetSnapshot`, the same at one
-moment. A session keeps one; strategies read policies and messages from it.
+`budget` has the sources, the policies, `SourceEntry` (one line of the budget), `InstructionBudget` (the
+ledger of all entries with running sums) and `BudgetSnapshot` (the same at one moment). A session keeps one;
+strategies read policies and messages from it.
 """
 
 from __future__ import annotations

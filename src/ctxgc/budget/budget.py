@@ -1,4 +1,7 @@
-"""InstructionBudget: the one ledger of what is in the context, by source, child and policy."""
+"""InstructionBudget: the one ledger of what is in the context, by source, child and policy.
+
+Its lines are `SourceEntry` objects, each with a source and a policy that says how readily it may leave.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,6 @@ from typing import Any, NoReturn
 import msgspec
 
 from ctxgc.errors import InputError
-
-# -- SourceEntry: one line of the budget
-
 
 # -- Sources and policies
 

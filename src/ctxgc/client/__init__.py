@@ -2,7 +2,7 @@
 
     from ctxgc.client import ChatClient
 
-The SDKs are extras (`ctxgc[openai]`, `ctxgc[anthropic]`), imported on `connect`.
+The SDKs are extras (`ctxgc[openai]`, `ctxgc[anthropic]`), imported on `connect()`.
 
 - `client`: `ChatClient` and subagents; `conversation`: ask, run the calls, ask again.
 - `provider`: what a provider must do; `openai_chat`, `openai_responses`, `anthropic_messages`: the three.

@@ -1,12 +1,13 @@
 """Pure functions and plain data, without clock, randomness, files or network.
 
-`segment` is the smallest thing that is kept or moved, `message` a provider's message as data. The `heap`
-holds all segments of one session: with bonds and shared keys (`keys`), rare names (`mentions`), what an
-arrival makes stale (`supersession`), an index for the root rules (`root_index`) and the token `ledger`;
-`codec` writes it as JSON. `roots` and `mark` find what is reachable, `score` and `analysis` what it is
-worth, `plan` and `engine` (with their `options`) what leaves. `text` reads a text once, `tombstone` writes
-and recognises every note that ctxgc leaves in a view, `secrets` finds keys in it, and `recall_memory`
-knows what was recalled lately. Every other room may use this one; it uses only `errors`.
+`segment` is the smallest thing that is kept or moved, and the provider message it is a part of. The `heap`
+holds all segments of one session with their headers and the token ledger; `links` are what ties them: rare
+names, bonds, shared keys, supersession; `codec` writes a heap as JSON. `roots` (with their index) and `mark`
+find what is reachable, `score` and `analysis` what it is worth, `plan` and `engine` (with their `options`)
+what leaves. `text` reads a text once, `tombstone` writes and recognises every note that ctxgc leaves in a
+view, `secrets` finds keys in it, and `recall_memory` knows what was recalled lately.
+
+Every other room may use this one; it uses only `errors`.
 """
 
 from __future__ import annotations

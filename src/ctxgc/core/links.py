@@ -1,4 +1,4 @@
-"""Bonds, and implicit links through shared keys: same file, tag, topic.
+"""Implicit links: rare identifiers, supersession, bonds, and shared keys (file, tag, topic).
 
 Segments that share a key are linked through the key, never pair by pair: a topic of 100,000 segments
 costs 100,000 memberships. Views of a file are linked by the cards (runs of lines) that they share.

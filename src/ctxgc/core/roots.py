@@ -1,4 +1,4 @@
-"""Roots: the segments that a named rule keeps, each with its reasons.
+"""Roots: the segments that a named rule keeps, each with its reasons, and the index they are found by.
 
 A rule answers in two ways: `find` names its segments from the indexes of the heap, `holds` tests
 one segment. The incremental step asks `holds` of the few segments it looks at; a collection asks
@@ -21,7 +21,7 @@ from ctxgc.core.recall_memory import RecallMemory
 from ctxgc.core.segment import ContextSegment, checked_time
 from ctxgc.errors import ConfigError
 
-# -- An index for the root rules: recent messages, pins, errors, files, decisions
+# -- The index: recent messages, pins, errors, files, decisions
 
 
 _PLACE = itemgetter(1)

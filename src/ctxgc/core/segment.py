@@ -1,7 +1,7 @@
-"""The context segment: the smallest thing that is kept or moved.
+"""The context segment, the smallest thing that is kept or moved, and the message it is a part of.
 
 A segment is frozen. Its text never changes; its GC header (generation, survivals, touches, refcount,
-tier, ...) is written only by the heap that owns it.
+tier, ...) is written only by the heap that owns it. A message keeps the provider's own object untouched.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from msgspec.structs import force_setattr
 
 from ctxgc.errors import InputError, SegmentError
 
-# -- A provider message as plain data: what it says in parts, and the provider's own object unt
+# -- A provider message as plain data: its parts, and the provider's own object
 
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -362,7 +362,7 @@ def explicit_references(segment: ContextSegment) -> dict[str, str]:
     return links
 
 
-# -- segments as JSON values
+# -- Segments as JSON values
 
 _FIELD = re.compile(r"`(?:\$\.)?(\w+)[^`]*`")
 """The names in a message of msgspec; the last one is that of the field."""

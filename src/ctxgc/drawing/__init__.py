@@ -1,7 +1,7 @@
 """Charts and pages as text: SVG and HTML that need no network and no script, and plots for a terminal.
 
 `charts` draws bars, donuts, lines, scatters and strips; `html_page` puts them with tables on one
-self-contained page; `terminal` draws with characters (its names start with `terminal_` where a page has
+self-contained page; `terminal` draws with characters (its names start with `terminal_*` where a page has
 the same). `scales` and `svg` are what they share. Everything is pure: values in, text out, the same
 bytes each time.
 """

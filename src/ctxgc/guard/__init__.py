@@ -1,9 +1,9 @@
 """The guard: how full the context is, and what is done about it in time (S4).
 
-`monitor` knows the zones and sends one alert for each entry; `triggers` says when a checkpoint is due,
-`checkpoint` is one, `checkpoint_store` keeps those of a session. `priorities` is S4's matrix of what stays,
-`pruner` ranks content by it. `recovery` is S4's first chart as a state machine: it makes a context fit
-before a call and after a refusal. `thrashing` notices when what leaves comes back at once.
+`monitor` knows the zones and sends one alert for each entry, notices when what leaves comes back at once, and
+says when a checkpoint is due; `checkpoint` is one, `checkpoint_store` keeps those of a session. `priorities`
+is S4's matrix of what stays, `pruner` ranks content by it. `recovery` is S4's first chart as a state machine:
+it makes a context fit before a call and after a refusal.
 
 A session drives all of it; other rooms use checkpoints, zones and metrics.
 """

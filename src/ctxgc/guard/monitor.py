@@ -1,4 +1,4 @@
-"""ContextMonitor: one alert each time the context enters a fuller zone.
+"""What the guard watches: the zone of the context, thrashing, and when a checkpoint is due.
 
 A zone is entered at its start and left `zone_leave_points` below it. An alert is sent once on the way
 up and armed again when its zone is left; on the way down there are none.
@@ -19,7 +19,7 @@ from ctxgc.config import GCConfig
 from ctxgc.core import checked_time, utc_now
 from ctxgc.errors import InputError
 
-# -- Thrashing: what leaves comes back again and again, or collections follow each other and sa
+# -- Thrashing: what leaves comes back again and again, or collections follow close on each other
 
 
 SEEN = 24

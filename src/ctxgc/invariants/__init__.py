@@ -1,8 +1,8 @@
 """The promises about a view: what is broken in it, and where it may be cut.
 
-`violation` says what an invariant is and what it reports; `rules` has one for each rule that a provider
-checks, `verbatim` those about thinking; `checks` runs them all for a format. `pairing` matches calls with
-results once for all of them, `bonds` groups the messages that live and die together.
+`pairing` says what an invariant is and reports, and matches calls with results once for all of them; `rules`
+has one invariant for each rule that a provider checks; `checks` runs them all for a format and groups the
+messages that live and die together.
 
 Planner, checker, doctor, repairs and tests use these same objects. They read `Message` and `Part` only.
 """

@@ -1,6 +1,6 @@
-"""All promises about a view: what is broken in it, and where it may be cut.
+"""All promises about a view together: what is broken in it, what lives and dies together, where to cut.
 
-Planner, checker and tests use these same objects. They read `Message` and `Part` only.
+Planner, checker, doctor and tests use these same objects. They read `Message` and `Part` only.
 """
 
 from __future__ import annotations

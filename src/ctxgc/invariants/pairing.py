@@ -1,7 +1,8 @@
-"""Which result answers which call: by position and id, never by a map of ids over all messages.
+"""What a promise about a view looks like, and which result answers which call.
 
-Some providers use an id again in a later turn. A result therefore answers the nearest earlier call
-of its id that is still open.
+Calls and results are paired by position and id, never by a map of ids over all messages: some providers
+use an id again in a later turn. A result therefore answers the nearest earlier call of its id that is
+still open.
 """
 
 from __future__ import annotations
@@ -14,9 +15,6 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import msgspec
 
 from ctxgc.core import FORMATS, Format, Message, Part
-
-# -- What a promise about a view looks like, and what is reported where one is broken
-
 
 # -- The provider's own object of a part
 

@@ -1,12 +1,14 @@
 """Session: append -> watch -> collect -> render. The first page to read is `session.py`.
 
 A session holds one conversation. `Session` delegates to parts: `intake` (messages come in), `view` (what the
-model sees), `accounting` (budget, usage, requests), `collection` and `price_pass` (what leaves),
-`protected_messages` (what must stay), `plugin_check` (what a strategy may do), `apply` (changes of the view),
-`recall` (what comes back), `delete` and `notices`, `guard` (checkpoints, overflow), `archive` (the store),
-`handles` (the stash), `events` and `locking`. `state` is what is stored; `setup` puts the parts together.
+model sees), `state` (what is known, stored and counted), `collection` (what leaves, to make room or for the
+price), `plugin_check` (what a strategy may do), `apply` (changes of the view), `recall` (what must stay and
+what comes back), `delete` and `notices`, `guard` (checkpoints, overflow), `archive` (the store and its
+handles), `calls` (one at a time, and the events of each). `setup` puts the parts together; `stored` opens
+the sessions of a store to look at them.
 
-Others use `Session`, `collect` and the data they return; `session.inspect()` shows the inside.
+Others use `Session`, `collect` and the data they return; `session.inspect()` shows the inside. For the doors
+this face also offers what they need of the rooms below: segments, stores, checkpoints, prices.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The archive: a session in its store, so that a restarted process goes on where this one was.
 
 A message is written once, as it came in. What became of it since is in a small document next to it: that it
-left the view, or what the view shows in its place.
+left the view, or what the view shows in its place. `Stash` knows the handles under which segments are found.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ GONE = "gone:"
 Docs = dict[str, dict[str, Any]]
 
 
-# -- messages ---------------------------------------------------------------------------------------
+# -- messages
 
 
 def message_to_doc(message: Message) -> dict[str, Any]:
@@ -192,7 +192,7 @@ def form_writes(
     return Drop("messages", gone), Put("messages", edited, doc, flat=True)
 
 
-# -- collections ------------------------------------------------------------------------------------
+# -- collections
 
 
 class Applied(msgspec.Struct, frozen=True, kw_only=True):
@@ -264,7 +264,7 @@ class CollectionLog:
         self.applied = [record.without(message_ids) for record in self.applied]
 
 
-# -- the archive ------------------------------------------------------------------------------------
+# -- the archive
 
 
 class Archive:

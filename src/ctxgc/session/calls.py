@@ -1,4 +1,4 @@
-"""Locking: one caller of a session at a time, and each call whole.
+"""Calls of a session: one at a time, each whole, with its events delivered at the end.
 
 Threads wait for each other. Events are delivered when a call has done its work, so that listeners may call
 the session again. What a call itself calls, a strategy or a summarizer, may read the session but not change
@@ -129,7 +129,7 @@ class Events:
             self._callbacks.remove(callback)
 
 
-# -- Ctrl-C: in the middle of a change it would leave half of it, so it waits for the end -------------
+# -- Ctrl-C, which would leave half a change: it waits for the end
 
 
 Handler = Callable[[int, FrameType | None], object]
@@ -209,7 +209,7 @@ def interruptible() -> Iterator[None]:
         delay.begin()
 
 
-# -- flushing at exit -------------------------------------------------------------------------------
+# -- Flushing at exit
 
 
 _log = logging.getLogger(__name__)
@@ -253,7 +253,7 @@ def _flush_all() -> None:
             _log.warning("a session could not be stored at the end of the program: %s", error)
 
 
-# -- the lock ---------------------------------------------------------------------------------------
+# -- The lock
 
 
 READ_ONLY = frozenset(

@@ -1,4 +1,4 @@
-"""Collections: when they are due, what the strategy proposes, and what becomes of it."""
+"""Collections, to make room and for the price: when they are due, what leaves, and what becomes of it."""
 
 from __future__ import annotations
 
@@ -498,7 +498,7 @@ def _without_progress(result: GCResult) -> GCResult:
     )
 
 
-# -- The price pass: before a request, while the window is far from full, collect what costs mo
+# -- The price pass: while the window is far from full, collect what costs more to keep than to move
 
 
 LEAST_WINDOW = 100_000

@@ -1,4 +1,4 @@
-"""What comes back: by its handle, by a search, or because a new message names it."""
+"""What must stay, and what comes back: by its handle, by a search, or because a new message names it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from ctxgc.stores import SearchFilters
 from ctxgc.strategies import Segmenter, frame_of, locked_messages
 from ctxgc.wire import text_message
 
-# -- The messages that must stay, and why: pins, recent recalls, locked entries, requests, syst
+# -- The messages that must stay, and why
 
 
 MINIMAL_GROUPS = 2
@@ -95,7 +95,7 @@ class ProtectedMessages:
         return "it was recalled not long ago" if recalled else "it is pinned"
 
 
-# -- the smallest views -----------------------------------------------------------------------------
+# -- the smallest views
 
 
 def minimal_view(messages: Sequence[Message], kept: Collection[str]) -> list[Message]:
@@ -138,7 +138,7 @@ def _last_error(messages: Sequence[Message]) -> set[str]:
     return set()
 
 
-# -- pins and policies ------------------------------------------------------------------------------
+# -- pins and policies
 
 
 class Pins:

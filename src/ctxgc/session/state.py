@@ -1,8 +1,9 @@
-"""What a session knows and works by.
+"""What a session knows and counts.
 
 `SessionState` is everything that is stored besides messages, segments and collections: one struct, encoded
 and decoded in one place, and put back whole when a change fails. `SessionOptions` are given anew each time a
-session is opened.
+session is opened. `Accounting` keeps the budget equal to the view; `UsageMeter` and `RequestLog` say how
+full the context is and what the requests cost.
 """
 
 from __future__ import annotations
@@ -368,7 +369,7 @@ def _tool_name(tool: dict[str, Any]) -> str | None:
     return name if isinstance(name, str) and name else None
 
 
-# -- usage ------------------------------------------------------------------------------------------
+# -- usage
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -466,7 +467,7 @@ class UsageMeter:
             self._events.emit("zone_changed", before=before.value, now=zone.value, percent=percent)
 
 
-# -- requests ---------------------------------------------------------------------------------------
+# -- requests
 
 
 class RequestLog:

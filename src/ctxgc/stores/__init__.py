@@ -1,9 +1,9 @@
 """Stores keep sessions and their stash: memory, json, sqlite, postgres, one protocol.
 
-- `base`: the `Store` protocol; `open`: a store by its URL; `documents`: checks and JSON text of documents.
+- `base`: the `Store` protocol, checks and JSON text of documents; `open`: a store by its URL.
 - `tables`: sessions in memory, and the memory store; `json_store` and `json_file`: one readable file.
 - `sqlite_store`, `sqlite_file`, `sqlite_documents`; `postgres_store`, `postgres_documents`.
-- `search`: ranked search, the same in every store; `concurrency`: forks, consistent reads, revisions.
+- `search`: ranked search, the same in every store; `concurrency`: forks, consistent reads.
 - `export`: sessions as a file; `transfer`: copies, imports, migrations.
 - `inbox`: where a hook puts a segment without paying for a store: names are loaded when first used.
 """

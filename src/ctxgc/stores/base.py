@@ -1,4 +1,4 @@
-"""The protocol of every store: it keeps the documents of sessions, atomically and durably.
+"""The protocol of every store, and the checks and the JSON that all stores share.
 
 A document is a JSON object under a key, in one of six collections of a session. A commit writes a
 batch of them: all or nothing, and on disk before it returns.

@@ -2,9 +2,9 @@
 
 `none` keeps all; `truncate` drops the oldest turns; `summarize` and `hybrid` compress them; `budget` goes
 by policy; `mark_sweep`, the default, goes by reachability and loses nothing. `base` is the contract that a
-plugin of any package keeps, `plugins` finds and loads them. Built-in strategies share a frame (`builtin`),
-one collection with its draft (`collection`), turns and what must stay (`protection`), and the services of
-their session (`host`). `segmenter` makes segments of messages.
+plugin of any package keeps, `plugins` finds and loads them. Built-in strategies share a frame and a
+draft of the new history (`builtin`), and the services of their session with what must stay (`host`).
+`segmenter` makes segments of messages.
 
 Others use the contract (`GCPlugin`, `GCResult`, ...), the loaders and `Segmenter`; a session also uses
 what collects for the price (`PriceRequest` and the names around it).

@@ -1,4 +1,4 @@
-"""What the built-in strategies share: options, triggers, and the frame of a collection."""
+"""What the built-in strategies share: a collection as a draft, options, triggers, and notices."""
 
 from __future__ import annotations
 
@@ -29,9 +29,6 @@ from ctxgc.strategies.host import (
     turns_of,
 )
 from ctxgc.wire import text_message
-
-# -- One collection: the new history as a draft, its target, and what must stay
-
 
 # -- The draft
 

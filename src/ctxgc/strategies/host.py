@@ -1,4 +1,7 @@
-"""Host: the services of a session that a built-in strategy uses, and a stand-in without a session."""
+"""What a built-in strategy asks of its session (`Host`), and which messages it may never take out.
+
+`StandaloneHost` stands in where there is no session.
+"""
 
 from __future__ import annotations
 

@@ -3,9 +3,9 @@
 Nothing here reads the network; the vocabularies ship with the package and are loaded by the first count.
 
 - `models`: `counter_for(model)` gives the right counter.
-- `counter`: the `TokenCounter` protocol, a cache for any counter, and calibration by reported usage.
+- `counter`: the `TokenCounter` protocol, a cache for any counter, calibration by reported usage, and
+  what a message costs.
 - `exact`: OpenAI's public vocabularies; `estimated`: upper bounds for other tokenizers.
-- `messages`: what a message costs, and how many tokens a provider counts for one of ours.
 """
 
 from __future__ import annotations

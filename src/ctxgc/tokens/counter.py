@@ -1,4 +1,4 @@
-"""The protocol of token counters, a cache for any of them, and calibration by reported usage."""
+"""Token counters: their protocol, a cache, calibration by reported usage, and what a message costs."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def _require_count(field: str, value: float) -> None:
         )
 
 
-# -- What a message costs (its parts and the frame around them), and the scale of a provider's
+# -- What a message costs
 
 
 MESSAGE_OVERHEAD = 4

@@ -2,11 +2,11 @@
 
 What is not edited stays byte-identical (P16).
 
-- `messages`: `parse` into parts, `render` back. `anthropic`, `openai_chat`, `openai_responses`: one format
-  each; `blocks`: fields, media and tool results, which they share; `json_text`: JSON with limits.
+- `messages`: which format a history is in, `parse` into parts, `render` back, texts read once.
+- `anthropic`, `openai_chat`, `openai_responses`: one format each; `blocks`: fields, media and tool results,
+  which they share; `json_text`: JSON with limits.
 - `edit`: another text or other arguments, fewer parts. `validation`, `repairs`: whole histories.
-- `detect`: which format a history is in; `overflow`: whether a refusal means "too long".
-- `tools`: what a tool call is about; `texts`: the text of each part, read once.
+- `overflow`: whether a refusal means "too long"; `tools`: what a tool call is about.
 - `transcripts`: the session files of coding agents, a room of its own.
 """
 

@@ -1,4 +1,4 @@
-"""Provider messages in and out: read into parts, and rendered as they came in."""
+"""Provider messages in and out: their format told, read into parts, and rendered as they came in."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ctxgc.wire.blocks import Json
 from ctxgc.wire.json_text import copy, dump, load, snapshot
 from ctxgc.wire.tools import strings_of
 
-# -- The format of a history, recognised by what only one format has
+# -- The format of a history, told by what only one format has
 
 
 _BLOCKS: dict[str, Format] = {
