@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     )
     from ctxgc.core.text import Names, Text, identifiers, is_line, is_word, looks_like_path
     from ctxgc.core.tombstone import (
-        GAP, OPENING, RECALL_CALL, SHORT_GAP, copy_mark, describe, is_tombstone, kept_of,
+        GAP, HANDLE, OPENING, RECALL_CALL, SHORT_GAP, copy_mark, describe, is_tombstone, kept_of,
         moved_handles, moved_note, note, recall_call, recall_template, short_command,
         short_tombstone, with_gaps,
     )
@@ -65,8 +65,8 @@ else:
                 "common_prefix segment_from_dict segment_to_dict utc_now",
             "text": "Names Text identifiers is_line is_word looks_like_path",
             "tombstone":
-                "GAP OPENING RECALL_CALL SHORT_GAP copy_mark describe is_tombstone kept_of "
-                "moved_handles moved_note note recall_call recall_template short_command "
-                "short_tombstone with_gaps",
+                "GAP HANDLE OPENING RECALL_CALL SHORT_GAP copy_mark describe is_tombstone "
+                "kept_of moved_handles moved_note note recall_call recall_template "
+                "short_command short_tombstone with_gaps",
         },
     )

@@ -19,7 +19,10 @@ OPENING = "[ctxgc:"
 NAMES = "Names: "
 RECALL_TOOL = "context_recall"
 
-_MOVED_OUT = re.compile(re.escape(OPENING) + r" ([^\n]{1,160}?) moved out[^\n]*?(h-[a-z2-7]{16})")
+HANDLE = re.compile(r"h-[a-z2-7]{16}")
+_MOVED_OUT = re.compile(
+    re.escape(OPENING) + rf" ([^\n]{{1,160}}?) moved out[^\n]*?({HANDLE.pattern})"
+)
 
 
 # -- Calls that recall

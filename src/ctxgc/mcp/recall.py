@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ctxgc.core import ContextSegment
+from ctxgc.core import HANDLE, ContextSegment
 from ctxgc.errors import InputError, UnknownSegmentError
 from ctxgc.mcp import usage
 from ctxgc.mcp.context import Context
 from ctxgc.mcp.prune import note_fault
-from ctxgc.mcp.request import HANDLE, Json, RequestContext, describe, excerpt_for
+from ctxgc.mcp.request import Json, RequestContext, describe, excerpt_for
 from ctxgc.session import excerpt
 from ctxgc.stores import SearchFilters, Store, drain_inbox
 

@@ -6,7 +6,6 @@ an id that cannot be guessed.
 
 from __future__ import annotations
 
-import re
 import secrets
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from ctxgc.core import ContextSegment, PruningPlan
+from ctxgc.core import HANDLE, ContextSegment, PruningPlan
 from ctxgc.errors import InputError, StalePlanError, UnknownHandleError, UnknownSegmentError
 from ctxgc.guard import CheckpointStore
 from ctxgc.mcp.context import AllowedRoots, Context
@@ -26,7 +25,6 @@ Json = dict[str, Any]
 MOST_LISTED = 50
 """How many ids of one kind an answer names."""
 
-HANDLE = re.compile(r"h-[a-z2-7]{16}")
 MOST_BY_QUERY = 50
 EXCERPT = 200
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
 import msgspec
 
-from ctxgc.core import ContextSegment, Heap, Message, note
+from ctxgc.core import HANDLE, ContextSegment, Heap, Message, note
 from ctxgc.errors import InputError, StoreError
 from ctxgc.session.apply import ViewEditor
 from ctxgc.session.archive import Archive, CollectionLog, Stash, form_writes
@@ -23,7 +22,6 @@ from ctxgc.strategies import Exchange, Segmenter
 from ctxgc.wire import replace_text, strip_bound_thinking
 
 DELETED = note("deleted on request")
-_HANDLE = re.compile(r"h-[a-z2-7]{16}")
 
 
 class _Erasure(msgspec.Struct, frozen=True, kw_only=True):
@@ -281,7 +279,7 @@ class StashCollector:
             handle
             for message in self._view.messages
             for part in message.parts
-            for handle in _HANDLE.findall(part.text)
+            for handle in HANDLE.findall(part.text)
         }
 
     def _in_checkpoints(self) -> set[str]:

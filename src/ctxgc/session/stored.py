@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from datetime import datetime
 
-from ctxgc.core import is_tombstone
+from ctxgc.core import HANDLE, is_tombstone
 from ctxgc.session.session import Session
 from ctxgc.stores import MemoryStore, Store, copy_session
 
 _NO_WINDOW = 1_000_000
 """For sessions that never had a window, such as those of S0's files; nothing depends on it here."""
-_HANDLE = re.compile(r"h-[a-z2-7]{16}")
 
 
 def open_stored(store: Store, session_id: str, now: datetime) -> Session:
@@ -37,7 +35,7 @@ def lost_handles(store: Store, session_id: str) -> Iterator[str]:
         text = str(doc.get("text", ""))
         if doc.get("tier") != "working" or not is_tombstone(text):
             continue
-        for handle in _HANDLE.findall(text.partition("\n")[0]):
+        for handle in HANDLE.findall(text.partition("\n")[0]):
             if handle not in live and not _is_elsewhere(store, session_id, handle):
                 yield handle
 
