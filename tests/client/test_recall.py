@@ -120,7 +120,7 @@ def test_a_recall_never_fills_the_window_by_itself(box: Toolbox) -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "says"),
     [
-        ("context_recall", {"handle": "h-none"}, "UnknownHandleError: nothing answers"),
+        ("context_recall", {"handle": "h-none"}, "UnknownHandleError: no segment with the handle"),
         (
             "context_recall",
             {"handle": "h-none", "lines": [1]},

@@ -9,6 +9,7 @@ import pytest
 
 from ctxgc.errors import SessionBusyError
 from ctxgc.session import Event, Session
+from ctxgc.session.calls import SessionLock
 from ctxgc.stores import MemoryStore
 from ctxgc.strategies.truncate import TruncateStrategy
 from tests.session.build import QUESTION, Interfering, events_of, filled, make, requests_in
@@ -82,31 +83,21 @@ def test_a_summarizer_that_changes_its_session_is_a_failed_summarizer() -> None:
     assert QUESTION not in session.view()
 
 
-class _Watched:
-    """A lock that tells when somebody comes to it."""
-
-    def __init__(self, lock: Any) -> None:
-        self._lock = lock
-        self.asked = threading.Event()
-
-    def __enter__(self) -> None:
-        self.asked.set()
-        self._lock.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
-
-
 def test_a_thread_waits_until_the_call_of_another_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    lock = _Watched(threading.RLock())
-    monkeypatch.setattr("ctxgc.session.calls.RLock", lambda: lock)
+    asked = threading.Event()
+    taken = SessionLock.taken
+
+    def watched(lock: SessionLock, name: str) -> Any:
+        asked.set()
+        return taken(lock, name)
 
     def act() -> None:
-        lock.asked.clear()
+        asked.clear()
         other.start()
-        assert lock.asked.wait(10)
+        assert asked.wait(10)
 
     session = filled(12, plugin=Interfering(act))
+    monkeypatch.setattr(SessionLock, "taken", watched)
     other = threading.Thread(target=session.append, args=[QUESTION])
     result = session.collect(800)
     other.join(10)
