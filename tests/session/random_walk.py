@@ -14,6 +14,7 @@ from ctxgc.core import Format
 from ctxgc.errors import ContextOverflowError, InputError, PlanError
 from ctxgc.session import Session
 from ctxgc.stores import open_store
+from ctxgc.strategies import BUILT_IN
 from ctxgc.testing import check_history, make_session
 from ctxgc.tokens import message_tokens
 from tests.fakes import Clock
@@ -22,7 +23,7 @@ from tests.wire.histories import random_history
 Json = dict[str, Any]
 
 HANDLE = re.compile(r"\bh-[a-z2-7]+")
-STRATEGIES = ("gc_none", "gc_truncate", "gc_summarize", "gc_hybrid", "gc_budget", "gc_mark_sweep")
+STRATEGIES = sorted(BUILT_IN)
 
 
 def faults(session: Session) -> list[str]:

@@ -8,11 +8,11 @@ import pytest
 
 from ctxgc.config import GCConfig
 from ctxgc.errors import ConfigError
-from ctxgc.strategies import GCTriggerReason, load_gc_plugin
+from ctxgc.strategies import BUILT_IN, GCTriggerReason, load_gc_plugin
 from tests.requirements import requirement
 from tests.strategies.build import collect, ids, size_of, talk
 
-COLLECTORS = ("gc_truncate", "gc_summarize", "gc_hybrid", "gc_budget", "gc_mark_sweep")
+COLLECTORS = sorted(set(BUILT_IN) - {"gc_none"})
 THRESHOLD, TURN_LIMIT = GCTriggerReason.THRESHOLD, GCTriggerReason.TURN_LIMIT
 
 

@@ -29,7 +29,7 @@ from ctxgc.agents.events import AGENTS, LOG_NAME, STORE_NAME
 from ctxgc.config import unknown_key
 from ctxgc.errors import ConfigError, StoreBusyError, StoreError
 from ctxgc.files import os_errors, remove, write_atomic
-from ctxgc.session import inbox_of
+from ctxgc.session import file_of, inbox_of
 
 # -- Edits of configuration files, all or none
 
@@ -261,11 +261,8 @@ def stash_url_of(agent: str, project: Path) -> str | None:
 
 def absolute_url(url: str) -> str:
     """Return the address of a store with an absolute path, since agents run in many folders."""
-    scheme, _, rest = url.partition(":")
-    path = rest.removeprefix("//")
-    if scheme not in ("json", "sqlite") or not path:
-        return url
-    return f"{scheme}:{Path(path).expanduser().absolute()}"
+    file = file_of(url)
+    return url if file is None else f"{url.partition(':')[0]}:{file.expanduser().absolute()}"
 
 
 # -- Install and uninstall

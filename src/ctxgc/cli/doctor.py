@@ -28,8 +28,10 @@ from ctxgc.insight import (
 )
 from ctxgc.session import (
     DEFAULT_URL,
+    SCHEMES,
     Store,
     copy_in_memory,
+    file_of,
     lost_handles,
     open_stored,
     validate,
@@ -177,13 +179,13 @@ def _fixed(path: Path, file: Writable, where: str) -> list[Finding]:
 # -- Stores and configurations
 
 
-_SCHEMES = ("json", "sqlite", "postgresql", "postgres")
 _SQLITE = b"SQLite format 3\0"
 
 
 def _store_url_of(text: str) -> str | None:
     """Return the address of the store that a text names; None if it does not name one."""
-    if text.partition(":")[0] in _SCHEMES and ":" in text:
+    scheme, colon, _ = text.partition(":")
+    if colon and scheme in SCHEMES and scheme != "memory":
         return text
     path = Path(text)
     if not path.is_file():
@@ -201,8 +203,8 @@ def _check_store(url: str, *, is_wanted: bool) -> list[Finding]:
 
     Opening a damaged file rescues what it still holds, as in every command.
     """
-    path = Path(url.partition(":")[2].removeprefix("//"))
-    if url.startswith(("json:", "sqlite:")) and not path.exists():
+    file = file_of(url)
+    if file is not None and not file.exists():
         missing = "there is no store"
         if is_wanted:
             return [Finding(level="error", where=url, what=missing, fix="name another store")]

@@ -6,7 +6,6 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -15,7 +14,7 @@ from ctxgc.agents import default_home, store_in
 from ctxgc.cli.output import age, paint, preview
 from ctxgc.config import SessionSettings
 from ctxgc.errors import ConfigError, InputError, StoreError, UnknownHandleError
-from ctxgc.session import DEFAULT_URL, Store, inbox_of, open_store
+from ctxgc.session import DEFAULT_URL, Store, file_of, inbox_of, open_store
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -76,29 +75,28 @@ def handle_of(key: str, doc: dict[str, Any]) -> str:
 
 
 def _check(url: str, *, new: bool) -> None:
-    scheme, _, rest = url.partition(":")
-    if scheme == "memory":
+    if url.startswith("memory:"):
         raise ConfigError(
             "a memory: store ends with its process",
             hint="name a json:, sqlite: or postgresql: store with --store",
             key="store",
         )
-    path = rest.removeprefix("//")
-    if scheme in ("json", "sqlite") and path and not new and not _is_there(url):
+    file = file_of(url)
+    if file is not None and not new and not _is_there(url):
         agents = store_in(default_home())
         of_agents = _is_there(agents)
         raise StoreError(
-            f"there is no store at {path}",
+            f"there is no store at {file}",
             hint="name one with --store or CTXGC_STORE"
             + (f"; coding agents keep theirs at {agents}" if of_agents else ""),
-            path=path,
+            path=str(file),
         )
 
 
 def _is_there(url: str) -> bool:
     # What hooks left in the inbox is taken in when the store is opened.
-    path = url.partition(":")[2].removeprefix("//")
-    return Path(path).exists() or inbox_of(url).exists()
+    file = file_of(url)
+    return (file is not None and file.exists()) or inbox_of(url).exists()
 
 
 # -- Segments: how they are found and listed

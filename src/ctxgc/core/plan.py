@@ -1,4 +1,8 @@
-"""Plans: the decision of a collection as data."""
+"""Plans: what a collection will do, as data, and the planner that makes them.
+
+`PruningCandidate` and `PruningPlan` are the data; the sweep puts candidates in their order, the shrinker says
+what stays of a large segment, and `Planner` takes candidates until the target is met.
+"""
 
 from __future__ import annotations
 

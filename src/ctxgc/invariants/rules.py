@@ -1,4 +1,9 @@
-"""The rules that a provider checks: one invariant for each, with what it reports and how to fix it."""
+"""The rules that a provider checks: one invariant for each, with what it reports and how to fix it.
+
+In the order of the promises: P1, calls and results (`CallsAndResultsPair`, `OneResultPerCall`,
+`ResultsFollowTheirBatch`, `ServerToolsPair`, `ArgumentsAreJson`); P2, thinking (`ThinkingIsWhole`,
+`ThinkingIsFollowed`); P14, order and content (`UserSpeaksFirst`, `ContentIsPresent`, `ItemsAreUnique`).
+"""
 
 from __future__ import annotations
 
@@ -22,453 +27,6 @@ from ctxgc.invariants.pairing import (
     pair,
     positions_outside,
 )
-
-# -- P2: thinking is kept as the model wrote it, or not at all
-
-
-_NEEDS = {"thinking": "signature", "redacted_thinking": "data"}
-
-
-class ThinkingIsWhole(SingleInvariant):
-    """A thinking block carries what the provider verifies it by.
-
-    Whether kept blocks are still the same bytes can only be seen against an earlier history:
-    `changed_thinking` and `bound_thinking` compare two.
-    """
-
-    id = "P2.verbatim"
-    sentence = "Signed thinking is whole or gone."
-    formats = ("anthropic",)
-
-    def breaches_among(
-        self, messages: Sequence[Message], indices: Iterable[int]
-    ) -> list[Violation]:
-        """Return the thinking blocks that lost their signature or their data."""
-        return [
-            _breach(
-                message, index, f"a thinking block has no `{missing}`", f"{missing}: Field required"
-            )
-            for index in indices
-            for message in (messages[index],)
-            for part in message.parts
-            if (missing := missing_seal(message, part))
-        ]
-
-
-def missing_seal(message: Message, part: Part) -> str | None:
-    """Return the field that a thinking block of Anthropic lacks, or None."""
-    if part.kind != "thinking":
-        return None
-    block = _block(message, part)
-    field = _NEEDS.get(str(block.get("type")))
-    return field if field and not isinstance(block.get(field), str) else None
-
-
-def changed_thinking(before: Sequence[Message], after: Sequence[Message]) -> list[Violation]:
-    """Return the thinking of `after` that the same message of `before` does not hold as it is."""
-    same = set(map(id, before))
-    touched = [(n, m) for n, m in enumerate(after) if id(m) not in same]
-    thinking = [(n, m) for n, m in touched if any(p.kind == "thinking" for p in m.parts)]
-    known = {m.message_id: _thinking(m) for m in before} if thinking else {}
-    return [
-        _breach(message, index, "a thinking block was changed", _CHANGED)
-        for index, message in thinking
-        for block in _thinking(message)
-        if block not in known.get(message.message_id, [block])
-    ]
-
-
-def bound_thinking(before: Sequence[Message], after: Sequence[Message]) -> list[Violation]:
-    """Return the thinking of `after` that follows its first difference from `before`.
-
-    For models that bind thinking to everything in front of it.
-    """
-    first = first_difference(before, after)
-    return [
-        _breach(message, index, "a bound thinking block follows an edit", _CHANGED)
-        for index, message in enumerate(after)
-        if index >= first
-        for _ in _thinking(message)
-    ]
-
-
-def first_difference(before: Sequence[Message], after: Sequence[Message]) -> int:
-    """Return the index of the first message that is not the same in both histories."""
-    start = common_prefix(before, after)
-    for index, (old, new) in enumerate(zip(before[start:], after[start:], strict=False), start):
-        if old is not new and old.data != new.data:
-            return index
-    return min(len(before), len(after))
-
-
-_CHANGED = (
-    "`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. "
-    "These blocks must remain as they were in the original response."
-)
-
-
-def _thinking(message: Message) -> list[Mapping[str, Any]]:
-    return [_block(message, part) for part in message.parts if part.kind == "thinking"]
-
-
-def _block(message: Message, part: Part) -> Mapping[str, Any]:
-    block = block_of(message, part)
-    return block if isinstance(block, Mapping) else {"text": block}
-
-
-def _breach(message: Message, index: int, text: str, error: str) -> Violation:
-    return Violation(
-        promise=ThinkingIsWhole.id,
-        index=index,
-        message_id=message.message_id,
-        text=text,
-        provider_error=error,
-        fix="take the thinking block out of the view",
-    )
-
-
-# -- P1: the arguments of a call are JSON
-
-
-class ArgumentsAreJson(SingleInvariant):
-    """Replayed calls carry arguments that parse; free-form custom tools carry any text."""
-
-    id = "P1.arguments"
-    sentence = "The arguments of every tool call are valid JSON."
-    formats = ("openai", "responses")
-
-    def breaches_among(
-        self, messages: Sequence[Message], indices: Iterable[int]
-    ) -> list[Violation]:
-        """Return the calls whose arguments do not parse."""
-        return [
-            Violation(
-                promise=self.id,
-                index=index,
-                message_id=message.message_id,
-                call_id=part.call_id,
-                text=f"the arguments of the call {part.call_id!r} are not valid JSON",
-                provider_error="failed to parse tool call arguments as json",
-                fix='wrap the text as {"_invalid": ...}; empty arguments become {}',
-            )
-            for index in indices
-            for message in (messages[index],)
-            for part in message.parts
-            if part.kind == "tool_call" and not has_valid_arguments(message, part)
-        ]
-
-
-def has_valid_arguments(message: Message, part: Part) -> bool:
-    """Return whether the arguments of a call may be replayed."""
-    return part.server_side or not _takes_json(message, part) or is_json(part.text)
-
-
-def is_json(text: str) -> bool:
-    """Return whether a text is one JSON value by the letter of the standard."""
-    try:
-        _STRICT.decode(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-def _takes_json(message: Message, part: Part) -> bool:
-    block = block_of(message, part)
-    return "arguments" in block or "function" in block
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(constant)
-
-
-_STRICT = json.JSONDecoder(parse_int=str, parse_constant=_refuse)
-
-
-# -- P1: the results of a batch follow it directly
-
-
-_SPLIT = {
-    "openai": "An assistant message with 'tool_calls' must be followed by tool messages responding "
-    "to each 'tool_call_id'.",
-    "anthropic": "`tool_use` ids were found without `tool_result` blocks immediately after: {id}. "
-    "Each `tool_use` block must have a corresponding `tool_result` block in the next message.",
-}
-
-
-class ResultsFollowTheirBatch(Invariant):
-    """All results of a batch follow at once.
-
-    Anthropic wants them in front of all else that the user says next; it reads consecutive
-    messages of one role as one, and system entries between them as none. The Responses format
-    pairs by id alone: its results may come later.
-    """
-
-    id = "P1.batch"
-    sentence = "The results of a batch of calls follow it directly, with nothing between."
-    formats = ("openai", "anthropic")
-
-    def breaches(self, messages: Sequence[Message]) -> list[Violation]:
-        """Return the results that do not directly follow their call."""
-        return [
-            Violation(
-                promise=self.id,
-                index=result.message,
-                message_id=messages[result.message].message_id,
-                call_id=result.call_id,
-                text=f"the result {result.call_id!r} does not directly follow its call "
-                f"in message {call.message}",
-                provider_error=_SPLIT[messages[result.message].format].format(id=result.call_id),
-                fix="move the result next to its call",
-            )
-            for call, result in misplaced(messages, pair(messages))
-        ]
-
-
-def misplaced(messages: Sequence[Message], pairing: Pairing) -> list[tuple[Ref, Ref]]:
-    """Return the calls whose result is where its provider refuses it, with the result."""
-    if not messages or messages[0].format == "responses":
-        return []
-    layout = _anthropic_turns if messages[0].format == "anthropic" else _openai_turns
-    turns, homes = layout(messages)
-    wrong = [
-        (call, result)
-        for call, result in pairing.pairs()
-        if homes[result.message] != turns[call.message]
-        or (result.part and _follows_other_parts(messages, result))
-    ]
-    return sorted(wrong, key=lambda refs: refs[1])
-
-
-def _openai_turns(messages: Sequence[Message]) -> tuple[list[int], list[int]]:
-    """Return each message's own number, and that of the message whose calls it may answer."""
-    homes, before = [], -1
-    for index, message in enumerate(messages):
-        homes.append(before)
-        if message.role != "tool":
-            before = index
-    return list(range(len(messages))), homes
-
-
-def _anthropic_turns(messages: Sequence[Message]) -> tuple[list[int], list[int]]:
-    """Return the turn of each message, and the turn whose calls it may answer (else -1)."""
-    turns, homes = [], []
-    turn, role, only_results = 0, "", True
-    for message in messages:
-        if message.role not in (role, "system"):
-            turn, role, only_results = turn + 1, message.role, True
-        turns.append(turn)
-        homes.append(turn - 1 if only_results and message.role == "user" else -1)
-        if message.role != "system":
-            only_results &= all(part.kind == "tool_result" for part in message.parts)
-    return turns, homes
-
-
-def _follows_other_parts(messages: Sequence[Message], result: Ref) -> bool:
-    """Return whether something other than results precedes a result within its message."""
-    before = messages[result.message].parts[: result.part]
-    return any(part.kind != "tool_result" for part in before)
-
-
-# -- P14: every message says something where its provider demands it
-
-
-_NULL = "Invalid value for 'content': expected a string, got null."
-_NO_CALLS = "Invalid 'tool_calls': empty array. Expected an array with minimum length 1."
-_NOTHING = "all messages must have non-empty content"
-_BLANK = "text content blocks must be non-empty"
-
-
-class ContentIsPresent(SingleInvariant):
-    """Anthropic refuses empty messages and blank text, OpenAI null content and empty call lists."""
-
-    id = "P14.content"
-    sentence = "No message is empty where its provider wants content."
-    formats = ("openai", "anthropic")
-
-    def breaches_among(
-        self, messages: Sequence[Message], indices: Iterable[int]
-    ) -> list[Violation]:
-        """Return the messages and text blocks that are empty."""
-        return [
-            Violation(
-                promise=self.id,
-                index=index,
-                message_id=message.message_id,
-                text=text,
-                provider_error=error,
-                fix="take the empty block or message out; null content becomes empty text",
-            )
-            for index in indices
-            for message in (messages[index],)
-            if not may_be_empty(messages, index)
-            for text, error in _gaps(message)
-        ]
-
-
-def may_be_empty(messages: Sequence[Message], index: int) -> bool:
-    """Return whether this is Anthropic's one exception: an empty assistant message at the very end."""
-    message = messages[index]
-    if index != len(messages) - 1 or (message.format, message.role) != ("anthropic", "assistant"):
-        return False
-    return message.data.get("content") in ("", [])
-
-
-def _gaps(message: Message) -> Iterator[tuple[str, str]]:
-    if message.format == "openai":
-        if lacks_content(message):
-            yield "the message has no content", _NULL
-        if message.data.get("tool_calls") == []:
-            yield "the list of tool calls is empty", _NO_CALLS
-    elif not message.parts and not message.data.get("output_config"):
-        yield "the message has no content", _NOTHING
-    else:
-        blank = sum(_has_blank_text(message, part) for part in message.parts)
-        yield from [("a text block is blank", _BLANK)] * blank
-
-
-def lacks_content(message: Message) -> bool:
-    """Return whether an OpenAI message has an empty list for content, or null without an excuse."""
-    content = message.data.get("content")
-    return content == [] or (content is None and not is_excused(message))
-
-
-def is_excused(message: Message) -> bool:
-    """Return whether an OpenAI message may do without content: it calls, refuses or speaks.
-
-    A function of the oldest kind may return null.
-    """
-    if message.data.get("role") == "function":
-        return "content" in message.data
-    return message.role == "assistant" and any(part.kind != "thinking" for part in message.parts)
-
-
-def _has_blank_text(message: Message, part: Part) -> bool:
-    """Return whether an Anthropic part is, or holds, a text block without any letter."""
-    if part.kind == "text":
-        return not part.text.strip()
-    if part.kind != "tool_result" or part.server_side:
-        return False
-    content = block_of(message, part).get("content")
-    return isinstance(content, list) and any(is_blank(each) for each in content)
-
-
-def is_blank(block: Any) -> bool:
-    """Return whether a block within a result is a text block without any letter."""
-    if not isinstance(block, dict) or block.get("type") != "text":
-        return False
-    return not str(block.get("text", "")).strip()
-
-
-# -- P14: the history begins the way its provider demands
-
-
-class UserSpeaksFirst(Invariant):
-    """Anthropic wants the user to begin. Messages of equal role it joins by itself."""
-
-    id = "P14.first"
-    sentence = "The first message comes from the user."
-    formats = ("anthropic",)
-
-    def breaches(self, messages: Sequence[Message]) -> list[Violation]:
-        """Return the first message if it is not the user's."""
-        first = first_spoken(messages)
-        if first is None or messages[first].role == "user":
-            return []
-        return [
-            Violation(
-                promise=self.id,
-                index=first,
-                message_id=messages[first].message_id,
-                text=f"the first message has the role {messages[first].role!r}",
-                provider_error='messages: first message must use the "user" role',
-                fix="put a short notice of the user role in front",
-            )
-        ]
-
-    def cuts(self, messages: Sequence[Message]) -> frozenset[int]:
-        """Return the positions at which the user speaks next, and the end."""
-        free, next_role = [len(messages)], "user"
-        for index in range(len(messages) - 1, -1, -1):
-            if messages[index].role != "system":
-                next_role = messages[index].role
-            if next_role == "user":
-                free.append(index)
-        return frozenset(free)
-
-
-def first_spoken(messages: Sequence[Message]) -> int | None:
-    """Return the index of the first message that is not a system entry."""
-    return next((i for i, message in enumerate(messages) if message.role != "system"), None)
-
-
-# -- P2: thinking is followed by what it led to
-
-
-_NOT_FOLLOWED = {
-    "responses": "Item '{id}' of type 'reasoning' was provided without its required following "
-    "item.",
-    "anthropic": "The final block in an assistant message cannot be `thinking`.",
-}
-
-
-class ThinkingIsFollowed(Invariant):
-    """A reasoning item belongs to the item after it; an Anthropic answer does not end in thinking.
-
-    Anthropic joins assistant messages that follow each other, so the next one may complete it.
-    """
-
-    id = "P2.follow"
-    sentence = "Thinking is followed by the answer or the call that it led to."
-    formats = ("responses", "anthropic")
-
-    def breaches(self, messages: Sequence[Message]) -> list[Violation]:
-        """Return the thinking that leads nowhere."""
-        return [
-            Violation(
-                promise=self.id,
-                index=index,
-                message_id=messages[index].message_id,
-                text="the thinking is not followed by what it led to",
-                provider_error=_NOT_FOLLOWED[messages[index].format].format(
-                    id=messages[index].data.get("id", "")
-                ),
-                fix="take the thinking out of the view",
-                pending=after is None,
-            )
-            for index, after in followers(messages)
-            if after is None or messages[after].role != "assistant"
-        ]
-
-    def cuts(self, messages: Sequence[Message]) -> frozenset[int]:
-        """Return the positions that do not part thinking from what follows it."""
-        spans = [(index, after) for index, after in followers(messages) if after is not None]
-        return positions_outside(spans, len(messages))
-
-
-def followers(messages: Sequence[Message]) -> list[tuple[int, int | None]]:
-    """Return each message that ends in thinking with the message that comes next, if any.
-
-    System entries between Anthropic messages do not count.
-    """
-    found: list[tuple[int, int | None]] = []
-    after: int | None = None
-    for index in range(len(messages) - 1, -1, -1):
-        message = messages[index]
-        if message.role == "system" and message.format == "anthropic":
-            continue
-        if _ends_in_thinking(message):
-            found.append((index, after))
-        after = index
-    return found[::-1]
-
-
-def _ends_in_thinking(message: Message) -> bool:
-    if message.role != "assistant" or not message.parts:
-        return False
-    if message.format == "responses":
-        return is_thinking(message)
-    return message.format == "anthropic" and message.parts[-1].kind == "thinking"
-
 
 # -- P1: no call without its result, no result without its call
 
@@ -567,6 +125,142 @@ def _unanswered(message: Message, ref: Ref, *, pending: bool) -> Violation:
         fix="add a result that says the call was interrupted",
         pending=pending,
     )
+
+
+# -- P1: one result per call, one call per id in a batch
+
+
+_RESULTS = {
+    "openai": "Duplicate value for 'tool_call_id' of '{id}'.",
+    "responses": "Duplicate tool output found for function call {id}.",
+    "anthropic": "each tool_use must have a single result. Found multiple `tool_result` blocks "
+    "with id: {id}",
+}
+_CALLS = {
+    "openai": "Duplicate value for 'tool_calls.id' of '{id}'.",
+    "responses": "Duplicate item found with call_id {id}.",
+    "anthropic": "`tool_use` ids must be unique: {id}",
+}
+
+
+class OneResultPerCall(Invariant):
+    """No call is answered twice, and no batch uses an id twice."""
+
+    id = "P1.single"
+    sentence = "Every call has one result, and no two calls of a batch share an id."
+
+    def breaches(self, messages: Sequence[Message]) -> list[Violation]:
+        """Return second results and repeated call ids."""
+        pairing = pair(messages)
+        found = [
+            self._breach(messages[ref.message], ref.message, ref.call_id, second_result=True)
+            for ref in pairing.extras
+        ]
+        found += [
+            self._breach(messages[ref.message], ref.message, ref.call_id, second_result=False)
+            for ref in pairing.repeats
+        ]
+        return sorted(found, key=lambda violation: violation.index)
+
+    def _breach(
+        self, message: Message, index: int, call_id: str | None, *, second_result: bool
+    ) -> Violation:
+        errors = _RESULTS if second_result else _CALLS
+        what = "a second result answers the call" if second_result else "two calls share the id"
+        return Violation(
+            promise=self.id,
+            index=index,
+            message_id=message.message_id,
+            call_id=call_id,
+            text=f"{what} {call_id!r}",
+            provider_error=errors[message.format].format(id=call_id),
+            fix="keep the first and take the other out of the view",
+        )
+
+
+# -- P1: the results of a batch follow it directly
+
+
+_SPLIT = {
+    "openai": "An assistant message with 'tool_calls' must be followed by tool messages responding "
+    "to each 'tool_call_id'.",
+    "anthropic": "`tool_use` ids were found without `tool_result` blocks immediately after: {id}. "
+    "Each `tool_use` block must have a corresponding `tool_result` block in the next message.",
+}
+
+
+class ResultsFollowTheirBatch(Invariant):
+    """All results of a batch follow at once.
+
+    Anthropic wants them in front of all else that the user says next; it reads consecutive
+    messages of one role as one, and system entries between them as none. The Responses format
+    pairs by id alone: its results may come later.
+    """
+
+    id = "P1.batch"
+    sentence = "The results of a batch of calls follow it directly, with nothing between."
+    formats = ("openai", "anthropic")
+
+    def breaches(self, messages: Sequence[Message]) -> list[Violation]:
+        """Return the results that do not directly follow their call."""
+        return [
+            Violation(
+                promise=self.id,
+                index=result.message,
+                message_id=messages[result.message].message_id,
+                call_id=result.call_id,
+                text=f"the result {result.call_id!r} does not directly follow its call "
+                f"in message {call.message}",
+                provider_error=_SPLIT[messages[result.message].format].format(id=result.call_id),
+                fix="move the result next to its call",
+            )
+            for call, result in misplaced(messages, pair(messages))
+        ]
+
+
+def misplaced(messages: Sequence[Message], pairing: Pairing) -> list[tuple[Ref, Ref]]:
+    """Return the calls whose result is where its provider refuses it, with the result."""
+    if not messages or messages[0].format == "responses":
+        return []
+    layout = _anthropic_turns if messages[0].format == "anthropic" else _openai_turns
+    turns, homes = layout(messages)
+    wrong = [
+        (call, result)
+        for call, result in pairing.pairs()
+        if homes[result.message] != turns[call.message]
+        or (result.part and _follows_other_parts(messages, result))
+    ]
+    return sorted(wrong, key=lambda refs: refs[1])
+
+
+def _openai_turns(messages: Sequence[Message]) -> tuple[list[int], list[int]]:
+    """Return each message's own number, and that of the message whose calls it may answer."""
+    homes, before = [], -1
+    for index, message in enumerate(messages):
+        homes.append(before)
+        if message.role != "tool":
+            before = index
+    return list(range(len(messages))), homes
+
+
+def _anthropic_turns(messages: Sequence[Message]) -> tuple[list[int], list[int]]:
+    """Return the turn of each message, and the turn whose calls it may answer (else -1)."""
+    turns, homes = [], []
+    turn, role, only_results = 0, "", True
+    for message in messages:
+        if message.role not in (role, "system"):
+            turn, role, only_results = turn + 1, message.role, True
+        turns.append(turn)
+        homes.append(turn - 1 if only_results and message.role == "user" else -1)
+        if message.role != "system":
+            only_results &= all(part.kind == "tool_result" for part in message.parts)
+    return turns, homes
+
+
+def _follows_other_parts(messages: Sequence[Message], result: Ref) -> bool:
+    """Return whether something other than results precedes a result within its message."""
+    before = messages[result.message].parts[: result.part]
+    return any(part.kind != "tool_result" for part in before)
 
 
 # -- P1: a tool that the provider runs keeps its call and its result
@@ -719,55 +413,366 @@ def last_answer(messages: Sequence[Message]) -> int:
     return spans[-1][0] if spans else len(messages)
 
 
-# -- P1: one result per call, one call per id in a batch
+# -- P1: the arguments of a call are JSON
 
 
-_RESULTS = {
-    "openai": "Duplicate value for 'tool_call_id' of '{id}'.",
-    "responses": "Duplicate tool output found for function call {id}.",
-    "anthropic": "each tool_use must have a single result. Found multiple `tool_result` blocks "
-    "with id: {id}",
+class ArgumentsAreJson(SingleInvariant):
+    """Replayed calls carry arguments that parse; free-form custom tools carry any text."""
+
+    id = "P1.arguments"
+    sentence = "The arguments of every tool call are valid JSON."
+    formats = ("openai", "responses")
+
+    def breaches_among(
+        self, messages: Sequence[Message], indices: Iterable[int]
+    ) -> list[Violation]:
+        """Return the calls whose arguments do not parse."""
+        return [
+            Violation(
+                promise=self.id,
+                index=index,
+                message_id=message.message_id,
+                call_id=part.call_id,
+                text=f"the arguments of the call {part.call_id!r} are not valid JSON",
+                provider_error="failed to parse tool call arguments as json",
+                fix='wrap the text as {"_invalid": ...}; empty arguments become {}',
+            )
+            for index in indices
+            for message in (messages[index],)
+            for part in message.parts
+            if part.kind == "tool_call" and not has_valid_arguments(message, part)
+        ]
+
+
+def has_valid_arguments(message: Message, part: Part) -> bool:
+    """Return whether the arguments of a call may be replayed."""
+    return part.server_side or not _takes_json(message, part) or is_json(part.text)
+
+
+def is_json(text: str) -> bool:
+    """Return whether a text is one JSON value by the letter of the standard."""
+    try:
+        _STRICT.decode(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _takes_json(message: Message, part: Part) -> bool:
+    block = block_of(message, part)
+    return "arguments" in block or "function" in block
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(constant)
+
+
+_STRICT = json.JSONDecoder(parse_int=str, parse_constant=_refuse)
+
+
+# -- P2: thinking is kept as the model wrote it, or not at all
+
+
+_NEEDS = {"thinking": "signature", "redacted_thinking": "data"}
+
+
+class ThinkingIsWhole(SingleInvariant):
+    """A thinking block carries what the provider verifies it by.
+
+    Whether kept blocks are still the same bytes can only be seen against an earlier history:
+    `changed_thinking` and `bound_thinking` compare two.
+    """
+
+    id = "P2.verbatim"
+    sentence = "Signed thinking is whole or gone."
+    formats = ("anthropic",)
+
+    def breaches_among(
+        self, messages: Sequence[Message], indices: Iterable[int]
+    ) -> list[Violation]:
+        """Return the thinking blocks that lost their signature or their data."""
+        return [
+            _breach(
+                message, index, f"a thinking block has no `{missing}`", f"{missing}: Field required"
+            )
+            for index in indices
+            for message in (messages[index],)
+            for part in message.parts
+            if (missing := missing_seal(message, part))
+        ]
+
+
+def missing_seal(message: Message, part: Part) -> str | None:
+    """Return the field that a thinking block of Anthropic lacks, or None."""
+    if part.kind != "thinking":
+        return None
+    block = _block(message, part)
+    field = _NEEDS.get(str(block.get("type")))
+    return field if field and not isinstance(block.get(field), str) else None
+
+
+def changed_thinking(before: Sequence[Message], after: Sequence[Message]) -> list[Violation]:
+    """Return the thinking of `after` that the same message of `before` does not hold as it is."""
+    same = set(map(id, before))
+    touched = [(n, m) for n, m in enumerate(after) if id(m) not in same]
+    thinking = [(n, m) for n, m in touched if any(p.kind == "thinking" for p in m.parts)]
+    known = {m.message_id: _thinking(m) for m in before} if thinking else {}
+    return [
+        _breach(message, index, "a thinking block was changed", _CHANGED)
+        for index, message in thinking
+        for block in _thinking(message)
+        if block not in known.get(message.message_id, [block])
+    ]
+
+
+def bound_thinking(before: Sequence[Message], after: Sequence[Message]) -> list[Violation]:
+    """Return the thinking of `after` that follows its first difference from `before`.
+
+    For models that bind thinking to everything in front of it.
+    """
+    first = first_difference(before, after)
+    return [
+        _breach(message, index, "a bound thinking block follows an edit", _CHANGED)
+        for index, message in enumerate(after)
+        if index >= first
+        for _ in _thinking(message)
+    ]
+
+
+def first_difference(before: Sequence[Message], after: Sequence[Message]) -> int:
+    """Return the index of the first message that is not the same in both histories."""
+    start = common_prefix(before, after)
+    for index, (old, new) in enumerate(zip(before[start:], after[start:], strict=False), start):
+        if old is not new and old.data != new.data:
+            return index
+    return min(len(before), len(after))
+
+
+_CHANGED = (
+    "`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. "
+    "These blocks must remain as they were in the original response."
+)
+
+
+def _thinking(message: Message) -> list[Mapping[str, Any]]:
+    return [_block(message, part) for part in message.parts if part.kind == "thinking"]
+
+
+def _block(message: Message, part: Part) -> Mapping[str, Any]:
+    block = block_of(message, part)
+    return block if isinstance(block, Mapping) else {"text": block}
+
+
+def _breach(message: Message, index: int, text: str, error: str) -> Violation:
+    return Violation(
+        promise=ThinkingIsWhole.id,
+        index=index,
+        message_id=message.message_id,
+        text=text,
+        provider_error=error,
+        fix="take the thinking block out of the view",
+    )
+
+
+# -- P2: thinking is followed by what it led to
+
+
+_NOT_FOLLOWED = {
+    "responses": "Item '{id}' of type 'reasoning' was provided without its required following "
+    "item.",
+    "anthropic": "The final block in an assistant message cannot be `thinking`.",
 }
-_CALLS = {
-    "openai": "Duplicate value for 'tool_calls.id' of '{id}'.",
-    "responses": "Duplicate item found with call_id {id}.",
-    "anthropic": "`tool_use` ids must be unique: {id}",
-}
 
 
-class OneResultPerCall(Invariant):
-    """No call is answered twice, and no batch uses an id twice."""
+class ThinkingIsFollowed(Invariant):
+    """A reasoning item belongs to the item after it; an Anthropic answer does not end in thinking.
 
-    id = "P1.single"
-    sentence = "Every call has one result, and no two calls of a batch share an id."
+    Anthropic joins assistant messages that follow each other, so the next one may complete it.
+    """
+
+    id = "P2.follow"
+    sentence = "Thinking is followed by the answer or the call that it led to."
+    formats = ("responses", "anthropic")
 
     def breaches(self, messages: Sequence[Message]) -> list[Violation]:
-        """Return second results and repeated call ids."""
-        pairing = pair(messages)
-        found = [
-            self._breach(messages[ref.message], ref.message, ref.call_id, second_result=True)
-            for ref in pairing.extras
+        """Return the thinking that leads nowhere."""
+        return [
+            Violation(
+                promise=self.id,
+                index=index,
+                message_id=messages[index].message_id,
+                text="the thinking is not followed by what it led to",
+                provider_error=_NOT_FOLLOWED[messages[index].format].format(
+                    id=messages[index].data.get("id", "")
+                ),
+                fix="take the thinking out of the view",
+                pending=after is None,
+            )
+            for index, after in followers(messages)
+            if after is None or messages[after].role != "assistant"
         ]
-        found += [
-            self._breach(messages[ref.message], ref.message, ref.call_id, second_result=False)
-            for ref in pairing.repeats
-        ]
-        return sorted(found, key=lambda violation: violation.index)
 
-    def _breach(
-        self, message: Message, index: int, call_id: str | None, *, second_result: bool
-    ) -> Violation:
-        errors = _RESULTS if second_result else _CALLS
-        what = "a second result answers the call" if second_result else "two calls share the id"
-        return Violation(
-            promise=self.id,
-            index=index,
-            message_id=message.message_id,
-            call_id=call_id,
-            text=f"{what} {call_id!r}",
-            provider_error=errors[message.format].format(id=call_id),
-            fix="keep the first and take the other out of the view",
-        )
+    def cuts(self, messages: Sequence[Message]) -> frozenset[int]:
+        """Return the positions that do not part thinking from what follows it."""
+        spans = [(index, after) for index, after in followers(messages) if after is not None]
+        return positions_outside(spans, len(messages))
+
+
+def followers(messages: Sequence[Message]) -> list[tuple[int, int | None]]:
+    """Return each message that ends in thinking with the message that comes next, if any.
+
+    System entries between Anthropic messages do not count.
+    """
+    found: list[tuple[int, int | None]] = []
+    after: int | None = None
+    for index in range(len(messages) - 1, -1, -1):
+        message = messages[index]
+        if message.role == "system" and message.format == "anthropic":
+            continue
+        if _ends_in_thinking(message):
+            found.append((index, after))
+        after = index
+    return found[::-1]
+
+
+def _ends_in_thinking(message: Message) -> bool:
+    if message.role != "assistant" or not message.parts:
+        return False
+    if message.format == "responses":
+        return is_thinking(message)
+    return message.format == "anthropic" and message.parts[-1].kind == "thinking"
+
+
+# -- P14: the history begins the way its provider demands
+
+
+class UserSpeaksFirst(Invariant):
+    """Anthropic wants the user to begin. Messages of equal role it joins by itself."""
+
+    id = "P14.first"
+    sentence = "The first message comes from the user."
+    formats = ("anthropic",)
+
+    def breaches(self, messages: Sequence[Message]) -> list[Violation]:
+        """Return the first message if it is not the user's."""
+        first = first_spoken(messages)
+        if first is None or messages[first].role == "user":
+            return []
+        return [
+            Violation(
+                promise=self.id,
+                index=first,
+                message_id=messages[first].message_id,
+                text=f"the first message has the role {messages[first].role!r}",
+                provider_error='messages: first message must use the "user" role',
+                fix="put a short notice of the user role in front",
+            )
+        ]
+
+    def cuts(self, messages: Sequence[Message]) -> frozenset[int]:
+        """Return the positions at which the user speaks next, and the end."""
+        free, next_role = [len(messages)], "user"
+        for index in range(len(messages) - 1, -1, -1):
+            if messages[index].role != "system":
+                next_role = messages[index].role
+            if next_role == "user":
+                free.append(index)
+        return frozenset(free)
+
+
+def first_spoken(messages: Sequence[Message]) -> int | None:
+    """Return the index of the first message that is not a system entry."""
+    return next((i for i, message in enumerate(messages) if message.role != "system"), None)
+
+
+# -- P14: every message says something where its provider demands it
+
+
+_NULL = "Invalid value for 'content': expected a string, got null."
+_NO_CALLS = "Invalid 'tool_calls': empty array. Expected an array with minimum length 1."
+_NOTHING = "all messages must have non-empty content"
+_BLANK = "text content blocks must be non-empty"
+
+
+class ContentIsPresent(SingleInvariant):
+    """Anthropic refuses empty messages and blank text, OpenAI null content and empty call lists."""
+
+    id = "P14.content"
+    sentence = "No message is empty where its provider wants content."
+    formats = ("openai", "anthropic")
+
+    def breaches_among(
+        self, messages: Sequence[Message], indices: Iterable[int]
+    ) -> list[Violation]:
+        """Return the messages and text blocks that are empty."""
+        return [
+            Violation(
+                promise=self.id,
+                index=index,
+                message_id=message.message_id,
+                text=text,
+                provider_error=error,
+                fix="take the empty block or message out; null content becomes empty text",
+            )
+            for index in indices
+            for message in (messages[index],)
+            if not may_be_empty(messages, index)
+            for text, error in _gaps(message)
+        ]
+
+
+def may_be_empty(messages: Sequence[Message], index: int) -> bool:
+    """Return whether this is Anthropic's one exception: an empty assistant message at the very end."""
+    message = messages[index]
+    if index != len(messages) - 1 or (message.format, message.role) != ("anthropic", "assistant"):
+        return False
+    return message.data.get("content") in ("", [])
+
+
+def _gaps(message: Message) -> Iterator[tuple[str, str]]:
+    if message.format == "openai":
+        if lacks_content(message):
+            yield "the message has no content", _NULL
+        if message.data.get("tool_calls") == []:
+            yield "the list of tool calls is empty", _NO_CALLS
+    elif not message.parts and not message.data.get("output_config"):
+        yield "the message has no content", _NOTHING
+    else:
+        blank = sum(_has_blank_text(message, part) for part in message.parts)
+        yield from [("a text block is blank", _BLANK)] * blank
+
+
+def lacks_content(message: Message) -> bool:
+    """Return whether an OpenAI message has an empty list for content, or null without an excuse."""
+    content = message.data.get("content")
+    return content == [] or (content is None and not is_excused(message))
+
+
+def is_excused(message: Message) -> bool:
+    """Return whether an OpenAI message may do without content: it calls, refuses or speaks.
+
+    A function of the oldest kind may return null.
+    """
+    if message.data.get("role") == "function":
+        return "content" in message.data
+    return message.role == "assistant" and any(part.kind != "thinking" for part in message.parts)
+
+
+def _has_blank_text(message: Message, part: Part) -> bool:
+    """Return whether an Anthropic part is, or holds, a text block without any letter."""
+    if part.kind == "text":
+        return not part.text.strip()
+    if part.kind != "tool_result" or part.server_side:
+        return False
+    content = block_of(message, part).get("content")
+    return isinstance(content, list) and any(is_blank(each) for each in content)
+
+
+def is_blank(block: Any) -> bool:
+    """Return whether a block within a result is a text block without any letter."""
+    if not isinstance(block, dict) or block.get("type") != "text":
+        return False
+    return not str(block.get("text", "")).strip()
 
 
 # -- P14: no item occurs twice in a history

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from ctxgc.session.state import ContextUsage
     from ctxgc.session.stored import copy_in_memory, lost_handles, open_stored
     from ctxgc.stores import (
-        DEFAULT_URL, ExportEntry, SearchFilters, SessionInfo, Store, StoreHit, UNMASKABLE,
-        add_to_inbox, chosen_sessions, export_entries, export_json, export_lines, import_entries,
-        inbox_of, migrate_sessions, open_store, read_export, write_export,
+        DEFAULT_URL, ExportEntry, SCHEMES, SearchFilters, SessionInfo, Store, StoreHit, UNMASKABLE,
+        add_to_inbox, chosen_sessions, export_entries, export_json, export_lines, file_of,
+        import_entries, inbox_of, migrate_sessions, open_store, read_export, write_export,
     )
     from ctxgc.strategies import load_gc_plugin
     from ctxgc.wire import validate
@@ -58,9 +58,10 @@ else:
             "state": "ContextUsage",
             "stored": "copy_in_memory lost_handles open_stored",
             "ctxgc.stores":
-                "DEFAULT_URL ExportEntry SearchFilters SessionInfo Store StoreHit UNMASKABLE "
-                "add_to_inbox chosen_sessions export_entries export_json export_lines "
-                "import_entries inbox_of migrate_sessions open_store read_export write_export",
+                "DEFAULT_URL ExportEntry SCHEMES SearchFilters SessionInfo Store StoreHit "
+                "UNMASKABLE add_to_inbox chosen_sessions export_entries export_json "
+                "export_lines file_of import_entries inbox_of migrate_sessions open_store "
+                "read_export write_export",
             "ctxgc.strategies": "load_gc_plugin",
             "ctxgc.wire": "validate",
         },

@@ -137,7 +137,7 @@ GONE = "gone:"
 Docs = dict[str, dict[str, Any]]
 
 
-# -- messages
+# -- Messages
 
 
 def message_to_doc(message: Message) -> dict[str, Any]:
@@ -192,7 +192,7 @@ def form_writes(
     return Drop("messages", gone), Put("messages", edited, doc, flat=True)
 
 
-# -- collections
+# -- Collections
 
 
 class Applied(msgspec.Struct, frozen=True, kw_only=True):
@@ -264,7 +264,7 @@ class CollectionLog:
         self.applied = [record.without(message_ids) for record in self.applied]
 
 
-# -- the archive
+# -- The archive
 
 
 class Archive:

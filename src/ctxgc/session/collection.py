@@ -1,4 +1,9 @@
-"""Collections, to make room and for the price: when they are due, what leaves, and what becomes of it."""
+"""Collections, to make room and for the price: when they are due, what leaves, and what becomes of it.
+
+`SessionHost` is what a strategy may ask of its session. `Collector` asks the strategy when one is due or
+wanted, checks its proposal, applies it, and can plan or undo one. `PricePass` cuts, before a request and
+while the window is far from full, what costs more to keep than to move.
+"""
 
 from __future__ import annotations
 

@@ -214,7 +214,7 @@ def _shown_by(checkpoint: Mapping[str, Any]) -> Iterable[str]:
     return list(checkpoint.get("context_snapshot", {}).get("places", ()))
 
 
-# -- the limits of the stash ------------------------------------------------------------------------
+# -- The limits of the stash
 
 
 class StashCollector:

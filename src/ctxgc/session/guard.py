@@ -137,7 +137,7 @@ class SessionGuard:
         self._events.emit("alert", **alert.to_dict())
 
 
-# -- checkpoints ------------------------------------------------------------------------------------
+# -- Checkpoints
 
 
 class Restored(msgspec.Struct, frozen=True, kw_only=True):
@@ -299,7 +299,7 @@ def _same_or(here: Message | None, wanted: Message) -> Message:
     return here if here is not None and same else wanted
 
 
-# -- recovery ---------------------------------------------------------------------------------------
+# -- Recovery
 
 
 class RecoverableSession:

@@ -203,7 +203,7 @@ def _said(error: Exception) -> str:
     return mask_text(text)
 
 
-# -- objections -------------------------------------------------------------------------------------
+# -- Objections
 
 
 def objections(
@@ -291,7 +291,7 @@ def _undeclared(old: Sequence[Message], touched: Sequence[str], result: GCResult
     return [f"{name} is gone but not in the removal list" for name in silent.values()]
 
 
-# -- removals ---------------------------------------------------------------------------------------
+# -- Removals
 
 
 def true_items(

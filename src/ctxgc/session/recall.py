@@ -95,7 +95,7 @@ class ProtectedMessages:
         return "it was recalled not long ago" if recalled else "it is pinned"
 
 
-# -- the smallest views
+# -- The smallest views
 
 
 def minimal_view(messages: Sequence[Message], kept: Collection[str]) -> list[Message]:
@@ -138,7 +138,7 @@ def _last_error(messages: Sequence[Message]) -> set[str]:
     return set()
 
 
-# -- pins and policies
+# -- Pins and policies
 
 
 class Pins:

@@ -39,7 +39,7 @@ from ctxgc.wire import PartTexts
 DEFAULT_STORE = "json:artifacts/context_stash.json"
 DEFAULT_PRICES = "anthropic-5m"
 
-# -- arguments --------------------------------------------------------------------------------------
+# -- Arguments
 
 
 _KINDS: dict[str, tuple[str, ...]] = {"type": get_args(SegmentType), "tier": get_args(Tier)}
@@ -120,7 +120,7 @@ def _unknown(name: str, known: Iterable[str], what: str) -> InputError:
     return InputError(f"filters: {found.message}", hint=found.hint, field="filters")
 
 
-# -- options ----------------------------------------------------------------------------------------
+# -- Options
 
 
 class SessionSetup(msgspec.Struct, frozen=True, kw_only=True):
@@ -204,7 +204,7 @@ def _limit(asked: SessionSetup, said: SessionSettings, stored: Mapping[str, Any]
     return limit
 
 
-# -- parts ------------------------------------------------------------------------------------------
+# -- Parts
 
 
 class SessionParts:

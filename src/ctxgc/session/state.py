@@ -369,7 +369,7 @@ def _tool_name(tool: dict[str, Any]) -> str | None:
     return name if isinstance(name, str) and name else None
 
 
-# -- usage
+# -- Usage
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -467,7 +467,7 @@ class UsageMeter:
             self._events.emit("zone_changed", before=before.value, now=zone.value, percent=percent)
 
 
-# -- requests
+# -- Requests
 
 
 class RequestLog:

@@ -252,7 +252,7 @@ def digest(message: Message) -> bytes:
     return blake2b(message_bytes(message), digest_size=16).digest()
 
 
-# -- how two histories differ -----------------------------------------------------------------------
+# -- How two histories differ
 
 
 class HistoryChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -322,7 +322,7 @@ def _turns(messages: Iterable[Message]) -> int:
     return sum(message.opens_turn() for message in messages)
 
 
-# -- signed thinking --------------------------------------------------------------------------------
+# -- Signed thinking
 
 
 class BoundThinking:
@@ -402,7 +402,7 @@ def _thinks(message: Message) -> bool:
     return any(part.kind == "thinking" for part in message.parts)
 
 
-# -- the provider's form -----------------------------------------------------------------------------
+# -- The provider's form
 
 
 class RenderCache:

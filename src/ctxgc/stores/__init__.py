@@ -24,8 +24,8 @@ if TYPE_CHECKING:
         ExportEntry, UNMASKABLE, chosen_sessions, export_entries, export_json, export_lines,
         read_export, session_digest, write_export,
     )
-    from ctxgc.stores.inbox import add_to_inbox, drain_inbox, inbox_of
-    from ctxgc.stores.open import DEFAULT_URL, open_store
+    from ctxgc.stores.inbox import add_to_inbox, drain_inbox, file_of, inbox_of
+    from ctxgc.stores.open import DEFAULT_URL, SCHEMES, open_store
     from ctxgc.stores.search import search_words
     from ctxgc.stores.tables import MemoryStore
     from ctxgc.stores.transfer import copy_session, copy_sessions, import_entries, migrate_sessions
@@ -40,8 +40,8 @@ else:
             "export":
                 "ExportEntry UNMASKABLE chosen_sessions export_entries export_json export_lines "
                 "read_export session_digest write_export",
-            "inbox": "add_to_inbox drain_inbox inbox_of",
-            "open": "DEFAULT_URL open_store",
+            "inbox": "add_to_inbox drain_inbox file_of inbox_of",
+            "open": "DEFAULT_URL SCHEMES open_store",
             "search": "search_words",
             "tables": "MemoryStore",
             "transfer": "copy_session copy_sessions import_entries migrate_sessions",

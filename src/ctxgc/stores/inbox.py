@@ -20,7 +20,15 @@ if TYPE_CHECKING:
     from ctxgc.stores.base import Store
 
 _SUFFIX = ".inbox"
-_FILES = ("json", "sqlite")
+FILE_SCHEMES = ("json", "sqlite")
+"""The kinds of stores that are a file."""
+
+
+def file_of(url: str) -> Path | None:
+    """Return the file that the URL of a store names; None if the store is not a file, or no file is named."""
+    scheme, _, rest = url.partition(":")
+    path = rest.removeprefix("//")
+    return Path(path) if scheme in FILE_SCHEMES and path else None
 
 
 def inbox_of(url: str) -> Path:
@@ -29,12 +37,12 @@ def inbox_of(url: str) -> Path:
     Raises:
         InputError: no other process can open the store of this URL.
     """
+    file = file_of(url)
+    if file is not None:
+        return Path(f"{file}{_SUFFIX}").absolute()
     scheme, _, rest = url.partition(":")
-    path = rest.removeprefix("//")
-    if scheme in _FILES and path:
-        return Path(f"{path}{_SUFFIX}").absolute()
     if scheme in ("postgresql", "postgres"):
-        return _state() / "ctxgc" / f"{_digest(path)}{_SUFFIX}"
+        return _state() / "ctxgc" / f"{_digest(rest.removeprefix('//'))}{_SUFFIX}"
     raise InputError(
         f"the store {url!r} has no inbox", hint="use a store with a file", field="store"
     )

@@ -1,7 +1,7 @@
-"""Sessions in memory: the memory store, and the tables that the json store reads its file into.
+"""Sessions in memory: the tables, their search indexes, and the stores that read from them.
 
-Documents are kept as text, so that callers cannot change them. Each session gets a search index when it is
-first searched.
+`TableStore` is the base of every store that keeps its documents in memory; `MemoryStore` keeps them nowhere
+else.
 """
 
 from __future__ import annotations

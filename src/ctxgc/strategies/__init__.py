@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from ctxgc.strategies.mark_sweep.strategy import MarkSweepStrategy
     from ctxgc.strategies.none import NoneStrategy
     from ctxgc.strategies.plugins import (
-        PluginFailure, discover_gc_plugins, gc_from_inline, gc_from_spec, load_gc_from_file,
-        load_gc_plugin,
+        BUILT_IN, PluginFailure, discover_gc_plugins, gc_from_inline, gc_from_spec,
+        load_gc_from_file, load_gc_plugin,
     )
     from ctxgc.strategies.segmenter import Exchange, Segmenter
 else:
@@ -55,7 +55,7 @@ else:
             "mark_sweep.strategy": "MarkSweepStrategy",
             "none": "NoneStrategy",
             "plugins":
-                "PluginFailure discover_gc_plugins gc_from_inline gc_from_spec "
+                "BUILT_IN PluginFailure discover_gc_plugins gc_from_inline gc_from_spec "
                 "load_gc_from_file load_gc_plugin",
             "segmenter": "Exchange Segmenter",
         },

@@ -1,4 +1,9 @@
-"""What the built-in strategies share: a collection as a draft, options, triggers, and notices."""
+"""What the built-in strategies share.
+
+`HistoryDraft` is a history from which messages leave and in which others change. `CollectionRun` is one
+collection: its target, what may leave together and what must stay. `BuiltinStrategy` is the frame around it:
+options, triggers, result and notice; a strategy itself is only its `shrink`.
+"""
 
 from __future__ import annotations
 
