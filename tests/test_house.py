@@ -7,6 +7,7 @@ import importlib
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -89,6 +90,17 @@ def test_no_two_classes_have_the_same_name() -> None:
             if isinstance(node, ast.ClassDef):
                 homes.setdefault(node.name, []).append(_name(path))
     assert {name: files for name, files in homes.items() if len(files) > 1} == {}
+
+
+def test_no_name_of_a_file_is_given_twice() -> None:
+    """The second would replace the first for both of its users."""
+    twice = [
+        f"{_name(path)}: {name}"
+        for path in sorted(SOURCE.rglob("*.py"))
+        for name, times in Counter(_given(_tree(path))).items()
+        if times > 1
+    ]
+    assert twice == []
 
 
 def test_a_room_is_entered_by_its_face() -> None:
@@ -175,6 +187,18 @@ def _is_impure(path: Path) -> bool:
 @cache
 def _tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def _given(module: ast.Module) -> Iterator[str]:
+    """Yield the names that a file gives to functions, classes and values, overloads once."""
+    for node in module.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+            if "overload" not in map(ast.unparse, node.decorator_list):
+                yield node.name
+        elif isinstance(node, ast.Assign):
+            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            yield node.target.id
 
 
 def _room(module: str) -> str:

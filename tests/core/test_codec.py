@@ -20,7 +20,8 @@ from ctxgc.core import (
     segment_from_dict,
     segment_to_dict,
 )
-from ctxgc.core.codec import FORMAT_VERSION, heap_from_json, heap_to_json, segment_schema
+from ctxgc.core.codec import FORMAT_VERSION, heap_from_json, heap_to_json
+from ctxgc.core.segment import segment_schema
 from ctxgc.errors import InputError, SegmentError
 from tests.core.build import BIG, NOW, heap_of, seg, state
 from tests.requirements import requirement

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ctxgc import wire
 from ctxgc.core import Format, Message
-from ctxgc.invariants import Growing, Pairing, groups, pair
+from ctxgc.invariants import HistoryGroups, Pairing, groups, pair
 from tests.wire.histories import random_history
 from tests.wire.talk import ALL, calls, parsed, results, user
 
@@ -26,7 +26,7 @@ def test_what_grows_has_at_each_time_the_groups_of_the_whole(
 ) -> None:
     history = wire.parse_history(random_history(rng, form, pending=True), form)
     rng.shuffle(history) if rng.random() < 0.3 else None
-    growing = Growing(history[:2])
+    growing = HistoryGroups(history[:2])
     for length, message in enumerate(history[2:], 3):
         growing.add(message)
         if length in asked or length == len(history):
@@ -38,7 +38,7 @@ def test_what_grows_has_at_each_time_the_groups_of_the_whole(
 
 def test_a_history_of_another_format_is_looked_at_as_a_whole() -> None:
     chat: list[Message] = parsed("openai", user(), calls("openai", "a"), results("openai", "a"))
-    growing = Growing(chat)
+    growing = HistoryGroups(chat)
     assert growing.groups == [(0,), (1, 2)]
     growing.add(parsed("anthropic", user())[0])
     assert growing.groups == sorted(groups([*chat, *parsed("anthropic", user())]))

@@ -46,6 +46,7 @@ def known(session: Session) -> dict[str, Any]:
         "policies": dict(state.policies),
         "first": inside.accounting._first_request,
         "cost": (state.savings.savings, state.ghosts.to_doc()),
+        "thrashing": state.thrashing.to_doc(),
     }
 
 
@@ -92,6 +93,17 @@ def test_what_raises_has_changed_nothing_and_can_be_done_again(act: str) -> None
         assert (again.view(), again.usage().pinned_message_ids) == (
             session.view(), session.usage().pinned_message_ids,
         )  # fmt: skip
+
+
+def test_a_collection_that_fails_leaves_the_cool_down_of_an_undo_alone() -> None:
+    session, store = started()
+    session.undo()
+    before = session.inspect().state.undone.to_doc()
+    assert before
+    store.fail_next()
+    with pytest.raises(StoreError):
+        session.collect(session.usage().total_tokens - 200)
+    assert session.inspect().state.undone.to_doc() == before
 
 
 def test_a_deletion_of_many_says_which_are_gone_when_it_fails() -> None:

@@ -157,6 +157,14 @@ def test_system_text_cannot_be_dropped() -> None:
     assert session.collect(1).error == said
 
 
+def test_a_locked_message_cannot_be_dropped() -> None:
+    session = filled(8, plugin=Plugin(lambda h, r: ([*h[:4], *h[6:]], done(r))))
+    name = session.history[5].message_id
+    session.set_policy(name, GCPolicy.LOCKED)
+    said = f"message 5 (assistant, id {name}) must stay as it is: its policy is LOCKED"
+    assert session.collect(10).error == said
+
+
 def test_a_budget_that_a_plugin_writes_to_is_put_back() -> None:
     def scribble(history: History, budget: Any) -> Any:
         budget.clear(InstructionSource.CONVERSATION)

@@ -69,3 +69,8 @@ def test_the_state_is_put_back_whole_when_a_change_fails() -> None:
         session.messages()
     after = session.inspect().state.to_doc()
     assert after == before
+
+
+def test_a_time_whose_offset_has_seconds_is_read_again() -> None:
+    said = "2026-01-01T12:00:00+00:53:28"
+    assert _state(sent_at=said).to_doc()["sent_at"] == said

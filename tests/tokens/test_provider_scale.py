@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ctxgc.tokens import Reported, scale_of, tokens_before
-from ctxgc.tokens.counter import scale_by_growth
+from ctxgc.tokens.messages import scale_by_growth
 
 
 def test_the_scale_is_what_was_reported_for_what_was_counted() -> None:

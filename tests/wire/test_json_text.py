@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from ctxgc.errors import MessageError
 from ctxgc.wire import dump, encode
-from ctxgc.wire.json_text import MAX_DEPTH, MAX_NODES, copies, load, snapshot
+from ctxgc.wire.json_text import MAX_DEPTH, MAX_NODES, load, snapshot
+from ctxgc.wire.messages import copies
 from tests.wire.histories import JSON
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ctxgc.agents import json_config, toml_config
-from ctxgc.agents.events import RECALL_TOOL, default_home, store_in
+from ctxgc.agents.events import MCP_RECALL_TOOL, default_home, store_in
 
 # -- The commands that an agent runs
 
@@ -37,7 +37,7 @@ class AgentCommands:
     agent: str
     home: Path
     store: str | None = None
-    recall: str = RECALL_TOOL
+    recall: str = MCP_RECALL_TOOL
     python: str = sys.executable
 
     @property
@@ -55,7 +55,7 @@ class AgentCommands:
         words = [self.python, "-P", "-m", HOOK_MODULE, event, "--agent", self.agent]
         words += ["--home", str(self.home)]
         words += ["--store", self.store] if self.store else []
-        words += ["--recall", self.recall] if self.recall != RECALL_TOOL else []
+        words += ["--recall", self.recall] if self.recall != MCP_RECALL_TOOL else []
         return shlex.join(words)
 
 

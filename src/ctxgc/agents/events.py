@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 AGENTS = ("claude-code", "codex", "cursor", "vscode")
 STORE_NAME = "stash.sqlite"
-RECALL_TOOL = "mcp__ctxgc__context_recall"
+MCP_RECALL_TOOL = "mcp__ctxgc__context_recall"
 
 
 class HookSettings(NamedTuple):
@@ -25,7 +25,7 @@ class HookSettings(NamedTuple):
     agent: str = "claude-code"
     home: str = ""
     store: str = ""
-    recall: str = RECALL_TOOL
+    recall: str = MCP_RECALL_TOOL
 
     @property
     def folder(self) -> str:

@@ -14,7 +14,7 @@ import click
 
 from ctxgc.agents import (
     BACKUP_FOLDER,
-    RECALL_TOOL,
+    MCP_RECALL_TOOL,
     Backup,
     FileState,
     absolute_url,
@@ -68,7 +68,7 @@ from ctxgc.session import (
 )
 
 _TIGHT_MESSAGES = 4
-_AGENTS_CALL = recall_template(RECALL_TOOL)
+_AGENTS_CALL = recall_template(MCP_RECALL_TOOL)
 """How the tool is called in an agent that `ctxgc install` gave the server."""
 _EPILOG = """\b
 Examples:

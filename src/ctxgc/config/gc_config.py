@@ -123,7 +123,7 @@ def _says(text: str) -> Meta:
     return Meta(description=text)
 
 
-class _Resolving(msgspec.StructMeta):
+class _Resolution(msgspec.StructMeta):
     """Makes `GCConfig(...)` take from the environment what the caller does not pass."""
 
     def __call__(cls, **given: Any) -> Any:  # noqa: N805 (a metaclass)
@@ -131,7 +131,7 @@ class _Resolving(msgspec.StructMeta):
 
 
 class GCConfig(
-    msgspec.Struct, metaclass=_Resolving, frozen=True, kw_only=True, forbid_unknown_fields=True
+    msgspec.Struct, metaclass=_Resolution, frozen=True, kw_only=True, forbid_unknown_fields=True
 ):
     """The whole configuration. What you pass wins over the environment, that over the default.
 

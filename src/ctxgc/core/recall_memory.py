@@ -27,6 +27,11 @@ class RecallMemory:
     def __init__(self) -> None:
         self._seen: dict[str, tuple[float, int]] = {}
 
+    def __copy__(self) -> RecallMemory:
+        twin = RecallMemory()
+        twin._seen = dict(self._seen)
+        return twin
+
     def __bool__(self) -> bool:
         return bool(self._seen)
 

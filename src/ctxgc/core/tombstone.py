@@ -1,6 +1,6 @@
 """The notes that ctxgc leaves in a view: how each of them is written, and how it is recognised.
 
-Every note starts with `[ctxgc:`. A tombstone says what was moved out, how large it was, why it left,
+Every note starts with `[ctxgc`. A tombstone says what was moved out, how large it was, why it left,
 which identifiers went with it, and the exact call that brings it back. Verbatim lines may follow it,
 with a mark wherever lines are missing. This file needs no other, so that a hook can load it quickly.
 """

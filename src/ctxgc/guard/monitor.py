@@ -393,6 +393,11 @@ class ThrashBreaker:
         self._made_room = -SOON
         self._deeper = False
 
+    def __copy__(self) -> ThrashBreaker:
+        twin = ThrashBreaker()
+        vars(twin).update(vars(self), _left=dict(self._left), _back=set(self._back))
+        return twin
+
     def is_paused(self, request: int) -> bool:
         """Return whether nothing may be collected for the price alone before a request."""
         return request < self._paused_until

@@ -15,7 +15,7 @@ from ctxgc._lazy import lazy
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ctxgc.invariants.checks import (
-        ALL_INVARIANTS, Growing, anchors, check, cuts, for_format, groups,
+        ALL_INVARIANTS, HistoryGroups, anchors, check, cuts, for_format, groups,
     )
     from ctxgc.invariants.pairing import (
         Batch, Paired, Pairing, Ref, Violation, block_of, is_thinking, may_stay_open, pair,
@@ -33,7 +33,7 @@ else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
-            "checks": "ALL_INVARIANTS Growing anchors check cuts for_format groups",
+            "checks": "ALL_INVARIANTS HistoryGroups anchors check cuts for_format groups",
             "pairing":
                 "Batch Paired Pairing Ref Violation block_of is_thinking may_stay_open pair "
                 "positions_outside tool_channel",

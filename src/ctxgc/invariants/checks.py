@@ -137,7 +137,7 @@ def _join(leaders: list[int], one: int, other: int) -> None:
 # -- Groups of a growing history, updated message by message
 
 
-class Growing:
+class HistoryGroups:
     """A history, its pairing and its groups.
 
     In OpenAI's chat a message is bound to earlier ones only, so that nothing is looked at twice. Other

@@ -72,7 +72,7 @@ class ContextService:
             counter=self._counter,
             clock=clock,
         )
-        self._lock = ContextLock(repository)
+        self._lock = ContextWork(repository)
         self._request = RequestContext(
             store=self._store,
             session_id=session_id,
@@ -224,7 +224,7 @@ class ContextService:
 # -- Locking: one caller at a time, and each change durable as a whole or undone
 
 
-class ContextLock:
+class ContextWork:
     """Runs work on the context of a repository, one caller at a time; safe to call from several threads."""
 
     def __init__(self, repository: ContextRepository) -> None:

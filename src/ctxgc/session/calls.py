@@ -212,9 +212,6 @@ def interruptible() -> Iterator[None]:
 # -- Flushing at exit
 
 
-_log = logging.getLogger(__name__)
-
-
 class Flushable(Protocol):
     """What can be flushed when the process ends: a session."""
 

@@ -243,10 +243,11 @@ class Collector:
 
     def _make_room(self, usage: ContextUsage, reason: GCTriggerReason) -> GCResult:
         """Collect to the usual target, or deeper if collections would otherwise follow each other."""
-        depth = self._state.thrashing.take_depth()
         usual = usage.target_tokens
-        deeper = None if depth == 1 else int(depth * usual)
-        result = self.collect(reason, deeper, promised=usual)
+        with self._state.rollback_on_error():
+            depth = self._state.thrashing.take_depth()
+            deeper = None if depth == 1 else int(depth * usual)
+            result = self.collect(reason, deeper, promised=usual)
         if result.tokens_freed:
             won = result.tokens_freed / usage.context_limit
             self._feedback.report(self._state.thrashing.note_room(self._state.requests, won))
@@ -268,7 +269,7 @@ class Collector:
         Raises:
             StoreError: what would leave could not be made durable; nothing has changed.
         """
-        with cycles_paused():
+        with cycles_paused(), self._state.rollback_on_error():
             return self._collect(reason, target_tokens, promised)
 
     def _collect(

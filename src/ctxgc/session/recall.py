@@ -30,7 +30,7 @@ from ctxgc.session.calls import Events
 from ctxgc.session.state import Accounting, SessionOptions, SessionState
 from ctxgc.session.view import HistoryChange, View
 from ctxgc.stores import SearchFilters
-from ctxgc.strategies import Segmenter, frame_of, locked_messages
+from ctxgc.strategies import Segmenter, frame_of, locked_messages, root_messages
 from ctxgc.wire import text_message
 
 # -- The messages that must stay, and why
@@ -38,6 +38,17 @@ from ctxgc.wire import text_message
 
 MINIMAL_GROUPS = 2
 _IDS = "history[n].message_id is the id of a message, append() returns the ids of segments"
+
+
+_RULES = {
+    "instructions": "it is system text",
+    "locked": "its policy is LOCKED",
+    "original request": "it is the first request",
+    "last request": "it is the last request",
+    "open tool call": "a tool call of it waits for its result",
+    "compaction": "it is the provider's newest compaction",
+}
+"""How a rule is told to the author of a plugin; pins have words of their own."""
 
 
 class ProtectedMessages:
@@ -74,13 +85,15 @@ class ProtectedMessages:
 
     def reasons(self) -> dict[str, str]:
         """Return the messages that no strategy may remove or edit, each with the reason."""
-        frame = frame_of(self._view.messages)
-        return {
-            **{message_id: self._why_held(message_id) for message_id in self.held()},
-            **dict.fromkeys(frame.last_request, "it is the last request"),
-            **dict.fromkeys(frame.first_request, "it is the first request"),
-            **dict.fromkeys(frame.system, "it is system text"),
-        }
+        found: dict[str, str] = {}
+        messages, budget = self._view.messages, self._accounting.budget
+        rules = root_messages(messages, self.held(), budget)
+        # A first request is locked because it is one: that says more.
+        for rule, message_ids in sorted(rules, key=lambda each: each[0] == "locked"):
+            for message_id in message_ids:
+                why = _RULES.get(rule) or self._why_held(message_id)
+                found.setdefault(message_id, why)
+        return found
 
     def minimal_view(self, messages: Sequence[Message]) -> list[Message]:
         """Return the instructions, what is held or locked, the first and last request, and the last work."""
@@ -401,9 +414,10 @@ class AutoRecall:
         needed = lines.keys() & self._unheld([m for m in asking if not m.results()])
         text = "\n".join(lines.values())
         format_ = view.messages[0].format
-        self.last = text_message("user", text, format_, f"recall_{uuid.uuid4().hex}", "gc_notice")
-        change = HistoryChange(gone=[], edited=[], added=[self.last])
-        self._editor.apply([*view.messages, self.last], change, created_by="auto_recall")
+        added = text_message("user", text, format_, f"recall_{uuid.uuid4().hex}", "gc_notice")
+        change = HistoryChange(gone=[], edited=[], added=[added])
+        self._editor.apply([*view.messages, added], change, created_by="auto_recall")
+        self.last = added
         self._note_faults(needed)
         self._events.emit("recalled", names=names, automatic=True)
         return self.last

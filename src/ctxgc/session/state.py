@@ -55,7 +55,7 @@ class UndoCooldown:
 
     def note(self, message_ids: Iterable[str], request: int) -> None:
         """Leave these messages alone, and those that still are, for some requests from now on."""
-        both = [*self.left_alone(request), *message_ids]
+        both = [*sorted(self.left_alone(request)), *message_ids]
         self._until = dict.fromkeys(both, request + UNDO_COOLDOWN)
 
     def left_alone(self, request: int) -> set[str]:
@@ -83,7 +83,8 @@ class SessionState(msgspec.Struct, kw_only=True):
     """All that is stored of a session besides its messages, segments and collections.
 
     The fields are the keys of the stored document, in its order; what an older version did not store has its
-    default. Containers are replaced, not changed, so that an earlier copy of the struct stays what it was.
+    default. Containers are replaced, not changed, and parts with methods are copied before a change that can
+    fail, so that what was kept of an earlier moment stays what it was.
     `Archive` fills in what the heap, the segmenter and the budget count themselves: `context_limit`,
     `numbered`, `step`, `opened`, `first_request`, `beside`.
     """
@@ -140,8 +141,11 @@ class SessionState(msgspec.Struct, kw_only=True):
             made.restate(value)
             return made
 
+        sent_at = doc.get("sent_at")
         try:
-            return msgspec.convert({"savings": {}, **doc}, cls, dec_hook=read)
+            # Offsets with seconds are beyond what msgspec reads.
+            sent = None if sent_at is None else datetime.fromisoformat(sent_at)
+            return msgspec.convert({"savings": {}, **doc, "sent_at": sent}, cls, dec_hook=read)
         except (msgspec.ValidationError, AttributeError, TypeError, ValueError) as error:
             raise StoreDamagedError(
                 f"the stored state of the session cannot be read: {error}",
@@ -162,12 +166,15 @@ class SessionState(msgspec.Struct, kw_only=True):
     @contextmanager
     def rollback_on_error(self) -> Iterator[None]:
         """Put the state back as it is now if what happens inside fails."""
-        before = copy(self)
+        before = {name: getattr(self, name) for name in self.__struct_fields__}
+        before |= {
+            name: copy(before[name]) for name in ("undone", "ghosts", "thrashing", "savings")
+        }
         try:
             yield
         except BaseException:
-            for name in self.__struct_fields__:
-                setattr(self, name, getattr(before, name))
+            for name, value in before.items():
+                setattr(self, name, value)
             raise
 
 

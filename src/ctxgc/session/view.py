@@ -16,7 +16,7 @@ import msgspec
 
 from ctxgc.core import Format, Message, common_prefix
 from ctxgc.errors import MessageError
-from ctxgc.invariants import Growing, Paired, check, first_difference, follow
+from ctxgc.invariants import HistoryGroups, Paired, check, first_difference, follow
 from ctxgc.wire import binds_thinking, message_bytes, render, strip_bound_thinking
 
 PRICE_READER = "price"
@@ -60,7 +60,7 @@ class View:
         self._owed: set[str | None] = set()
         self._tail_from = 0
         self._seen: dict[str, int] = {}
-        self._growing = Growing()
+        self._growing = HistoryGroups()
         self.turns = 0
         """How many turns the view holds."""
 
@@ -147,7 +147,7 @@ class View:
         """
         self._places.update(places or {})
         before, self.messages = self.messages, list(messages)
-        self._growing = Growing()
+        self._growing = HistoryGroups()
         same = common_prefix(before, self.messages) if same is None else same
         self.turns += _turns(self.messages[same:]) - _turns(before[same:])
         self._seen = {reader: min(seen, same) for reader, seen in self._seen.items()}
@@ -160,7 +160,7 @@ class View:
     def groups_of(self, messages: list[Message]) -> list[tuple[int, ...]]:
         """Return the groups of a history, oldest first; those of the last history asked for are kept."""
         if not self._growing.is_of(messages):
-            self._growing = Growing(messages)
+            self._growing = HistoryGroups(messages)
         return self._growing.groups
 
     def paired(self) -> Paired:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         Constraints, GCPlugin, GCRemovalItem, GCResult, GCTriggerReason, run_collect,
     )
     from ctxgc.strategies.builtin import BuiltinStrategy, CollectionRun, serving
-    from ctxgc.strategies.host import Host, frame_of, locked_messages, root_knobs
+    from ctxgc.strategies.host import Host, frame_of, locked_messages, root_knobs, root_messages
     from ctxgc.strategies.mark_sweep.digest import (
         DigestEntry, handle_of, handles_in, without, write_digest,
     )
@@ -46,7 +46,7 @@ else:
         {
             "base": "Constraints GCPlugin GCRemovalItem GCResult GCTriggerReason run_collect",
             "builtin": "BuiltinStrategy CollectionRun serving",
-            "host": "Host frame_of locked_messages root_knobs",
+            "host": "Host frame_of locked_messages root_knobs root_messages",
             "mark_sweep.digest": "DigestEntry handle_of handles_in without write_digest",
             "mark_sweep.presets": "Coefficients PRESETS Preset Shares coefficients custom preset",
             "mark_sweep.price": "PriceRequest Thrift",

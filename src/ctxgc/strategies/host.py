@@ -116,16 +116,24 @@ def protect_roots(
     and the provider's newest compaction: what it replaces is nowhere else.
     """
     keep = Protection(history, groups_)
-    frame = frame_of(history)
-    keep.hold(frame.system, "instructions")
-    keep.hold(usage.get("pinned_message_ids", ()), "pinned")
-    if budget is not None:
-        keep.hold(locked_messages(budget), "locked")
-    keep.hold(frame.first_request, "original request")
-    keep.hold(frame.last_request or [m.message_id for m in history[-1:]], "last request")
-    keep.hold(_unanswered(history), "open tool call")
-    keep.hold([m.message_id for m in history if _is_compaction(m)][-1:], "compaction")
+    for rule, message_ids in root_messages(history, usage.get("pinned_message_ids", ()), budget):
+        keep.hold(message_ids, rule)
     return keep
+
+
+def root_messages(
+    history: Sequence[Message], pinned: Iterable[str], budget: InstructionBudget | None
+) -> Iterator[tuple[str, Iterable[str]]]:
+    """Yield the rules by which messages must stay, each with the messages that it keeps."""
+    frame = frame_of(history)
+    yield "instructions", frame.system
+    yield "pinned", pinned
+    if budget is not None:
+        yield "locked", locked_messages(budget)
+    yield "original request", frame.first_request
+    yield "last request", frame.last_request or [m.message_id for m in history[-1:]]
+    yield "open tool call", _unanswered(history)
+    yield "compaction", [m.message_id for m in history if _is_compaction(m)][-1:]
 
 
 def protect_turns(

@@ -8,7 +8,7 @@ from ctxgc.strategies.base import Constraints
 from ctxgc.strategies.builtin import CollectionRun
 from ctxgc.strategies.host import TurnSpan
 from ctxgc.strategies.summarize import (
-    SummarizingStrategy,
+    SummaryStrategy,
     replace_by_summary,
     shorten_summaries,
     withdraw_summaries,
@@ -16,7 +16,7 @@ from ctxgc.strategies.summarize import (
 from ctxgc.strategies.truncate import drop_turns
 
 
-class HybridStrategy(SummarizingStrategy):
+class HybridStrategy(SummaryStrategy):
     """Generational: truncates the ancient, summarises the middle, never touches the recent.
 
     Without a summarizer the middle turns are truncated too.

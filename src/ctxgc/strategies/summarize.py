@@ -133,7 +133,7 @@ def _extract(run: CollectionRun, text: str) -> SummaryOutcome:
     return SummaryRunner(extractive, 30.0, run.host.counter).run(text)
 
 
-class SummarizingStrategy(BuiltinStrategy):
+class SummaryStrategy(BuiltinStrategy):
     """A strategy that may replace turns by summaries."""
 
     def __init__(self) -> None:
@@ -146,7 +146,7 @@ class SummarizingStrategy(BuiltinStrategy):
         self._summaries = Summaries(resolve_summarizer(self._options.summarizer))
 
 
-class SummarizeStrategy(SummarizingStrategy):
+class SummarizeStrategy(SummaryStrategy):
     """Compresses old turns. Without a summarizer, or when it fails, the extract of them stays."""
 
     name: ClassVar[str] = "gc_summarize"

@@ -3,8 +3,8 @@
 Nothing here reads the network; the vocabularies ship with the package and are loaded by the first count.
 
 - `models`: `counter_for(model)` gives the right counter.
-- `counter`: the `TokenCounter` protocol, a cache for any counter, calibration by reported usage, and
-  what a message costs.
+- `counter`: the `TokenCounter` protocol, a cache for any counter, and calibration by reported usage.
+- `messages`: what a message costs, and how many tokens a provider counts for one of ours.
 - `exact`: OpenAI's public vocabularies; `estimated`: upper bounds for other tokenizers.
 """
 
@@ -15,22 +15,24 @@ from ctxgc._lazy import lazy
 # fmt: off
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ctxgc.tokens.counter import (
-        CALL_OVERHEAD, Calibration, CountingCache, QUORUM, RESULT_OVERHEAD, Reported, TokenCounter,
-        message_tokens, part_tokens, scale_of, tokens_before,
-    )
+    from ctxgc.tokens.counter import Calibration, CountingCache, QUORUM, TokenCounter
     from ctxgc.tokens.estimated import CharCounter, EstimatedCounter, UpperBoundCounter
     from ctxgc.tokens.exact import ExactCounter
+    from ctxgc.tokens.messages import (
+        CALL_OVERHEAD, RESULT_OVERHEAD, Reported, message_tokens, part_tokens, scale_of,
+        tokens_before,
+    )
     from ctxgc.tokens.models import counter_for
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
-            "counter":
-                "CALL_OVERHEAD Calibration CountingCache QUORUM RESULT_OVERHEAD Reported "
-                "TokenCounter message_tokens part_tokens scale_of tokens_before",
+            "counter": "Calibration CountingCache QUORUM TokenCounter",
             "estimated": "CharCounter EstimatedCounter UpperBoundCounter",
             "exact": "ExactCounter",
+            "messages":
+                "CALL_OVERHEAD RESULT_OVERHEAD Reported message_tokens part_tokens scale_of "
+                "tokens_before",
             "models": "counter_for",
         },
     )

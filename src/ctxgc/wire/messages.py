@@ -232,7 +232,7 @@ def parse_history(history: Iterable[RawMessage], format: Format) -> list[Message
 
 def render(messages: Sequence[Message]) -> list[dict[str, Any]]:
     """Return the provider's messages, equal to what came in; the caller may change them freely."""
-    return _copies([message.data for message in messages])
+    return copies([message.data for message in messages])
 
 
 def render_json(messages: Sequence[Message]) -> bytes:
@@ -282,7 +282,7 @@ def _has(thing: Any, *fields: str) -> bool:
     return hasattr(thing, "model_dump") and all(hasattr(thing, field) for field in fields)
 
 
-def _copies(values: list[Any]) -> list[Any]:
+def copies(values: list[Any]) -> list[Any]:
     """Return copies of plain JSON data that share no container with it."""
     try:
         return list(msgspec.to_builtins(values))

@@ -13,7 +13,7 @@ from ctxgc.core import OPENING, Message, Part, Text, note
 from ctxgc.strategies.mark_sweep.presets import Shares
 from ctxgc.wire import strings_of, understand
 
-# -- Calls: the old text of an edit is gone from the file once the edit is made, and need not be s
+# -- Calls: the old text of an edit, which need not be sent once the edit is made
 
 
 OLD_TEXT = frozenset(
@@ -120,7 +120,7 @@ def _object(arguments: str) -> dict[str, object]:
     return given if isinstance(given, dict) else {}
 
 
-# -- What kind of tool result a text is: kinds die at different times and leave different things b
+# -- What kind of tool result a text is
 
 
 Kind = Literal["view", "shell_view", "shell", "search", "paths", "edit", "todo", "other"]

@@ -17,7 +17,7 @@ from ctxgc.core import (
 from ctxgc.strategies.host import Host
 from ctxgc.strategies.mark_sweep.cover import Passage
 
-# -- The digest: one note in place of the messages that left, with a handle and the live lines of
+# -- The digest: one note in place of the messages that left
 
 
 _MARK = re.compile(re.escape(OPENING) + r" (s-\d+(?: s-\d+)*)\](?: .*)?")

@@ -84,7 +84,7 @@ def _subtract(counts: Counter[str], keys: frozenset[str]) -> None:
             del counts[key]
 
 
-# -- Items: the tool results and to-do lists of a view, with what thrift remembers about each of t
+# -- Items: the tool results and to-do lists of a view
 
 
 DEAF = 1 << 60
@@ -307,7 +307,7 @@ def _stands_elsewhere(item: Item, census: Census) -> bool:
     return item.elsewhere
 
 
-# -- The open items: results that are no stubs yet. What concerns a view wakes it, and nothing els
+# -- The open items: results that are not stubs yet
 
 
 Index = dict[str, dict[str, Item]]

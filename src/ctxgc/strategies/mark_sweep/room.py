@@ -125,7 +125,7 @@ class DigestDraft:
         return sum(self._run.draft.size(message.message_id) for message in self._notices)
 
 
-# -- Writing what a window collection decided into the draft: stubs for results, nothing for group
+# -- The decision written into the draft
 
 
 def leave(scene: Scene, group: Group) -> None:

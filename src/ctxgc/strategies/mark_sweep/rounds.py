@@ -15,7 +15,7 @@ from ctxgc.strategies.mark_sweep.presets import Preset
 from ctxgc.strategies.mark_sweep.price_cover import HEAD_CHARS, PriceCover, cover, stub
 from ctxgc.strategies.mark_sweep.reader import Reader
 
-# -- Sizes: the tokens of a view's messages; of a view that changed, only what changed is counted
+# -- Sizes: the tokens of the messages of a view
 
 
 class Sizes:

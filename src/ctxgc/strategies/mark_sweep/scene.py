@@ -17,7 +17,7 @@ from ctxgc.strategies.builtin import CollectionRun
 from ctxgc.strategies.mark_sweep.cover import Passage
 from ctxgc.strategies.mark_sweep.digest import handle_of
 
-# -- The constants of a window collection. They are data, fitted by `ctxgc lab fit window` (docs/l
+# -- The constants of a window collection: data, fitted by `ctxgc lab fit window`
 
 
 FILE = "window_constants.json"
@@ -94,7 +94,7 @@ def window_constants() -> WindowConstants:
     return window_file().constants
 
 
-# -- Worth: how likely it is that something in a view is needed again, told from the view alone
+# -- Worth: how likely it is that something in a view is needed again
 
 
 _HEX = re.compile(r"[0-9a-f]{8,}|[0-9A-F]{8,}")
@@ -171,7 +171,7 @@ class Worth:
         return self._how.other_line
 
 
-# -- The scene of a window collection: what is shown, what of it may be touched, and what it is wo
+# -- The scene of a window collection: what is shown, and what of it may be touched
 
 
 NEWEST = 2

@@ -233,10 +233,10 @@ def edited_result(kept: Any, before: str, after: str) -> Any:
     """
     if isinstance(kept, str):
         return after
-    return _Editing(before, after).edit(kept)
+    return _LineEdits(before, after).edit(kept)
 
 
-class _Editing:
+class _LineEdits:
     """One walk over a value."""
 
     def __init__(self, before: str, after: str) -> None:
