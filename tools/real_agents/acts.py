@@ -58,7 +58,7 @@ def compaction(stage: Stage, session: str) -> str:
     sent = json.dumps(stage.server.requests[-1].body, ensure_ascii=False)
     for root in (TASK, CONSTRAINT, DECISION):
         must(root in sent, f"after the compaction the model is not told: {root}")
-    must("Constraints that the user named" in sent, "the roots were not brought back by the hook")
+    must("Constraints from the user" in sent, "the roots were not brought back by the hook")
     must(HANDLE.search(sent), "the handle of the stashed output is not named")
     kept = list((stage.ours / "checkpoints").rglob("*.jsonl"))
     must(len(kept) == 1, f"{len(kept)} checkpoints were made")
