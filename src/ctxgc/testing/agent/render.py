@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from itertools import count
 from typing import Any
@@ -13,7 +14,7 @@ from ctxgc.testing.agent.tools import SCHEMAS, AgentCall, AgentStep
 Message = dict[str, Any]
 
 
-class Renderer:
+class Renderer(ABC):
     """Writes steps in one provider's format.
 
     Call ids are numbered through, or start again with every step as some servers do (`reuse_ids`),
@@ -28,13 +29,13 @@ class Renderer:
         self._thinking = thinking
         self._ids = None if reuse_ids else ids or self._numbered(1)
 
+    @abstractmethod
     def messages(self, step: AgentStep) -> list[Message]:
         """Return the messages of one step."""
-        raise NotImplementedError
 
+    @abstractmethod
     def tools(self) -> list[Message]:
         """Return the tool definitions of a request."""
-        raise NotImplementedError
 
     def _numbered(self, first: int) -> Iterator[str]:
         return (f"{self._prefix}{number:06d}" for number in count(first))
