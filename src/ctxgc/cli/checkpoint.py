@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -32,6 +31,7 @@ from ctxgc.session import (
     compare_files,
     messages_of,
     open_stored,
+    utc_now,
 )
 
 _EPILOG = """\b
@@ -88,7 +88,7 @@ def make(
     """Make a checkpoint of a session as it is now."""
     with command_store(store_url) as store:
         name = one_session(store, session)
-        made = open_stored(store, name, datetime.now(UTC)).checkpoint(label)
+        made = open_stored(store, name, utc_now()).checkpoint(label)
     if as_json:
         write_json({"session": name, "checkpoint_id": made.checkpoint_id, "label": label})
     elif not quiet:
@@ -128,7 +128,7 @@ def restore(
     """
     with command_store(store_url) as store:
         name, key = find_checkpoint(store, checkpoint_id, session)
-        continued = open_stored(store, name, datetime.now(UTC))
+        continued = open_stored(store, name, utc_now())
         restored = continued.restore(key)
         continued.flush()
         messages = len(continued.history)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -36,6 +35,7 @@ from ctxgc.session import (
     copy_in_memory,
     messages_of,
     open_stored,
+    utc_now,
 )
 
 
@@ -97,7 +97,7 @@ def _checkpoint(store: Store, name: str, session: str | None) -> Sequence[Messag
 def _view(store: Store, session_id: str, collection: str | None) -> Sequence[Message]:
     """Return the view of a session now, or right before a collection; worked out on a copy."""
     chosen_sessions(store, [session_id])
-    session = open_stored(copy_in_memory(store, session_id), session_id, datetime.now(UTC))
+    session = open_stored(copy_in_memory(store, session_id), session_id, utc_now())
     if collection is None:
         return session.history
     if not collection.isdigit():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -34,6 +33,7 @@ from ctxgc.session import (
     file_of,
     lost_handles,
     open_stored,
+    utc_now,
     validate,
 )
 
@@ -282,7 +282,7 @@ def _view(store: Store, name: str, where: str) -> Iterator[Finding]:
     """Check that the provider would accept the view of a session, on a copy."""
     if store.get(name, "state", "session") is None:
         return
-    history = open_stored(copy_in_memory(store, name), name, datetime.now(UTC)).history
+    history = open_stored(copy_in_memory(store, name), name, utc_now()).history
     for each in validate(history, history[0].format, complete=False) if history else ():
         yield Finding(
             level="error", where=f"{where}, message {each.index}", what=each.text, fix=each.fix

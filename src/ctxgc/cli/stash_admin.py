@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from ctxgc.session import (
     migrate_sessions,
     open_stored,
     read_export,
+    utc_now,
     write_export,
 )
 
@@ -92,7 +93,7 @@ def gc(
     commit would be refused.
     """
     limits = _limits(older_than, max_size)
-    now = datetime.now(UTC)  # the same for the trial and the real run
+    now = utc_now()  # the same for the trial and the real run
     with command_store(store_url) as store:
         sessions = chosen_sessions(store, None if session is None else [session])
         tell = tell_progress("gc", quiet=quiet)
@@ -229,7 +230,7 @@ def import_(
     New sessions are imported whole. A session that the store already has gets the segments that it
     lacks, stashed. If an id has another text in the store, nothing is imported.
     """
-    export_ = read_export(Path(file), _get(file), datetime.now(UTC))
+    export_ = read_export(Path(file), _get(file), utc_now())
     entries = [entry for entry in export_.entries if session in (None, entry.session_id)]
     if session is not None and not entries:
         raise InputError(f"{file} has no session {session!r}", hint="leave --session out")
@@ -295,7 +296,7 @@ class _Counted:
 
 
 def _json(entries: Iterable[ExportEntry]) -> Iterable[bytes]:
-    yield export_json(entries, datetime.now(UTC))
+    yield export_json(entries, utc_now())
 
 
 def _left_behind(store: Store, sessions: list[str]) -> int:

@@ -192,14 +192,9 @@ def sample(heap: Heap, batch: int) -> list[ContextSegment]:
     for _ in range(min(batch, len(order))):
         segment_id = order.popleft()
         ids[segment_id] = None
-        if _is_working(heap, segment_id):
+        if heap.is_working(segment_id):
             order.append(segment_id)
-    return [heap.get(segment_id) for segment_id in ids if _is_working(heap, segment_id)]
-
-
-def _is_working(heap: Heap, segment_id: str) -> bool:
-    segment = heap.peek(segment_id)
-    return segment is not None and segment.tier == "working"
+    return [heap.get(segment_id) for segment_id in ids if heap.is_working(segment_id)]
 
 
 def _is_free(state: GCState, segment: ContextSegment, options: EngineOptions) -> bool:

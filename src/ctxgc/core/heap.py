@@ -380,6 +380,11 @@ class _Headers:
             self._write_links(segment)
         return segment
 
+    def is_working(self, segment_id: str) -> bool:
+        """Return whether the heap has a segment and it is in the working tier."""
+        segment = self.peek(segment_id)
+        return segment is not None and segment.tier == "working"
+
     def peek(self, segment_id: str) -> ContextSegment | None:
         """Return a segment, or None when no segment has this id."""
         return self._segments.get(segment_id)

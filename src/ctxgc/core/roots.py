@@ -319,7 +319,7 @@ def compute_roots(state: GCState) -> RootSet:
             elif known[-1] != reason:
                 reasons[segment_id] = (*known, reason)
     for segment_id, why in state.held.items():
-        if _is_working(state.heap, segment_id):
+        if state.heap.is_working(segment_id):
             reasons[segment_id] = (*reasons.get(segment_id, ()), why)
     return RootSet.of(reasons)
 
@@ -331,11 +331,6 @@ def root_reasons(state: GCState, segment: ContextSegment) -> tuple[str, ...]:
     reasons = tuple(rule.reason for rule in ROOT_RULES if rule.holds(state, segment))
     why = state.held.get(segment.segment_id)
     return reasons if why is None else (*reasons, why)
-
-
-def _is_working(heap: Heap, segment_id: str) -> bool:
-    segment = heap.peek(segment_id)
-    return segment is not None and segment.tier == "working"
 
 
 def _task_segments(state: GCState) -> Iterable[str]:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
-from ctxgc.core import SEGMENT_FIELDS, Analysis, ContextSegment, GCEngine, Heap, segment_from_dict
+from ctxgc.core import (
+    SEGMENT_FIELDS,
+    Analysis,
+    ContextSegment,
+    GCEngine,
+    Heap,
+    segment_from_dict,
+    utc_now,
+)
 from ctxgc.stores import Store
 
 _MOST_LINKS = 12
@@ -40,7 +47,7 @@ def explain_segment(store: Store, session_id: str, segment_id: str) -> SegmentRe
     """Return why a segment of a session is where it is, as the engine sees it."""
     heap = _heap(store, session_id)
     segment = heap.get(segment_id)
-    now = max((s.last_touched_at for s in heap), default=datetime.now(UTC))
+    now = max((s.last_touched_at for s in heap), default=utc_now())
     engine = GCEngine()
     analysis = engine.analyze(engine.state(heap, now))
     is_free = segment.tier == "working" and analysis.may_leave(segment_id)

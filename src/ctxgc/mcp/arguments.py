@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-SegmentKind = Literal["message", "code", "log", "note", "decision", "summary"]
+from ctxgc.core import SegmentType
+
 MOST_ITEMS = 1_000
 
 
@@ -52,7 +53,7 @@ class SegmentIn(Arguments):
     """One segment to take in."""
 
     text: str
-    type: SegmentKind | None = None
+    type: SegmentType | None = None
     role: Literal["user", "assistant", "tool"] | None = None
     file_path: Text | None = None
     line_range: Lines | None = Field(None, description="[first, last]")
@@ -134,7 +135,7 @@ class Search(Arguments):
     query: Text
     limit: Annotated[int, Field(ge=1, le=50)] = 5
     offset: Annotated[int, Field(ge=0, le=10_000)] = 0
-    type: SegmentKind | None = None
+    type: SegmentType | None = None
     tier: Literal["working", "stashed"] | None = None
     task_id: Text | None = None
     file_path: Text | None = None

@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ctxgc.core import (
         ContextSegment, Message, OPENING, RECALL_CALL, SegmentType, is_tombstone, mask_secrets,
-        moved_handles, moved_note, recall_call, recall_template, short_command, with_gaps,
+        moved_handles, moved_note, recall_call, recall_template, short_command, utc_now, with_gaps,
     )
     from ctxgc.economics import SHEETS, price_sheet
     from ctxgc.guard import Checkpoint, CheckpointStore, compare_files
@@ -46,7 +46,7 @@ else:
             "ctxgc.core":
                 "ContextSegment Message OPENING RECALL_CALL SegmentType is_tombstone "
                 "mask_secrets moved_handles moved_note recall_call recall_template "
-                "short_command with_gaps",
+                "short_command utc_now with_gaps",
             "ctxgc.economics": "SHEETS price_sheet",
             "ctxgc.guard": "Checkpoint CheckpointStore compare_files",
             "archive": "Hit Stash excerpt",
