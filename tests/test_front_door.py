@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -132,6 +133,15 @@ def test_all_is_exactly_what_is_exported() -> None:
         if not name.startswith("_") and name != "annotations" and not isinstance(value, ModuleType)
     }
     assert found | {"__version__"} == {*ctxgc.__all__, "__version__"}
+
+
+def test_an_engine_user_finds_heap_options_state_and_counters_at_the_front_door() -> None:
+    options = ctxgc.EngineOptions(context_limit=1000)
+    heap = ctxgc.Heap(count=ctxgc.counter_for("gpt-4o").count)
+    heap.add(ctxgc.ContextSegment(text="Traceback: out of memory", type="log"))
+    state = ctxgc.GCState(heap=heap, now=datetime.now(UTC))
+    plan = ctxgc.GCEngine(options).plan(state, free_tokens=1)
+    assert (len(plan), plan.total_tokens_freed) == (1, 6)
 
 
 def test_all_is_sorted_and_has_no_name_twice() -> None:

@@ -15,7 +15,16 @@ TYPE_CHECKING = False  # the constant of typing, which takes as long to load as 
 if TYPE_CHECKING:
     from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource, SourceEntry
     from ctxgc.config import GCConfig
-    from ctxgc.core import ContextSegment, GCEngine, IGCEngine, PruningCandidate, PruningPlan
+    from ctxgc.core import (
+        ContextSegment,
+        EngineOptions,
+        GCEngine,
+        GCState,
+        Heap,
+        IGCEngine,
+        PruningCandidate,
+        PruningPlan,
+    )
     from ctxgc.errors import CtxgcError
     from ctxgc.guard import Checkpoint, ContextMonitor, ContextPruner
     from ctxgc.session import ContextUsage, Session, collect
@@ -28,6 +37,7 @@ if TYPE_CHECKING:
         load_gc_from_file,
         load_gc_plugin,
     )
+    from ctxgc.tokens import counter_for
     from ctxgc.wire import repair, validate
 else:
     __getattr__, __dir__, _ = lazy(
@@ -35,7 +45,10 @@ else:
         {
             "budget": "GCPolicy InstructionBudget InstructionSource SourceEntry",
             "config": "GCConfig",
-            "core": "ContextSegment GCEngine IGCEngine PruningCandidate PruningPlan",
+            "core": (
+                "ContextSegment EngineOptions GCEngine GCState Heap IGCEngine "
+                "PruningCandidate PruningPlan"
+            ),
             "errors": "CtxgcError",
             "guard": "Checkpoint ContextMonitor ContextPruner",
             "session": "ContextUsage Session collect",
@@ -43,6 +56,7 @@ else:
                 "GCPlugin GCRemovalItem GCResult GCTriggerReason "
                 "discover_gc_plugins load_gc_from_file load_gc_plugin"
             ),
+            "tokens": "counter_for",
             "wire": "repair validate",
         },
     )
@@ -55,13 +69,16 @@ __all__ = [
     "ContextSegment",
     "ContextUsage",
     "CtxgcError",
+    "EngineOptions",
     "GCConfig",
     "GCEngine",
     "GCPlugin",
     "GCPolicy",
     "GCRemovalItem",
     "GCResult",
+    "GCState",
     "GCTriggerReason",
+    "Heap",
     "IGCEngine",
     "InstructionBudget",
     "InstructionSource",
@@ -71,6 +88,7 @@ __all__ = [
     "SourceEntry",
     "__version__",
     "collect",
+    "counter_for",
     "discover_gc_plugins",
     "load_gc_from_file",
     "load_gc_plugin",
