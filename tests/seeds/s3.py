@@ -73,6 +73,7 @@ ENTRIES: tuple[Requirement, ...] = (
             "threshold-percent-env": "`JAATO_GC_THRESHOLD` overrides the threshold.",
             "max-turns-default": "`max_turns` is None.",
             "max-turns-triggers": "More turns than `max_turns` trigger a collection.",
+            "max-turns-holds": "No request carries more turns than `max_turns`.",
             "auto-trigger-default": "`auto_trigger` is True.",
             "auto-trigger-off": "Without `auto_trigger` nothing is collected by itself.",
             "check-before-send-default": "`check_before_send` is True.",
@@ -84,6 +85,8 @@ ENTRIES: tuple[Requirement, ...] = (
         issue=3,
         code="config/gc_config.py",
         differs={
+            "max-turns-triggers": "Down to three quarters of the limit (`target_percent` / `threshold_percent`), so that not every further turn collects again.",
+            "max-turns-holds": "`preserve_recent_turns` yields to it, pins and roots do not: `GCResult.turns_over` then says how many turns are too many.",
             "preserve-recent-turns-default": "For `gc_mark_sweep`, where a turn may hold hundreds of calls, those that leave last.",
             "pinned-turn-indices": "Resolved to message ids once, so that an inserted notice does not move a pin.",
         },

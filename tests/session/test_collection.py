@@ -225,7 +225,8 @@ def test_more_turns_than_the_limit_trigger_a_collection() -> None:
     session.extend(turn(6, 5))
     session.messages()
     assert [r.trigger_reason for r in session.gc_history] == [GCTriggerReason.TURN_LIMIT]
-    assert session.usage().turns == 6
+    # Some fewer than six, so that the next turn does not trigger another one.
+    assert session.usage().turns == 4
 
 
 @requirement("S3.config.auto-trigger-off")

@@ -82,7 +82,7 @@ def test_a_turn_limit_is_kept_too() -> None:
         config=GCConfig(max_turns=4, preserve_recent_turns=2),
         reason=GCTriggerReason.TURN_LIMIT,
     )
-    assert requests(new) == [0, 7, 8, 9]
+    assert requests(new) == [0, 8, 9]
     assert {item.reason for item in result.removal_list} == {"turn_limit"}
 
 

@@ -89,7 +89,7 @@ def test_a_turn_limit_removes_turns_though_the_size_is_fine() -> None:
         config=config,
         reason=GCTriggerReason.TURN_LIMIT,
     )
-    assert requests(new) == [0, 7, 8, 9]
+    assert requests(new) == [0, 8, 9]
     assert result.shortfall == 0
 
 

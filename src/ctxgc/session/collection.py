@@ -58,7 +58,7 @@ from ctxgc.session.state import (
     SessionState,
     UsageMeter,
 )
-from ctxgc.session.view import PRICE_READER, BoundThinking, HistoryChange, View, compare
+from ctxgc.session.view import PRICE_READER, BoundThinking, HistoryChange, View, compare, turn_count
 from ctxgc.stores import Put
 from ctxgc.strategies import (
     Billing,
@@ -216,9 +216,11 @@ class Collector:
     def collect_if_due(self) -> GCResult | None:
         """Collect when the strategy says so, or when the hard limit is reached before a request."""
         config, plugin = self._options.config, self._options.plugin
-        if not config.auto_trigger or self._is_stuck():
+        if not config.auto_trigger:
             return None
         usage = self._meter.usage()
+        if self._holds_too_many_turns(usage):
+            config = config.replace(max_turns=None)
         is_full = usage.percent_used >= config.hard_limit_percent
         # If the user undid a collection, do not evict something else instead.
         if self._state.undone.left_alone(self._state.requests) and not is_full:
@@ -231,7 +233,19 @@ class Collector:
             due, reason = False, None
         if not due and is_full:
             due, reason = True, GCTriggerReason.PRE_MESSAGE
-        return self._make_room(usage, reason or GCTriggerReason.THRESHOLD) if due else None
+        if due and reason is GCTriggerReason.TURN_LIMIT:
+            return self.collect(reason)
+        if not due or self._is_stuck():
+            return None
+        return self._make_room(usage, reason or GCTriggerReason.THRESHOLD)
+
+    def _holds_too_many_turns(self, usage: ContextUsage) -> bool:
+        """Return whether the limit of turns could not be kept, and no turn has come in since."""
+        limit, results = self._options.config.max_turns, self._log.results
+        if limit is None or not results:
+            return False
+        tried = results[-1].trigger_reason is GCTriggerReason.TURN_LIMIT
+        return tried and 0 < usage.turns - limit <= results[-1].turns_over
 
     def _is_stuck(self) -> bool:
         """Return whether the strategy could not help and the context has hardly grown since."""
@@ -282,9 +296,11 @@ class Collector:
         if reason is GCTriggerReason.MANUAL:
             self._state.undone.clear()
         pays = result.tokens_freed >= self._least_gain(reason)
+        asked = reason is GCTriggerReason.MANUAL or self._keeps_turn_limit(proposal)
         # Re-writing the cached prefix for next to nothing would cost more than it saves.
-        wanted = pays or reason is GCTriggerReason.MANUAL or not result.shortfall
+        wanted = pays or asked or not result.shortfall
         result = result if wanted else _without_progress(result)
+        result.turns_over = self._turns_over(proposal.history if wanted else self._view.messages)
         described = result.to_dict()
         if wanted and proposal.change:
             self._apply(proposal, described)
@@ -296,6 +312,15 @@ class Collector:
         self._state.stuck_at = None if pays else self._accounting.budget.total_tokens()
         self._report(result.success, described)
         return result
+
+    def _turns_over(self, messages: Sequence[Message]) -> int:
+        """Return how many turns are above the limit of turns."""
+        limit = self._options.config.max_turns
+        return 0 if limit is None else max(0, turn_count(messages) - limit)
+
+    def _keeps_turn_limit(self, proposal: CheckedProposal) -> bool:
+        """Return whether there are fewer turns above their limit than before."""
+        return self._turns_over(proposal.history) < self._turns_over(self._view.messages)
 
     def impose(
         self,

@@ -149,7 +149,7 @@ class View:
         before, self.messages = self.messages, list(messages)
         self._growing = HistoryGroups()
         same = common_prefix(before, self.messages) if same is None else same
-        self.turns += _turns(self.messages[same:]) - _turns(before[same:])
+        self.turns += turn_count(self.messages[same:]) - turn_count(before[same:])
         self._seen = {reader: min(seen, same) for reader, seen in self._seen.items()}
         followed = len(before)
         if not has_same_calls(before, self.messages, same):
@@ -318,7 +318,8 @@ def tools_of(message: Message) -> list[tuple[str, str | None, bool]]:
     ]
 
 
-def _turns(messages: Iterable[Message]) -> int:
+def turn_count(messages: Iterable[Message]) -> int:
+    """Return how many turns the messages open."""
     return sum(message.opens_turn() for message in messages)
 
 

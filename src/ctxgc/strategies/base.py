@@ -39,7 +39,10 @@ class GCRemovalItem(msgspec.Struct, frozen=True):
 
 
 class GCResult(msgspec.Struct):
-    """What a collection did. `shortfall` says how many tokens it stayed above its target."""
+    """What a collection did.
+
+    `shortfall` says how many tokens it stayed above its target, `turns_over` how many turns above theirs.
+    """
 
     success: bool
     items_collected: int
@@ -52,6 +55,7 @@ class GCResult(msgspec.Struct):
     error: str | None = None
     removal_list: list[GCRemovalItem] = msgspec.field(default_factory=list)
     shortfall: int = 0
+    turns_over: int = 0
 
     @property
     def tokens_freed(self) -> int:
@@ -59,8 +63,10 @@ class GCResult(msgspec.Struct):
         return self.tokens_before - self.tokens_after
 
     def to_dict(self) -> dict[str, Any]:
-        """Return every field, and `tokens_freed`, as JSON-ready data."""
+        """Return every field, and `tokens_freed`, as JSON-ready data; `turns_over` if there are any."""
         data: dict[str, Any] = msgspec.to_builtins(self, enc_hook=repr, str_keys=True)
+        if not self.turns_over:
+            del data["turns_over"]
         for item in data["removal_list"]:
             item["message_ids"] = list(item["message_ids"])
         return data | {"tokens_freed": self.tokens_freed}

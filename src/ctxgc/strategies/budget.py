@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple
 from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource, SourceEntry
 from ctxgc.strategies.base import Constraints, GCRemovalItem
 from ctxgc.strategies.builtin import BuiltinStrategy, CollectionRun
-from ctxgc.strategies.truncate import drop_turns
+from ctxgc.strategies.truncate import drop_turns, hold_turn_limit
 
 _STRICTNESS = (
     GCPolicy.EPHEMERAL, GCPolicy.CONDITIONAL, GCPolicy.PARTIAL, GCPolicy.PRESERVABLE, GCPolicy.LOCKED,
@@ -37,6 +37,7 @@ class BudgetStrategy(BuiltinStrategy):
         """Run the phases in order, each only while the target is unmet."""
         if run.budget is None:
             drop_turns(run, run.turns, "truncated")
+            hold_turn_limit(run)
             return
         self._clear_enrichment(run, run.budget)
         standings = [_standing(run, run.budget, group) for group in run.groups]
@@ -44,8 +45,7 @@ class BudgetStrategy(BuiltinStrategy):
             if reason == "preservable_under_pressure" and not run.under_pressure:
                 continue
             self._remove(run, run.budget, policies, reason, standings)
-        if run.excess_turns:
-            drop_turns(run, run.turns, "partial_turn")
+        hold_turn_limit(run)
         self._tell(run)
 
     def _clear_enrichment(self, run: CollectionRun, budget: InstructionBudget) -> None:

@@ -223,10 +223,19 @@ class CollectionRun:
         return self.draft.tokens + self.digest_tokens - self.target + min(room, self.target // 10)
 
     @property
-    def excess_turns(self) -> int:
-        """How many turns are above the limit of turns."""
+    def turns_over(self) -> int:
+        """How many turns of the draft are above the limit of turns."""
         limit = self.config.max_turns
-        return 0 if limit is None else max(0, len(self.turns) - limit)
+        return 0 if limit is None else max(0, self._requests_now() - limit)
+
+    @property
+    def excess_turns(self) -> int:
+        """How many turns have to go: more than are above the limit, or the next turn would be again."""
+        limit, config = self.config.max_turns, self.config
+        if limit is None or self._requests_before <= limit:
+            return 0
+        wanted = int(limit * config.target_percent / config.threshold_percent)
+        return max(0, self._requests_now() - min(limit, max(1, wanted)))
 
     @property
     def above_hard_limit(self) -> bool:
@@ -312,9 +321,14 @@ class CollectionRun:
             if message_id not in self.protected and self.draft.get(message_id) is not None
         ]
 
-    def can_leave(self, turn: TurnSpan) -> bool:
-        """Return whether a turn would be gone, its request included, without its free messages."""
-        return bool(self.free_ids((turn.start,)))
+    def requests_in(self, message_ids: Iterable[str]) -> int:
+        """Return how many of these messages, as they are in the draft, open a turn."""
+        return sum(m is not None and m.opens_turn() for m in map(self.draft.get, message_ids))
+
+    def release_recent_turns(self) -> None:
+        """Protect the newest turns no longer: there may be fewer than they are."""
+        self.preserve = 0
+        self.__dict__.pop("protected", None)
 
     def place_near(self, message_id: str) -> str | None:
         """Return the message before which something new may be put: this one, or the next possible.
@@ -340,6 +354,13 @@ class CollectionRun:
         only_notices = all(item.reason == OLD_NOTICE for item in self.draft.items())
         if only_notices and not (self.is_due_by_size and self.draft.tokens <= self.target):
             self.draft = self._fresh_draft()
+
+    @cached_property
+    def _requests_before(self) -> int:
+        return sum(message.opens_turn() for message in self.history)
+
+    def _requests_now(self) -> int:
+        return self.requests_in(message.message_id for message in self.history)
 
     def _fresh_draft(self) -> HistoryDraft:
         tokens = self.usage.get("total_tokens")

@@ -13,7 +13,7 @@ from ctxgc.strategies.summarize import (
     shorten_summaries,
     withdraw_summaries,
 )
-from ctxgc.strategies.truncate import drop_turns
+from ctxgc.strategies.truncate import drop_turns, hold_turn_limit
 
 
 class HybridStrategy(SummaryStrategy):
@@ -29,10 +29,11 @@ class HybridStrategy(SummaryStrategy):
         """Remove ancient turns first; summarise middle ones only while the target is unmet."""
         ancient, middle = self._generations(run)
         drop_turns(run, ancient, "ancient_truncated")
+        free = [run.free_ids(turn.places()) for turn in middle]
         if run.excess <= 0:
-            return
-        if self._summaries.has_model:
-            ids = [i for turn in middle for i in run.free_ids(turn.places())]
+            free = list(filter(run.requests_in, free))[: run.excess_turns]
+        if self._summaries.has_model and free:
+            ids = [message_id for ids in free for message_id in ids]
             replace_by_summary(run, ids, self._summaries, "middle_summarized")
         if run.excess > 0:
             drop_turns(run, middle, "middle_truncated")
@@ -40,6 +41,7 @@ class HybridStrategy(SummaryStrategy):
             shorten_summaries(run)
         if run.excess > 0 and run.under_pressure:
             withdraw_summaries(run)
+        hold_turn_limit(run)
 
     def _generations(self, run: CollectionRun) -> tuple[list[TurnSpan], list[TurnSpan]]:
         own = self._options.summarize_middle_turns

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from ctxgc.core import Message, note
 from ctxgc.strategies.base import Constraints
 from ctxgc.strategies.builtin import BuiltinStrategy, CollectionRun
-from ctxgc.strategies.truncate import drop_turns
+from ctxgc.strategies.truncate import drop_turns, hold_turn_limit
 from ctxgc.summarizers import (
     ExtractiveSummarizer,
     Summarizer,
@@ -170,20 +170,21 @@ class SummarizeStrategy(SummaryStrategy):
             shorten_summaries(run)
         if run.excess > 0 and run.under_pressure:
             withdraw_summaries(run)
+        hold_turn_limit(run)
 
     def _oldest(self, run: CollectionRun, share: float) -> list[str]:
         """The free messages of the oldest turns whose removal, at this share of gain, meets the need."""
         chosen: list[str] = []
-        gained = 0.0
-        turns = 0
+        gained, over = 0.0, run.excess_turns
         for turn in run.turns:
-            if share and gained >= run.excess and turns >= run.excess_turns:
+            if share and gained >= run.excess and over <= 0:
                 break
-            if run.excess <= 0 and not run.can_leave(turn):
-                continue
             free = run.free_ids(turn.places())
+            requests = run.requests_in(free)
+            if run.excess <= 0 and not requests:
+                continue
             gained += share * sum(run.draft.size(message_id) for message_id in free)
-            turns += run.can_leave(turn)
+            over -= requests
             chosen.extend(free)
         return chosen
 

@@ -18,15 +18,28 @@ class TruncateStrategy(BuiltinStrategy):
     def shrink(self, run: CollectionRun) -> None:
         """Remove turns, oldest first."""
         drop_turns(run, run.turns, "truncated")
+        hold_turn_limit(run)
 
 
-def drop_turns(run: CollectionRun, turns: list[TurnSpan], reason: str) -> None:
-    """Remove turns, oldest first, until size and number are within their limits."""
-    gone = 0
+def drop_turns(
+    run: CollectionRun, turns: list[TurnSpan], reason: str, *, by_size: bool = True
+) -> None:
+    """Remove turns, oldest first, until size and number, or the number alone, are within their limits."""
+    over = run.excess_turns
     for turn in turns:
-        if run.excess <= 0 and gone >= run.excess_turns:
+        too_large = by_size and run.excess > 0
+        if not too_large and over <= 0:
             return
-        if run.excess <= 0 and not run.can_leave(turn):
-            continue
-        gone += run.can_leave(turn)
-        run.draft.remove_all(run.free_ids(turn.places()), reason)
+        free = run.free_ids(turn.places())
+        requests = run.requests_in(free)
+        if too_large or requests:
+            run.draft.remove_all(free, reason)
+            over -= requests
+
+
+def hold_turn_limit(run: CollectionRun) -> None:
+    """Remove turns, oldest first, while there are more than `max_turns`; if need be recent ones too."""
+    drop_turns(run, run.turns, "turn_limit", by_size=False)
+    if run.turns_over:
+        run.release_recent_turns()
+        drop_turns(run, run.turns, "turn_limit", by_size=False)

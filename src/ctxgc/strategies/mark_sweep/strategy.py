@@ -20,7 +20,7 @@ from ctxgc.strategies.host import root_knobs
 from ctxgc.strategies.mark_sweep.digest import handles_in
 from ctxgc.strategies.mark_sweep.room import RoomPass
 from ctxgc.strategies.mark_sweep.scene import NEWEST, WindowConstants, window_constants
-from ctxgc.strategies.truncate import drop_turns
+from ctxgc.strategies.truncate import hold_turn_limit
 
 _DEFAULT_KNOBS = root_knobs(GCConfig.from_dict({}))  # GCConfig() would read the environment
 
@@ -67,8 +67,7 @@ class MarkSweepStrategy(BuiltinStrategy):
         run.digest_tokens = window.digest.tokens
         while (run.is_forced or run.above_hard_limit) and self._drop_groups(run, analysis):
             run.digest_tokens = window.digest.tokens
-        if run.excess_turns:
-            drop_turns(run, run.turns, "turn_limit")
+        hold_turn_limit(run)
         run.digest = window.digest.close()
         self._price(run)
         if ghosts := window.ghosts():
