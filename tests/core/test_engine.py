@@ -11,8 +11,8 @@ import pytest
 from ctxgc.core import EngineOptions, GCEngine, GCState, Heap, RootKnobs
 from ctxgc.core.codec import heap_to_json
 from ctxgc.core.engine import IGCEngine
-from ctxgc.errors import ConfigError, InputError, UnknownSegmentError
-from tests.core.build import BARE, NO_ROOTS, NOW, heap_of, seg, state
+from ctxgc.errors import ConfigError, DuplicateSegmentError, InputError
+from tests.core.build import BARE, NO_ROOTS, NOW, call, heap_of, result, seg, state
 from tests.requirements import requirement
 
 
@@ -51,7 +51,7 @@ def test_the_interface_cannot_be_used_by_itself() -> None:
 @requirement("S1.candidates.scored", "S1.engine.analyze-pruning-candidates")
 def test_candidates_are_the_unreachable_with_their_scores_and_reasons() -> None:
     segments = [seg("kept"), seg("root", references=["kept"]), seg("x", type="decision"), seg("y")]
-    found = GCEngine(BARE).analyze_pruning_candidates(segments, {"root"}, now=NOW)
+    found = GCEngine().analyze_pruning_candidates(segments, {"root"}, now=NOW)
     assert [(c.segment_id, c.type, c.action, c.tokens, c.age) for c in found] == [
         ("y", "log", "stash", 3, 172_800.0),
         ("x", "decision", "stash", 3, 172_800.0),
@@ -63,7 +63,7 @@ def test_candidates_are_the_unreachable_with_their_scores_and_reasons() -> None:
 @requirement("S1.candidates.top")
 def test_the_top_candidates_can_be_asked_for() -> None:
     segments = [seg(f"s{n}") for n in range(9)]
-    engine = GCEngine(BARE)
+    engine = GCEngine()
     everything = engine.analyze_pruning_candidates(segments, set())
     assert len(everything) == 9
     assert engine.analyze_pruning_candidates(segments, set(), limit=3) == everything[:3]
@@ -73,35 +73,100 @@ def test_no_segments_are_no_candidates() -> None:
     assert GCEngine().analyze_pruning_candidates([], {"ghost"}) == []
 
 
-def test_without_descriptors_the_essential_is_not_offered() -> None:
+@requirement("S1.engine.analyze-pruning-candidates", "S1.candidates.sorted")
+@pytest.mark.parametrize("profile", ["default", "s0", "s1", "points"])
+def test_candidates_follow_from_the_given_roots_refcounts_and_the_score_of_a_segment(
+    profile: str,
+) -> None:
+    """The steps of the seed as it writes them, whatever else the segments show."""
+    segments = [
+        seg("system", type="message", role="system", policy="locked", refcount=3),
+        seg("request", type="message", role="user", created_at=NOW),
+        seg("fresh", type="decision", created_at=NOW),
+        seg("root", tags=["topic", "ref:tagged"], references=["deep"], file_path="a.py"),
+        seg("deep", references=["root"]),
+        seg("tagged"),
+        seg("same file", type="code", file_path="a.py", tags=["topic"], refcount=9),
+        seg("pin", pinned=True),
+        seg("error", failed=True, refcount=1, generation="old"),
+    ]
+    engine = GCEngine(EngineOptions(profile=profile))
+    found = engine.analyze_pruning_candidates(segments, {"root"}, now=NOW)
+    unreachable = [s for s in segments if s.segment_id not in ("root", "deep", "tagged", "pin")]
+    scores = [(engine.score_segment(s, NOW), s.segment_id) for s in unreachable]
+    assert [(c.score, c.segment_id) for c in found] == sorted(scores, key=lambda s: s[0])
+
+
+def test_the_rules_of_the_engine_are_roots_like_any_others() -> None:
     """Known fault 1: the root set was empty and recent messages were offered for pruning."""
     segments = [
         *[seg(f"m{n}", type="message", role="user") for n in range(4)],
         seg("fresh", type="decision", created_at=NOW),
         seg("log"),
     ]
-    found = GCEngine().analyze_pruning_candidates(segments, set(), now=NOW)
+    engine = GCEngine()
+    roots = engine.compute_roots(engine.state(heap_of(*segments), NOW))
+    found = engine.analyze_pruning_candidates(segments, roots, now=NOW)
     assert [c.segment_id for c in found] == ["log"]
+    assert [c.segment_id for c in engine.plan(heap_of(*segments), now=NOW).candidates] == ["log"]
 
 
 def test_what_a_pin_references_is_not_offered() -> None:
     """Known fault 2: pins were skipped but were no roots."""
     segments = [seg("detail"), seg("pin", pinned=True, references=["detail"]), seg("log")]
-    found = GCEngine(BARE).analyze_pruning_candidates(segments, set())
+    found = GCEngine().analyze_pruning_candidates(segments, set())
     assert [c.segment_id for c in found] == ["log"]
 
 
-def test_given_segments_keep_their_steps_and_the_caller_his_objects() -> None:
-    old = seg("old", created_step=1, last_touched_step=1, type="note")
-    new = seg("new", created_step=900, last_touched_step=900, type="note")
-    found = GCEngine(BARE).analyze_pruning_candidates([new, old], set())
-    assert [c.segment_id for c in found] == ["old", "new"]
-    assert (old.tokens, old.position) == (None, -1)
+def test_a_call_and_its_result_are_reached_and_offered_together() -> None:
+    segments = [call("c1", "1"), result("r1", "1"), call("c2", "2"), result("r2", "2")]
+    engine = GCEngine()
+    found = engine.analyze_pruning_candidates(segments, ["r1"])
+    assert [(c.segment_id, c.bond) for c in found] == [("r2", ("c2", "r2")), ("c2", ("c2", "r2"))]
+    assert engine.generate_pruning_plan(found, 1).stash_segments == ["r2", "c2"]
 
 
-def test_a_list_that_refers_beyond_itself_is_refused() -> None:
-    with pytest.raises(UnknownSegmentError):
-        GCEngine().analyze_pruning_candidates([seg("a", references=["ghost"])], set())
+def test_by_default_the_latest_time_that_a_segment_carries_is_now() -> None:
+    segments = [seg("old"), seg("new", created_at=NOW)]
+    engine = GCEngine()
+    found = engine.analyze_pruning_candidates(segments, ())
+    assert found == engine.analyze_pruning_candidates(segments, (), now=NOW)
+    assert [(c.segment_id, c.age) for c in found] == [("old", 172_800.0), ("new", 0.0)]
+
+
+def test_the_tokens_of_a_list_are_counted_where_they_are_not_given() -> None:
+    segments = [seg("given", tokens=7), seg("counted", "four words of text")]
+    engine = GCEngine()
+    found = engine.analyze_pruning_candidates(segments, (), count=lambda text: len(text.split()))
+    assert {c.segment_id: c.tokens for c in found} == {"given": 7, "counted": 4}
+    assert {c.segment_id: c.tokens for c in engine.analyze_pruning_candidates(segments, ())} == {
+        "given": 7,
+        "counted": 5,
+    }
+
+
+def test_a_list_takes_the_same_segment_twice_but_not_one_id_for_two_texts() -> None:
+    twice = [seg("a"), seg("a")]
+    assert [c.segment_id for c in GCEngine().analyze_pruning_candidates(twice, set())] == ["a"]
+    with pytest.raises(DuplicateSegmentError):
+        GCEngine().analyze_pruning_candidates([seg("a"), seg("a", "another text")], set())
+
+
+def test_a_reference_or_root_that_is_not_in_the_list_leads_nowhere() -> None:
+    segments = [seg("a", references=["ghost"], tier="stashed"), seg("b", references=["ghost"])]
+    found = GCEngine().analyze_pruning_candidates(segments, {"ghost", "phantom"})
+    assert [c.segment_id for c in found] == ["b"]
+
+
+def test_what_a_policy_asks_to_delete_is_offered_for_deletion_with_its_whole_bond() -> None:
+    segments = [
+        seg("gone", policy="ephemeral"),
+        call("c", "1", policy="ephemeral"),
+        result("r", "1"),
+    ]
+    engine = GCEngine(EngineOptions(delete_policies=("ephemeral",)))
+    plan = engine.generate_pruning_plan(engine.analyze_pruning_candidates(segments, ()), 999)
+    assert (plan.delete_segments, plan.stash_segments) == (["gone"], ["r", "c"])
 
 
 # -- plans from candidates -------------------------------------------------------------------------
@@ -110,7 +175,7 @@ def test_a_list_that_refers_beyond_itself_is_refused() -> None:
 @requirement("S1.plan.most-prunable-first", "S1.plan.accumulates")
 def test_a_plan_from_candidates_takes_the_most_prunable_until_the_target() -> None:
     segments = [seg(f"s{n}", tokens=10, type=t) for n, t in enumerate(("note", "log", "decision"))]
-    engine = GCEngine(BARE)
+    engine = GCEngine()
     candidates = engine.analyze_pruning_candidates(segments, set())
     plan = engine.generate_pruning_plan(candidates[::-1], 15)
     assert (plan.stash_segments, plan.total_tokens_freed, plan.shortfall) == (["s1", "s0"], 20, 0)

@@ -85,7 +85,7 @@ def test_complex_root_set() -> None:
 @requirement("S1.scenarios.circular-references", "S1.engine.compute-reachability")
 def test_reachability_with_circular_references() -> None:
     references = {"a": {"b"}, "b": {"c"}, "c": {"a", "c"}, "x": {"y"}, "y": {"x"}, "z": {"a"}}
-    engine = GCEngine(EngineOptions(knobs=QUIET))
+    engine = GCEngine()
     assert engine.compute_reachability({"a"}, references) == {"a", "b", "c"}
     assert engine.compute_reachability({"y", "unknown"}, references) == {"x", "y", "unknown"}
     segments = [segment(name, references=sorted(targets)) for name, targets in references.items()]
@@ -118,7 +118,7 @@ def test_scoring_with_various_types_and_ages(profile: str) -> None:
 @requirement("S1.scenarios.scoring")
 def test_the_rising_prune_score_gives_the_order_of_the_profile_s1_reversed() -> None:
     segments = [segment(f"{kind}{hours}", kind, hours) for kind in TYPES for hours in (2, 30, 200)]
-    engine = GCEngine(EngineOptions(profile="s1", knobs=QUIET))
+    engine = GCEngine(EngineOptions(profile="s1"))
     found = engine.analyze_pruning_candidates(segments, set(), now=NOW)
     rising = sorted(segments, key=lambda s: -prune_score(s, NOW))
     assert [c.segment_id for c in found] == [s.segment_id for s in rising]
@@ -142,7 +142,7 @@ def test_the_rising_prune_score_gives_the_order_of_the_profile_s1_reversed() -> 
 )
 def test_plan_generation_for_different_targets(target: int, freed: int, short: int) -> None:
     segments = [segment(f"s{n}", TYPES[n % 6], hours=n, tokens=10) for n in range(20)]
-    engine = GCEngine(EngineOptions(knobs=_NO_ROOTS))
+    engine = GCEngine()
     candidates = engine.analyze_pruning_candidates(segments, set(), now=NOW)
     plan = engine.generate_pruning_plan(candidates, target)
     assert (plan.total_tokens_freed, plan.shortfall) == (freed, short)

@@ -13,13 +13,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from datetime import datetime
-from itertools import count, islice
+from itertools import count, pairwise
+from operator import attrgetter
 
 import msgspec
+from msgspec.structs import replace
 
 from ctxgc.core.analysis import Analysis, analyze
-from ctxgc.core.heap import Heap
-from ctxgc.core.links import bond_of
+from ctxgc.core.heap import Heap, each_once, rough_tokens
+from ctxgc.core.links import Bonds, bond_of, ids
 from ctxgc.core.mark import ancestry, reachable
 from ctxgc.core.options import EngineOptions, Scope, age, checked_scope, in_scope
 from ctxgc.core.plan import (
@@ -34,7 +36,7 @@ from ctxgc.core.plan import (
 )
 from ctxgc.core.roots import GCState, RootSet, compute_roots, is_message, message_key
 from ctxgc.core.score import Explanation, KeepScore, ScoreContext
-from ctxgc.core.segment import ContextSegment, SegmentType
+from ctxgc.core.segment import ContextSegment, SegmentType, explicit_references
 from ctxgc.errors import InputError, StalePlanError
 
 # -- Apply: execute a plan on a heap, all of it or nothing
@@ -188,13 +190,13 @@ def step_plan(state: GCState, options: EngineOptions, scorer: KeepScore) -> Prun
 def sample(heap: Heap, batch: int) -> list[ContextSegment]:
     """Return up to `batch` changed segments and up to `batch` of the others, in rotation."""
     changed, order = heap.index.changed, heap.order
-    ids = dict.fromkeys(changed.popleft() for _ in range(min(batch, len(changed))))
+    turn = dict.fromkeys(changed.popleft() for _ in range(min(batch, len(changed))))
     for _ in range(min(batch, len(order))):
         segment_id = order.popleft()
-        ids[segment_id] = None
+        turn[segment_id] = None
         if heap.is_working(segment_id):
             order.append(segment_id)
-    return [heap.get(segment_id) for segment_id in ids if heap.is_working(segment_id)]
+    return [heap.get(segment_id) for segment_id in turn if heap.is_working(segment_id)]
 
 
 def _is_free(state: GCState, segment: ContextSegment, options: EngineOptions) -> bool:
@@ -224,6 +226,32 @@ def _candidate(state: GCState, segment: ContextSegment, scorer: KeepScore) -> Pr
         superseded=segment.superseded_by is not None,
         bond=state.heap.bonds.group(segment),
     )
+
+
+# -- Lists of segments, as S1 has them
+
+
+def _bonds(segments: Iterable[ContextSegment]) -> dict[str, tuple[str, ...]]:
+    """Return which segments live and die together, by the name of their bond."""
+    bonds = Bonds()
+    for segment in segments:
+        bonds.add(segment)
+    return {name: tuple(ids(group)) for name, group in bonds.groups.items()}
+
+
+def _references(
+    listed: Mapping[str, ContextSegment], bonds: Mapping[str, tuple[str, ...]]
+) -> dict[str, set[str]]:
+    """Return what each segment names, and in a ring all that live and die together."""
+    references = {name: set(explicit_references(segment)) for name, segment in listed.items()}
+    for bond in bonds.values():
+        for member, following in pairwise((*bond, bond[0])):
+            references[member].add(following)
+    return references
+
+
+def _counted(segment: ContextSegment, count: Callable[[str], int]) -> ContextSegment:
+    return segment if segment.tokens is not None else replace(segment, tokens=count(segment.text))
 
 
 class IGCEngine(ABC):
@@ -268,22 +296,35 @@ class GCEngine(IGCEngine):
         *,
         now: datetime | None = None,
         limit: int | None = None,
+        count: Callable[[str], int] = rough_tokens,
     ) -> list[PruningCandidate]:
-        """Return every segment that is neither root nor pinned nor reachable, first to go first.
+        """Return the segments that neither the roots nor a pin reach, lowest score first.
 
-        The given roots are added to those that the segments themselves show (pins, recent messages,
-        fresh decisions, instructions, ...). `now` defaults to the latest time that a segment carries;
-        `limit` asks for the top candidates only.
+        The roots are those given, the refcounts those that the segments carry, and the scores those of
+        `score_segment`; nothing else is looked for. Pass `compute_roots(state)` for the rules of the
+        engine, and `plan(heap)` follows shared files, tags and topics as well. A reference or root that
+        is not in the list leads nowhere. A bond is reached as a whole.
+
+        Args:
+            segments: what to look at; those that are stashed already are no candidates.
+            roots: the ids of what must stay.
+            now: the time of the decision; by default the latest that a segment carries.
+            limit: how many of the top candidates to return; all unless told otherwise.
+            count: counts the tokens of a segment that comes without `tokens`.
+
+        Raises:
+            DuplicateSegmentError: two segments of the list have one id and different texts.
         """
-        heap = Heap()
-        heap.add_all(segments)
-        latest = max((s.last_touched_at for s in segments), default=None)
-        if latest is None:
+        listed = each_once(segments)
+        if not listed:
             return []
-        held = dict.fromkeys(roots, "given root")
-        state = GCState(heap=heap, now=now or latest, held=held, knobs=self.options.knobs)
-        planner = Planner(analyze(state, self.options), self.options)
-        return list(islice(planner.garbage(), limit))
+        time = now or max(segment.last_touched_at for segment in listed.values())
+        bonds = _bonds(listed.values())
+        kept = {*roots, *(s.segment_id for s in listed.values() if s.pinned)}
+        reached = self.compute_reachability(kept, _references(listed, bonds))
+        free = [s for s in listed.values() if s.segment_id not in reached and s.tier == "working"]
+        found = [self._offer(_counted(s, count), time, bonds, listed) for s in free]
+        return sorted(found, key=attrgetter("score"))[:limit]
 
     def compute_reachability(
         self, roots: AbstractSet[str], references: Mapping[str, Iterable[str]]
@@ -414,6 +455,26 @@ class GCEngine(IGCEngine):
                 "a bare heap needs now=...", hint="give the time of the decision", field="now"
             )
         return self.state(heap, now)
+
+    def _offer(
+        self,
+        segment: ContextSegment,
+        now: datetime,
+        bonds: Mapping[str, tuple[str, ...]],
+        listed: Mapping[str, ContextSegment],
+    ) -> PruningCandidate:
+        """Return the candidate for a segment of a list, as the segment itself shows it."""
+        bond = bonds.get(bond_of(segment) or "", (segment.segment_id,))
+        policies = self.options.delete_policies
+        may_delete = bool(policies) and all(listed[member].policy in policies for member in bond)
+        return candidate_for(
+            segment,
+            now,
+            self.score_segment(segment, now),
+            action="delete" if may_delete else "stash",
+            superseded=segment.superseded_by is not None,
+            bond=bond,
+        )
 
     def _need(self, heap: Heap) -> int | None:
         target = self.options.limit(self.options.target_percent)

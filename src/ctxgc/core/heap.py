@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from copy import copy
 from datetime import datetime
+from types import MappingProxyType
 from typing import Literal
 
 import msgspec
@@ -165,6 +166,22 @@ def admit(batch: list[ContextSegment], known: Mapping[str, ContextSegment]) -> l
         DuplicateSegmentError: an id is taken by another text, in the heap or in the batch.
         UnknownSegmentError: a new segment refers to an id that neither the heap nor the batch has.
     """
+    new = each_once(batch, known)
+    for segment in new.values():
+        for target, kind in explicit_references(segment).items():
+            if target not in new and target not in known:
+                raise _unknown(target, named_by=segment.segment_id, field=_FIELD_OF[kind])
+    return list(new.values())
+
+
+def each_once(
+    batch: Iterable[ContextSegment], known: Mapping[str, ContextSegment] = MappingProxyType({})
+) -> dict[str, ContextSegment]:
+    """Return the segments of a batch that are not known by their id, in order.
+
+    Raises:
+        DuplicateSegmentError: an id is taken by another text.
+    """
     new: dict[str, ContextSegment] = {}
     for segment in batch:
         twin = known.get(segment.segment_id) or new.get(segment.segment_id)
@@ -172,11 +189,7 @@ def admit(batch: list[ContextSegment], known: Mapping[str, ContextSegment]) -> l
             new[segment.segment_id] = segment
         elif twin.text != segment.text:
             raise _taken(segment.segment_id)
-    for segment in new.values():
-        for target, kind in explicit_references(segment).items():
-            if target not in new and target not in known:
-                raise _unknown(target, named_by=segment.segment_id, field=_FIELD_OF[kind])
-    return list(new.values())
+    return new
 
 
 def _unknown(
@@ -390,11 +403,11 @@ class _Headers:
         return self._segments.get(segment_id)
 
     @property
-    def by_id(self) -> Mapping[str, ContextSegment]:
-        """All segments by their id, with their present headers: for reading only, and for many."""
+    def segments(self) -> Mapping[str, ContextSegment]:
+        """All segments by their id, with their present headers; for reading only."""
         for segment_id in tuple(self._relinked):
             self._write_links(self._segments[segment_id])
-        return self._segments
+        return MappingProxyType(self._segments)
 
     def touch(self, segment_id: str, now: datetime | None = None) -> None:
         """Note that a segment was used at this step, and at this time if one is given."""
@@ -545,7 +558,7 @@ class Heap(_Headers):
         return segment_id in self._segments
 
     def __iter__(self) -> Iterator[ContextSegment]:
-        return iter(self.by_id.values())
+        return iter(self.segments.values())
 
     @property
     def references(self) -> dict[str, set[str]]:

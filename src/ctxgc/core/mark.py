@@ -197,7 +197,7 @@ class _Walk:
 
     def __init__(self, heap: Heap, strong: frozenset[KeyKind], *, young_only: bool) -> None:
         self.heap = heap
-        self.find = heap.by_id.get
+        self.find = heap.segments.get
         self.strong = strong
         self.young_only = young_only
         self.sides = (heap.keys.young,) if young_only else (heap.keys.old, heap.keys.young)

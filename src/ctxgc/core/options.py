@@ -48,7 +48,7 @@ def in_scope(heap: Heap, scope: Scope) -> list[ContextSegment]:
 
 def age(heap: Heap, survivors: Iterable[ContextSegment], promote_after: int) -> list[str]:
     """Count one more survival for each survivor and return those that were tenured by it."""
-    known = heap.by_id
+    known = heap.segments
     survived = [known[segment.segment_id] for segment in survivors]
     heap.survive_all(survived)
     young = [s for s in survived if s.generation == "young"]

@@ -228,7 +228,7 @@ class Scene:
     @cached_property
     def parts(self) -> list[ShownPart]:
         """Every part of the view but those of notices."""
-        host, by_id = self.run.host, self.analysis.state.heap.by_id
+        host, by_id = self.run.host, self.analysis.state.heap.segments
         segment_ids, text_of = host.segment_ids, host.texts.of
         found: list[ShownPart] = []
         for place, message in enumerate(self.run.history):
