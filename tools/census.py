@@ -1,0 +1,331 @@
+"""Count what can take text out of a view, and whether it goes through the collector.
+
+python -m tools.census            every such function, how it is reached, and lines of code before and now
+python -m tools.census --json     the same for programs
+
+A function is listed when it calls one of the primitives below. It may
+
+  move       out of the view or of the working tier: the heap's `stash` or `remove`, the view's `show`
+  cut        make a smaller message, or write the note that takes the place of a text
+  choose     say which segments or messages leave, and why
+
+and it is
+
+  collector  in the room `collector/`, or in the one apply of a session
+  through    reached from the doors only through the collector
+  rule       a strategy that chooses by its own rule, and neither moves nor cuts
+  asked      not a decision of ctxgc, for a reason that ASKED gives
+  past       reached without the collector: a second machine; PAST has those that are known
+  unreached  not reached from any door, as far as a static call graph can tell
+
+The graph is read from the source (`tools.call_graph`): a little more than can happen, and blind to what is
+called by a name made at run time. The lab, the demo and the helpers of tests are left out: what they take
+out reaches no model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Final, Literal
+
+from tools.call_graph import CallGraph, Node
+from tools.requirement_scan import ROOT
+
+Kind = Literal["move", "cut", "choose"]
+Status = Literal["collector", "through", "rule", "asked", "past", "unreached"]
+
+SOURCE: Final = ROOT / "src" / "ctxgc"
+WIDTH: Final = 100
+STATUSES: Final[tuple[Status, ...]] = (
+    "collector", "through", "rule", "asked", "past", "unreached",
+)  # fmt: skip
+
+PRIMITIVES: Final[Mapping[str, Kind]] = {
+    "core/heap.py:Heap.stash": "move",
+    "core/heap.py:Heap.stash_all": "move",
+    "core/heap.py:Heap.remove": "move",
+    "core/heap.py:Heap.replace": "move",
+    "session/view.py:View.show": "move",
+    "session/apply.py:ViewEditor.apply": "move",
+    "session/apply.py:ViewEditor.show": "move",
+    "session/apply.py:ViewEditor.show_again": "move",
+    "session/collection.py:Collector.impose": "move",
+    "strategies/segmenter.py:Segmenter.carry_out": "move",
+    "wire/edit.py:replace_text": "cut",
+    "wire/edit.py:replace_arguments": "cut",
+    "wire/edit.py:drop_parts": "cut",
+    "wire/edit.py:strip_bound_thinking": "cut",
+    "strategies/builtin.py:HistoryDraft.remove": "choose",
+    "strategies/builtin.py:HistoryDraft.remove_all": "choose",
+    "strategies/builtin.py:HistoryDraft.replace": "cut",
+    "strategies/builtin.py:HistoryDraft.clear": "choose",
+    "core/tombstone.py:note": "cut",
+    "core/tombstone.py:tombstone": "cut",
+    "core/tombstone.py:moved_note": "cut",
+    "core/tombstone.py:short_tombstone": "cut",
+    "core/tombstone.py:copy_mark": "cut",
+    "core/tombstone.py:with_gaps": "cut",
+    "core/plan.py:PruningCandidate": "choose",
+    "core/plan.py:candidate_for": "choose",
+    "strategies/mark_sweep/rounds.py:Edit": "choose",
+    "guard/pruner.py:PruneResult": "choose",
+}
+
+COLLECTOR: Final = ("collector/*", "session/apply.py:*", "session/collection.py:Collector._apply")
+RULES: Final = ("strategies/*",)
+LEFT_OUT: Final = ("lab/*", "testing/*", "demo/*")
+DOORS: Final = ("adapters", "agents", "client", "dashboard", "insight", "mcp", "proxy")
+BY_NAME: Final = ("agents/*", "cli/*")
+"""Where functions are called by a name made at run time: hooks and commands."""
+
+ASKED: Final[Mapping[str, str]] = {
+    "core/heap.py:Heap.recall": "recall: the original is back, what took its place leaves",
+    "session/recall.py:SessionRecall.recall": "recall: something comes back, nothing leaves",
+    "session/recall.py:AutoRecall.*": "recall: lines come back by themselves, nothing leaves",
+    "session/collection.py:Collector.undo": "undo: the view of before is shown again",
+    "session/guard.py:Checkpoints.restore": "restore: the view of a checkpoint is shown again",
+    "session/delete.py:*": "delete: asked for, with confirm=True, or by the limits of the stash",
+    "session/intake.py:Intake._rewind": "sync: the host took messages back",
+    "session/intake.py:Intake._reformat": "the same messages in another format",
+    "session/archive.py:Archive._load_view": "a stored session is opened",
+    "session/notices.py:*": "a notice of ctxgc itself comes, or leaves with what it lists",
+    "session/view.py:BoundThinking.*": "P2: thinking that the provider would refuse after an edit",
+    "session/plugin_check.py:run_plugin": "P2: thinking that the provider would refuse after an edit",
+    "wire/edit.py:_without_thinking": "P2: thinking that the provider would refuse after an edit",
+    "wire/repairs.py:*": "repair: asked for, on a history that its provider refuses",
+}
+"""Functions, by pattern, that take text out and are right to do so without the collector."""
+
+PAST: Final[Mapping[str, str]] = {
+    "agents/big_output.py:*": "the hooks' stash at birth has lines of its own to keep",
+    "client/overflow.py:*": "the client cuts results that the model has not read",
+    "client/tools.py:_bounded": "the client cuts the output of a tool",
+    "core/engine.py:*": "the engine has an apply of its own",
+    "core/plan.py:*": "the planner of the engine; a session never asks it",
+    "core/text.py:evacuate": "the lines that the planner keeps",
+    "guard/pruner.py:*": "S4's pruner, which a session never asks",
+    "mcp/compress.py:*": "MCP puts summaries in place by itself",
+    "mcp/prune.py:*": "MCP prunes by the engine",
+    "session/collection.py:*": "the price pass, and the plan that is made after the fact",
+    "session/guard.py:RecoverableSession._show": "the guard's minimal and aggressive views",
+    "strategies/mark_sweep/*": "two passes, for price and for room, which choose and cut by themselves",
+}
+"""Functions, by pattern, that do not go through the collector yet; the aim is that none is left."""
+
+
+@dataclass(frozen=True)
+class Taker:
+    """A function that can take text out: what it calls, how it is reached, and what that means.
+
+    `path` leads from a door to it; it avoids the collector where it can.
+    """
+
+    name: str
+    line: int
+    kinds: tuple[Kind, ...]
+    calls: tuple[str, ...]
+    status: Status
+    path: tuple[str, ...]
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Lines of code of a place that decided what leaves: before issue 14, before issue 15, and now."""
+
+    name: str
+    at_0212d03: int
+    at_fd67895: int
+    now: int
+
+
+# -- the census -----------------------------------------------------------------------------------
+
+
+def census(source: Path = SOURCE, primitives: Mapping[str, Kind] = PRIMITIVES) -> list[Taker]:
+    """Return every function that calls a primitive, by status and name.
+
+    Raises:
+        LookupError: a primitive is not in the source: it was renamed, and nobody would be found.
+    """
+    graph = CallGraph(source)
+    if missing := [name for name in primitives if name not in graph.nodes]:
+        raise LookupError(f"not in the source any more, see PRIMITIVES: {', '.join(missing)}")
+    starts = entries(graph)
+    collector = {name for name in graph.nodes if _first(name, COLLECTOR)}
+    around, anyhow = graph.paths(starts, collector), graph.paths(starts)
+    found = []
+    for name, called in graph.calls.items():
+        calls = sorted(called & primitives.keys())
+        kinds = tuple(sorted({primitives[each] for each in calls}))
+        if kinds and _can_take(graph.nodes[name], kinds) and name not in primitives:
+            path = around.get(name) or anyhow.get(name) or []
+            status, reason = _judged(name, kinds, is_around=name in around, is_reached=bool(path))
+            line = graph.nodes[name].line
+            found.append(Taker(name, line, kinds, tuple(calls), status, tuple(path), reason))
+    return sorted(found, key=lambda taker: (STATUSES.index(taker.status), taker.name))
+
+
+def _can_take(node: Node, kinds: tuple[Kind, ...]) -> bool:
+    """Return whether something acts when it runs: a text or an alias that a module makes once does not."""
+    is_code = any(isinstance(each, ast.Lambda | ast.stmt) for each in ast.walk(node.body))
+    return (is_code or "move" in kinds) and not _first(node.name, LEFT_OUT)
+
+
+def entries(graph: CallGraph) -> set[str]:
+    """Return where calls come in: the front door, the faces of the doors, commands, and hooks."""
+    faces = ("__init__.py", *(f"{door}/__init__.py" for door in DOORS))
+    found = {node for face in faces for node in graph.face(face)}
+    return found | {name for name in graph.nodes if _first(name, BY_NAME) and ":_" not in name}
+
+
+def _judged(
+    name: str, kinds: tuple[Kind, ...], *, is_around: bool, is_reached: bool
+) -> tuple[Status, str]:
+    if _first(name, COLLECTOR):
+        return "collector", ""
+    if asked := _first(name, ASKED):
+        return "asked", ASKED[asked]
+    known = _first(name, PAST) or ""
+    if _first(name, RULES) and kinds == ("choose",) and not known:
+        return "rule", ""
+    if not is_reached:
+        return "unreached", ""
+    return ("past", PAST.get(known, "")) if is_around else ("through", "")
+
+
+def _first(name: str, patterns: Iterable[str]) -> str | None:
+    return next((pattern for pattern in patterns if fnmatchcase(name, pattern)), None)
+
+
+def surprises(takers: Iterable[Taker]) -> list[str]:
+    """Return what nobody wrote down: functions past the collector, and rows that fit none any more."""
+    takers = list(takers)
+    found = [
+        f"{taker.name} (line {taker.line}) calls {', '.join(map(_label, taker.calls))} past the "
+        "collector: let it ask the collector, or say in ASKED why it need not"
+        for taker in takers
+        if taker.status == "past" and not taker.reason
+    ]
+    for table, rows, status in (("ASKED", ASKED, "asked"), ("PAST", PAST, "past")):
+        names = [taker.name for taker in takers if taker.status == status]
+        found += [
+            f"{table} has a row for {row}, which fits no function: take it out"
+            for row in rows
+            if not any(fnmatchcase(name, row) for name in names)
+        ]
+    return found
+
+
+# -- lines of code --------------------------------------------------------------------------------
+
+_PLACES: Final = (
+    ("the collector (collector/)", 0, 0, ("collector/**/*.py",)),
+    ("engine and planner (core)", 1_141, 1_025, ("core/engine.py", "core/plan.py")),
+    ("price and window (thrift, mark_sweep)", 3_136, 2_858, ("strategies/mark_sweep/*.py",)),
+    ("S4's pruner and priorities (guard)", 921, 887, ("guard/pruner.py", "guard/priorities.py")),
+    ("MCP's prune", 323, 437, ("mcp/prune.py",)),
+    ("the session's collections", 577, 713, ("session/collection.py",)),
+    ("overflow and cuts (client)", 220, 209, ("client/overflow.py",)),
+)
+"""Lines at commit 0212d03 (before issue 14) and at fd67895 (before issue 15), and the files of now."""
+
+
+def places(source: Path = SOURCE) -> list[Place]:
+    """Return the lines of each place then and now, and of all together."""
+    rows = [
+        Place(name, older, old, sum(_lines(source, patterns)))
+        for name, older, old, patterns in _PLACES
+    ]
+    sums = (sum(getattr(row, when) for row in rows) for when in ("at_0212d03", "at_fd67895", "now"))
+    return [*rows, Place("all together", *sums)]
+
+
+def _lines(source: Path, patterns: Iterable[str]) -> Iterator[int]:
+    for pattern in patterns:
+        for path in source.glob(pattern):
+            yield len(path.read_text(encoding="utf-8").splitlines())
+
+
+# -- printing -------------------------------------------------------------------------------------
+
+
+def report(takers: list[Taker], rows: list[Place]) -> list[str]:
+    """Return the census as lines of at most 100 characters."""
+    said = [_summary(takers), ""]
+    for status in STATUSES:
+        own = [taker for taker in takers if taker.status == status]
+        if own:
+            said += [
+                f"{status}: {len(own)}",
+                *(line for one in own for line in _described(one)),
+                "",
+            ]
+    return [line[:WIDTH] for line in [*said, *_table(rows)]]
+
+
+def _summary(takers: list[Taker]) -> str:
+    counts = {status: sum(t.status == status for t in takers) for status in STATUSES}
+    said = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+    return f"{len(takers)} functions can take text out of a view: {said}."
+
+
+def _described(taker: Taker) -> Iterator[str]:
+    kinds = "+".join(taker.kinds)
+    yield f"  {taker.name} {kinds}: {', '.join(map(_label, taker.calls))}"
+    if taker.reason:
+        yield f"      {taker.reason}"
+    if taker.path:
+        yield f"      {_shortened([_label(step) for step in taker.path], WIDTH - 6)}"
+
+
+def _shortened(steps: list[str], width: int) -> str:
+    """Return a path in one line; where it is too long, steps before the last are left out."""
+    line = " > ".join(steps)
+    for kept in range(len(steps) - 2, 0, -1):
+        if len(line) <= width:
+            break
+        line = " > ".join([*steps[:kept], "...", steps[-1]])
+    return line
+
+
+def _label(name: str) -> str:
+    return name.partition(":")[2]
+
+
+def _table(rows: list[Place]) -> list[str]:
+    head = f"{'lines of code':40}{'0212d03':>9}{'fd67895':>9}{'now':>9}{'since fd67895':>15}"
+    return [head, *(_row(row) for row in rows)]
+
+
+def _row(row: Place) -> str:
+    share = f"{row.now / row.at_fd67895 - 1:+.0%}" if row.at_fd67895 else "new" if row.now else "-"
+    numbers = f"{row.at_0212d03:>9,}{row.at_fd67895:>9,}{row.now:>9,}"
+    return f"{row.name:40}{numbers}{share:>15}"
+
+
+def main(arguments: list[str]) -> int:
+    """Print the census; the exit code is 1 when something takes text out that nobody wrote down."""
+    parser = argparse.ArgumentParser(prog="python -m tools.census", description="Take the census.")
+    parser.add_argument("--json", action="store_true", help="write JSON")
+    asked = parser.parse_args(arguments)
+    takers, rows = census(), places()
+    if asked.json:
+        said = {"takers": [asdict(t) for t in takers], "lines": [asdict(row) for row in rows]}
+        print(json.dumps(said, indent=1))
+    else:
+        print("\n".join(report(takers, rows)))
+    for surprise in surprises(takers):
+        print(surprise, file=sys.stderr)
+    return 1 if surprises(takers) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
