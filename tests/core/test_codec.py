@@ -181,7 +181,9 @@ def test_a_heap_of_ten_thousand_segments_comes_back_unchanged_and_plans_the_same
 def test_a_heap_read_back_goes_on_like_the_one_that_was_saved() -> None:
     heap = lived_in(300)
     again = heap_from_json(heap_to_json(heap))
-    engine = GCEngine(EngineOptions(context_limit=heap.ledger.working.tokens, soft_percent=60.0))
+    engine = GCEngine(
+        EngineOptions(context_limit=heap.ledger.working.tokens, soft_limit_percent=60.0)
+    )
     random = Random(6)
     for n in range(300, 340):
         segment = replace(_segment(random, n), references=())

@@ -20,6 +20,13 @@ def test_a_segment_is_found_by_its_id() -> None:
     heap = heap_of(seg("a"), seg("b"))
     assert (heap.get("b").segment_id, heap.peek("c")) == ("b", None)
     assert ("a" in heap, "c" in heap, len(heap)) == (True, False, 2)
+    assert heap.segments == {"a": heap.get("a"), "b": heap.get("b")}
+
+
+def test_the_segments_of_a_heap_are_for_reading_only() -> None:
+    heap = heap_of(seg("a"))
+    with pytest.raises(TypeError):
+        heap.segments["b"] = seg("b")  # type: ignore[index]
 
 
 OPERATIONS: list[Callable[[Heap], object]] = [

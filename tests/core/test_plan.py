@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
-from ctxgc.core import GCEngine, PruningCandidate, age_text, assemble, checked_target, reason_for
+from ctxgc.core import (
+    GCEngine,
+    PruningCandidate,
+    PruningPlan,
+    age_text,
+    assemble,
+    checked_target,
+    reason_for,
+)
 from ctxgc.core.plan import ACTIONS
 from ctxgc.errors import InputError
 from tests.core.build import cand, heap_of, seg
@@ -40,6 +48,14 @@ def test_a_plan_groups_its_candidates_by_action_and_adds_them_up() -> None:
         "target 200, 35 tokens short"
     )
     assert (len(plan), plan.stubs) == (5, {"d": "stub"})
+
+
+@requirement("S1.plan.structure")
+def test_a_plan_can_be_made_of_the_five_fields_of_the_seed_in_its_order() -> None:
+    plan = PruningPlan([cand("a")], 10, ["a"], [], "because")
+    assert (plan.candidates, plan.total_tokens_freed, plan.reason) == ([cand("a")], 10, "because")
+    assert (plan.stash_segments, plan.delete_segments) == (["a"], [])
+    assert (plan.target_tokens, plan.shortfall, plan.heap_version) == (None, 0, None)
 
 
 def test_a_plan_that_meets_its_target_says_so() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -158,6 +160,40 @@ def test_the_roots_are_the_union_of_all_rules_with_every_reason() -> None:
     )
     found = reasons(heap, current_task_id="t", active_file="f", knobs=knobs(recent_messages=1))
     assert found == {"a": ("pinned", "current task", "active file"), "b": ("recent message",)}
+
+
+@requirement("S0.roots.compute-roots")
+@pytest.mark.parametrize("kind", [dict, SimpleNamespace])
+def test_a_host_may_name_the_roots_as_sets_of_ids(kind: Callable[..., object]) -> None:
+    state = kind(
+        current_task_segment_ids={"a", "b"},
+        last_n_message_ids=["m2", "m1"],
+        pinned_segment_ids=frozenset({"b"}),
+        active_file_context_segment_ids=set(),
+    )
+    roots = compute_roots(state)
+    assert roots == {"a", "b", "m1", "m2"}
+    assert {root: roots.why(root) for root in roots} == {
+        "a": ("current task",),
+        "b": ("current task", "pinned"),
+        "m1": ("recent message",),
+        "m2": ("recent message",),
+    }
+    assert compute_roots(kind(pinned_segment_ids={"p"})) == {"p"}
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        ({}, "state must be a GCState or have sets of ids, got dict"),
+        (None, "state must be a GCState or have sets of ids, got NoneType"),
+        ({"pinned_segment_ids": "abc"}, "pinned_segment_ids cannot be 'abc'"),
+    ],
+)
+def test_what_names_no_roots_is_refused(state: object, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        compute_roots(state)
+    assert caught.value.message == message
 
 
 def test_what_is_stashed_is_no_root() -> None:

@@ -54,7 +54,8 @@ def decisions(seed: int) -> Iterator[bytes]:
     heap = seeded_heap(seed)
     engine = GCEngine(
         EngineOptions(
-            evacuate_min_tokens=60, promote_after=1, context_limit=6_000, looks=6, batch=20, soft_percent=62
+            evacuate_min_tokens=60, promote_after=1, context_limit=6_000, looks=6, batch=20,
+            soft_limit_percent=62
         )
     )  # fmt: skip
     analysis = engine.analyze(engine.state(heap, NOW))

@@ -139,7 +139,7 @@ def test_a_step_moves_a_small_batch_of_garbage_and_no_more_than_the_soft_limit_a
         state = engine.state(heap, heaps.NOW)
         judge, before = judge_of(state, engine.options, "major"), heap.ledger.working.tokens
         done = engine.step(state)
-        soft = engine.options.limit(engine.options.soft_percent)
+        soft = engine.options.limit(engine.options.soft_limit_percent)
         assert done is None or soft < before
         if done is not None:
             left = {*done.stashed, *done.deleted}

@@ -98,6 +98,7 @@ ENTRIES: tuple[Requirement, ...] = (
             "stash-segments": "`stash_segments` lists the ids to stash.",
             "delete-segments": "`delete_segments` lists the ids to delete.",
             "reason": "`reason` explains the plan.",
+            "structure": "A plan can be made of these five fields, in this order.",
         },
         issue=2,
         code="core/plan.py",

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
         checked_target, reason_for,
     )
     from ctxgc.core.recall_memory import RecallMemory
-    from ctxgc.core.roots import GCState, RootKnobs, is_request
-    from ctxgc.core.score import KeepScore, POINTS_TYPE, ScoreContext
+    from ctxgc.core.roots import GCState, RootKnobs, compute_roots, is_request
+    from ctxgc.core.score import KeepScore, POINTS_TYPE, ScoreContext, prune_score
     from ctxgc.core.secrets import find_secrets, mask_secrets
     from ctxgc.core.segment import (
         Access, ContextSegment, FORMATS, Format, Message, Origin, Part, PartKind, Policy, Role,
@@ -56,8 +56,8 @@ else:
                 "Action Planner PruningCandidate PruningPlan age_text assemble candidate_for "
                 "checked_target reason_for",
             "recall_memory": "RecallMemory",
-            "roots": "GCState RootKnobs is_request",
-            "score": "KeepScore POINTS_TYPE ScoreContext",
+            "roots": "GCState RootKnobs compute_roots is_request",
+            "score": "KeepScore POINTS_TYPE ScoreContext prune_score",
             "secrets": "find_secrets mask_secrets",
             "segment":
                 "Access ContextSegment FORMATS Format Message Origin Part PartKind Policy Role "

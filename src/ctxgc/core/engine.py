@@ -167,7 +167,7 @@ def step_plan(state: GCState, options: EngineOptions, scorer: KeepScore) -> Prun
     """Return the plan of one step; None below the soft limit or when nothing can go."""
     heap = state.heap
     looked_at = sample(heap, options.batch)
-    soft = options.limit(options.soft_percent)
+    soft = options.limit(options.soft_limit_percent)
     working = heap.ledger.working.tokens
     if soft is None or working <= soft:
         return None
@@ -347,8 +347,8 @@ class GCEngine(IGCEngine):
 
     # -- the cycle --------------------------------------------------------------------------------
 
-    def compute_roots(self, state: GCState) -> RootSet:
-        """Return the roots of a heap, each with its reasons."""
+    def compute_roots(self, state: GCState | object) -> RootSet:
+        """Return the roots of a heap or of a host's own sets of ids, each with its reasons."""
         return compute_roots(state)
 
     def explain(self, segment: ContextSegment, now: datetime) -> Explanation:
@@ -426,7 +426,7 @@ class GCEngine(IGCEngine):
 
     def is_due(self, heap: Heap) -> bool:
         """Tell whether the working tier has reached the hard limit, so that a full collection is due."""
-        hard = self.options.limit(self.options.hard_percent)
+        hard = self.options.limit(self.options.hard_limit_percent)
         return hard is not None and heap.ledger.working.tokens >= hard
 
     def update(

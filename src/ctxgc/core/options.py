@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal, get_args
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from ctxgc.core.links import KEY_KINDS, KeyKind
 from ctxgc.core.roots import RootKnobs
@@ -68,9 +69,9 @@ class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
         strong: the kinds of shared keys that make their members reachable.
         knobs: how far the root rules reach.
         context_limit: the size of the window; without it a collection takes only garbage.
-        soft_percent: above it the incremental step stashes a small batch.
-        hard_percent: above it a full collection is due.
-        target_percent: where a full collection lands.
+        soft_limit_percent: above it the incremental step stashes a small batch.
+        hard_limit_percent: above it a full collection is due.
+        target_percent: where a full collection lands; never above the soft limit.
         step_every: how many updates pass between two incremental steps.
         batch: how many segments one incremental step may move and look at.
         looks: how many links one incremental step may follow for each segment.
@@ -89,8 +90,8 @@ class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
     strong: tuple[KeyKind, ...] = KEY_KINDS
     knobs: RootKnobs = RootKnobs()
     context_limit: int | None = None
-    soft_percent: float = 70.0
-    hard_percent: float = 90.0
+    soft_limit_percent: float = 70.0
+    hard_limit_percent: float = 90.0
     target_percent: float = 60.0
     step_every: int = 1
     batch: int = 20
@@ -105,11 +106,14 @@ class EngineOptions(msgspec.Struct, frozen=True, kw_only=True):
     recall_call: str | None = RECALL_CALL
 
     def __post_init__(self) -> None:
-        if not 0 < self.target_percent <= self.soft_percent <= self.hard_percent <= 100:
+        target, soft, hard = self.target_percent, self.soft_limit_percent, self.hard_limit_percent
+        if not (0 < soft <= hard <= 100 and 0 < target <= hard):
             raise ConfigError(
-                "target_percent, soft_percent and hard_percent must rise in this order up to 100",
-                field="target_percent/soft_percent/hard_percent",
+                "target_percent and soft_limit_percent must be above 0 and at most hard_limit_percent",
+                hint="hard_limit_percent is at most 100",
+                field="target_percent/soft_limit_percent/hard_limit_percent",
             )
+        force_setattr(self, "target_percent", min(target, soft))
         for field in ("step_every", "batch", "looks", "promote_after", "context_limit"):
             value = getattr(self, field)
             if value is not None and value < 1:

@@ -96,7 +96,7 @@ def candidate_for(
     )
 
 
-class PruningPlan(msgspec.Struct, frozen=True, kw_only=True):
+class PruningPlan(msgspec.Struct, frozen=True):
     """What a collection will do; nothing has changed yet.
 
     `candidates` are the segments that leave: superseded garbage, other garbage, then the reachable,

@@ -12,14 +12,14 @@ from datetime import datetime, timedelta
 from heapq import merge
 from itertools import chain, islice
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ctxgc.core.links import Ids, enter, leave
 from ctxgc.core.recall_memory import RecallMemory
 from ctxgc.core.segment import ContextSegment, checked_time
-from ctxgc.errors import ConfigError
+from ctxgc.errors import ConfigError, InputError
 
 # -- The index: recent messages, pins, errors, files, decisions
 
@@ -307,8 +307,51 @@ class RootRule(msgspec.Struct, frozen=True):
     holds: Callable[[GCState, ContextSegment], bool]
 
 
-def compute_roots(state: GCState) -> RootSet:
-    """Return all roots of a heap with their reasons; the work is that of naming them."""
+ID_SETS: Mapping[str, str] = {
+    "current_task_segment_ids": "current task",
+    "last_n_message_ids": "recent message",
+    "pinned_segment_ids": "pinned",
+    "active_file_context_segment_ids": "active file",
+}
+"""The sets of ids that a state of a host may have, as S0 names them, and the reasons they give."""
+
+
+def compute_roots(state: GCState | object) -> RootSet:
+    """Return all roots with their reasons; the work is that of naming them.
+
+    Args:
+        state: the state of a heap, whose rules find the roots; or an object or dict of a host that
+            has found them itself: one or more of the sets of ids that S0 names (`pinned_segment_ids`, ...).
+
+    Raises:
+        InputError: the object is neither.
+    """
+    return _ruled_roots(state) if isinstance(state, GCState) else _named_roots(state)
+
+
+def _named_roots(state: object) -> RootSet:
+    known = state if isinstance(state, Mapping) else _attributes(state)
+    sets = {field: known[field] for field in ID_SETS if field in known}
+    if not sets:
+        raise InputError(
+            f"state must be a GCState or have sets of ids, got {type(state).__name__}",
+            hint=f"give it one or more of: {', '.join(ID_SETS)}",
+            field="state",
+        )
+    reasons: dict[str, tuple[str, ...]] = {}
+    for field, ids in sets.items():
+        if isinstance(ids, str):
+            raise InputError(f"{field} cannot be {ids!r}", hint="give a set of ids", field=field)
+        for segment_id in sorted(set(ids)):
+            reasons[segment_id] = (*reasons.get(segment_id, ()), ID_SETS[field])
+    return RootSet.of(reasons)
+
+
+def _attributes(state: object) -> dict[str, Any]:
+    return {field: getattr(state, field) for field in ID_SETS if hasattr(state, field)}
+
+
+def _ruled_roots(state: GCState) -> RootSet:
     reasons: dict[str, tuple[str, ...]] = {}
     for rule in ROOT_RULES:
         reason = rule.reason

@@ -61,8 +61,8 @@ def _session(run: DemoRun) -> list[Line]:
 def _window(run: DemoRun) -> list[Line]:
     options = run.options
     marks = {
-        int(options.hard_percent): "hard limit",
-        int(options.soft_percent): "soft limit",
+        int(options.hard_limit_percent): "hard limit",
+        int(options.soft_limit_percent): "soft limit",
         int(options.target_percent): "target",
     }
     percents = [100 * sample.tokens / run.window for sample in run.samples]

@@ -268,7 +268,7 @@ class _DemoRecorder:
         )
 
     def _is_full(self) -> bool:
-        hard = self.engine.options.limit(self.engine.options.hard_percent)
+        hard = self.engine.options.limit(self.engine.options.hard_limit_percent)
         return hard is not None and self.heap.ledger.working.tokens >= hard
 
     def _step(self, state: GCState) -> None:

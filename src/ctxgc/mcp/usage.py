@@ -15,8 +15,8 @@ def size(context: Context) -> dict[str, Any]:
     limit = context.saved.context_limit
     return {
         "tokens": context.tokens,
-        "soft_limit": options.limit(options.soft_percent),
-        "hard_limit": options.limit(options.hard_percent),
+        "soft_limit": options.limit(options.soft_limit_percent),
+        "hard_limit": options.limit(options.hard_limit_percent),
         "context_limit": limit,
         "percent": round(context.tokens * 100 / limit, 1),
         "zone": watch(context)[0].value,
