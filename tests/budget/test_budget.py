@@ -153,13 +153,82 @@ def test_a_conditional_child_is_locked_by_its_first_use() -> None:
     assert (budget.eligible_tokens(), budget.locked_tokens()) == (3, 8)
 
 
-def test_children_cannot_be_changed_behind_the_ledgers_back() -> None:
-    entry = budget_with_three().get_entry(CONVERSATION)
+@requirement("S2.session.clears-source", "S2.entry.changes")
+def test_a_source_is_cleared_by_its_entry_as_the_seed_does_it() -> None:
+    budget = budget_with_three()
+    entry = budget.set_entry(CONVERSATION, 5)
+    kept = budget.get_child(CONVERSATION, "msg_2")
+    assert kept is not None
+    entry.tokens = 0
+    assert budget.total_tokens() == 110
+    entry.children.clear()
+    assert (entry.total_tokens(), budget.total_tokens(), budget.children_of_message("m2")) == (
+        0, 50, (),
+    )  # fmt: skip
+    kept.tokens = 99
+    assert budget.total_tokens() == 50
+
+
+@requirement("S2.entry.changes")
+def test_a_change_of_an_entry_is_counted_by_its_budget() -> None:
+    budget = budget_with_three()
+    child = budget.get_child(CONVERSATION, "msg_1")
+    assert child is not None
+    child.tokens, child.gc_policy, child.message_ids = 7, GCPolicy.LOCKED, ("m8", "m9")
+    child.label, child.metadata["why"] = "first", "said so"
+    assert (budget.total_tokens(), budget.locked_tokens()) == (87, 57)
+    assert (budget.children_of_message("m1"), budget.children_of_message("m9")) == (
+        (), ((CONVERSATION, "msg_1"),),
+    )  # fmt: skip
+    assert budget.get_child(CONVERSATION, "msg_1") == SourceEntry(
+        CONVERSATION, 7, GCPolicy.LOCKED, "first", {}, {"why": "said so"}, 100.0, ("m8", "m9")
+    )
+
+
+def test_children_are_put_in_and_taken_out_at_every_level_and_counted() -> None:
+    budget = budget_with_three()
+    entry = budget.get_entry(CONVERSATION)
     assert entry is not None
-    with pytest.raises(AttributeError):
-        entry.tokens = 0  # type: ignore[misc]
-    with pytest.raises(AttributeError):
-        entry.children.clear()  # type: ignore[attr-defined]
+    turn = SourceEntry(CONVERSATION, 3, GCPolicy.PARTIAL)
+    entry.children["turn_1"] = turn
+    turn.children["part"] = SourceEntry(CONVERSATION, 4, GCPolicy.EPHEMERAL)
+    turn.children["part"].children["word"] = SourceEntry(CONVERSATION, 5, GCPolicy.LOCKED)
+    turn.children["part"].children["word"].tokens = 6
+    assert (budget.total_tokens(), budget.locked_tokens()) == (123, 56)
+    del turn.children["part"].children["word"]
+    assert budget.total_tokens() == 117
+    entry.children["copy"] = turn
+    turn.children = {}
+    assert (turn.total_tokens(), budget.total_tokens()) == (3, 120)
+    entry.children = {"only": SourceEntry(CONVERSATION, 1, GCPolicy.PARTIAL)}
+    assert budget.total_tokens() == 51
+    with pytest.raises(KeyError):
+        del entry.children["turn_1"]
+
+
+def test_a_change_that_an_entry_cannot_have_is_refused_and_changes_nothing() -> None:
+    budget = budget_with_three()
+    before = budget.to_dict()
+    entry = budget.get_entry(CONVERSATION)
+    assert entry is not None
+    child = entry.children["msg_1"]
+    with pytest.raises(InputError, match="tokens is -1"):
+        child.tokens = -1
+    with pytest.raises(InputError, match="not a GCPolicy"):
+        child.gc_policy = "soft"  # type: ignore[assignment]
+    with pytest.raises(InputError, match="stays under its source"):
+        child.source = InstructionSource.SYSTEM
+    with pytest.raises(InputError, match="cannot be a child of conversation"):
+        entry.children["x"] = SourceEntry(InstructionSource.SYSTEM, 1, GCPolicy.LOCKED)
+    assert budget.to_dict() == before
+
+
+def test_the_conversation_comes_back_from_a_dictionary_too() -> None:
+    budget = budget_with_three()
+    before = budget.to_dict()
+    budget.clear(CONVERSATION)
+    budget.restore_conversation_from_snapshot(before)
+    assert budget.to_dict() == before
 
 
 @requirement("S2.entry.created-at-restored")
@@ -179,6 +248,7 @@ def test_a_snapshot_does_not_follow_the_budget() -> None:
     budget = budget_with_three()
     snapshot, before = budget.snapshot(), budget.to_dict()
     budget.remove_child(CONVERSATION, "msg_1")
+    budget.set_policy(CONVERSATION, "msg_2", GCPolicy.LOCKED)
     budget.add_child(InstructionSource.ENRICHMENT, "x", 9, GCPolicy.EPHEMERAL)
     assert snapshot.to_dict() == before
     budget.restore(snapshot)

@@ -17,9 +17,14 @@ ENTRIES: tuple[Requirement, ...] = (
             "created-at-to-dict": "`to_dict()` includes `created_at`.",
             "created-at-restored": "Restoring from a snapshot keeps `created_at`.",
             "message-ids-default": "`message_ids` is an empty list of its own.",
+            "changes": "An entry of a budget may be changed: `entry.tokens = 0`, `entry.children.clear()`.",
         },
         issue=3,
-        code="budget/budget.py",
+        code="budget/entry.py",
+        differs={
+            "message-ids-default": "A tuple: it is replaced, not appended to, so that the budget hears of it.",
+            "changes": "The budget counts the change at once.",
+        },
     ),
     *section(
         "S2.removal",
@@ -29,11 +34,13 @@ ENTRIES: tuple[Requirement, ...] = (
             "child-key-default": "`child_key` None, the default, means the entire source.",
             "tokens-freed-default": "`tokens_freed` is 0 unless given.",
             "reason-default": "`reason` is empty unless given.",
+            "turn-keys": "A removal names the child as the budget does: `turn_3` if that is its key.",
         },
         issue=3,
         code="strategies/base.py",
         differs={
-            "fields": "With `message_ids`: keys such as `turn_3` never matched the budget's own.",
+            "fields": "With `message_ids`, the messages that left or shrank.",
+            "turn-keys": "A turn of which a message must stay (the original request) stays whole. What a budget does not book goes by the id of its message; without a budget a whole turn is `turn_N`, a part of one its messages. In a session each message is a child of its own.",
         },
     ),
     *section(

@@ -66,7 +66,7 @@ def test_fault_04_hybrid_keeps_pins_and_truncates_the_ancient() -> None:
     new, result = collect(
         "gc_hybrid", history, target=0, limit=9_999, options=options, config=config
     )
-    reasons = {item.child_key: item.reason for item in result.removal_list}
+    reasons = {i: item.reason for item in result.removal_list for i in item.message_ids}
     assert requests(new) == [0, 3, 10, 11]
     assert {reasons[f"m{n}"] for n in (*range(2, 6), *range(8, 14))} == {"ancient_truncated"}
     assert {reasons[f"m{n}"] for n in range(14, 20)} == {"middle_summarized"}

@@ -225,6 +225,21 @@ def test_the_numbers_of_a_plugin_are_put_right() -> None:
     assert faults(session) == []
 
 
+def test_a_plugin_may_name_turns_by_number_as_the_seed_does() -> None:
+    items = [GCRemovalItem(InstructionSource.CONVERSATION, f"turn_{n}", 5, "old") for n in (1, 2)]
+    session = filled(
+        8,
+        plugin=BudgetPlugin(lambda h, _: ([*h[:2], *h[6:]], done(GCTriggerReason.MANUAL, *items))),
+    )
+    gone = [message.message_id for message in session.history[2:6]]
+    result = session.collect(10)
+    assert (result.success, result.error) == (True, None)
+    assert [(item.child_key, item.reason) for item in result.removal_list] == [
+        (message_id, "old") for message_id in gone
+    ]
+    assert faults(session) == []
+
+
 def test_a_plugin_may_put_a_plain_message_in_for_those_it_took_out() -> None:
     note = {"role": "user", "content": "some turns were left out"}
     session = filled(8, plugin=Plugin(lambda h, r: ([h[0], note, *h[4:]], done(r))))

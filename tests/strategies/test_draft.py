@@ -5,6 +5,7 @@ from __future__ import annotations
 from ctxgc.budget import InstructionSource
 from ctxgc.core import Message
 from ctxgc.strategies import GCRemovalItem
+from ctxgc.strategies.booking import Booking
 from ctxgc.strategies.builtin import HistoryDraft
 from ctxgc.tokens import message_tokens
 from ctxgc.wire import replace_text, text_message
@@ -16,7 +17,7 @@ def count(message: Message) -> int:
 
 
 def draft_of(history: list[Message]) -> HistoryDraft:
-    return HistoryDraft(history, size_of(history), count)
+    return HistoryDraft(history, size_of(history), Booking(history, None, count, list))
 
 
 def test_a_message_that_left_is_booked_once_with_what_it_freed() -> None:

@@ -15,7 +15,7 @@ def brief(conversation: str) -> str:
 def by_reason(result: Any) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for item in result.removal_list:
-        found.setdefault(item.reason, []).append(item.child_key)
+        found.setdefault(item.reason, []).extend(item.message_ids)
     return found
 
 

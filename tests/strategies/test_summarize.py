@@ -33,7 +33,9 @@ def test_old_turns_become_one_summary_and_the_recent_stay() -> None:
     assert summary.text().endswith("They spoke of 6 requests.")
     assert ids(new) == ["m0", "gc_summary_1", *ids(history[14:])]
     assert {item.reason for item in result.removal_list} == {"summarized"}
-    assert [item.child_key for item in result.removal_list] == ids(history[1:14])
+    keys = [item.child_key for item in result.removal_list]
+    assert keys == ["m1", *(f"turn_{number}" for number in range(1, 7))]
+    assert [i for item in result.removal_list for i in item.message_ids] == ids(history[1:14])
 
 
 @requirement("S2.plugins.summarize-tokens")

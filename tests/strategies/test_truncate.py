@@ -23,8 +23,9 @@ def test_gc_truncate_removal_list() -> None:
     history = talk(10)
     new, result = collect("gc_truncate", history, target=size_of(history) // 2)
     gone = [m for m in history if m not in new]
-    assert [item.child_key for item in result.removal_list] == ids(gone)
-    assert [item.message_ids for item in result.removal_list] == [(i,) for i in ids(gone)]
+    keys = [item.child_key for item in result.removal_list]
+    assert keys == ["m1", "turn_1", "turn_2", "turn_3", "turn_4"]
+    assert [i for item in result.removal_list for i in item.message_ids] == ids(gone)
     assert {item.reason for item in result.removal_list} == {"truncated"}
     assert sum(item.tokens_freed for item in result.removal_list) == size_of(gone)
     assert result.tokens_freed == size_of(history) - size_of(new)

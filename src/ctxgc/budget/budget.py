@@ -1,162 +1,24 @@
-"""InstructionBudget: the one ledger of what is in the context, by source, child and policy.
-
-Its lines are `SourceEntry` objects, each with a source and a policy that says how readily it may leave.
-"""
+"""InstructionBudget: the one ledger of what is in the context, by source, child and policy."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from enum import StrEnum
-from types import MappingProxyType
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from typing import Any
 
 import msgspec
 
+from ctxgc.budget.entry import (
+    BudgetSnapshot,
+    GCPolicy,
+    InstructionSource,
+    SourceEntry,
+    check_count,
+    copied,
+    release,
+)
 from ctxgc.errors import InputError
-
-# -- Sources and policies
-
-
-class _Named(StrEnum):
-    @classmethod
-    def _missing_(cls, value: object) -> NoReturn:
-        names = ", ".join(member.value for member in cls)
-        raise InputError(f"{value!r} is not a {cls.__name__}", hint=f"use one of {names}")
-
-
-class InstructionSource(_Named):
-    """Where a part of the context comes from."""
-
-    SYSTEM = "system"
-    PLUGIN = "plugin"
-    ENRICHMENT = "enrichment"
-    CONVERSATION = "conversation"
-
-    @property
-    def default_policy(self) -> GCPolicy:
-        """The policy of a source that was given none."""
-        return _DEFAULTS[self]
-
-
-class GCPolicy(_Named):
-    """What a collection may do with an entry.
-
-    LOCKED never leaves; PRESERVABLE only under pressure; PARTIAL leaves oldest first, recent turns
-    and pins excepted; EPHEMERAL leaves first. CONDITIONAL (a discovered tool's schema) is ephemeral
-    until its first successful use, and locked from then on.
-    """
-
-    LOCKED = "locked"
-    PRESERVABLE = "preservable"
-    PARTIAL = "partial"
-    EPHEMERAL = "ephemeral"
-    CONDITIONAL = "conditional"
-
-
-_DEFAULTS = {
-    InstructionSource.SYSTEM: GCPolicy.LOCKED,
-    InstructionSource.PLUGIN: GCPolicy.LOCKED,
-    InstructionSource.ENRICHMENT: GCPolicy.EPHEMERAL,
-    InstructionSource.CONVERSATION: GCPolicy.PARTIAL,
-}
-
-
-class SourceEntry(msgspec.Struct, frozen=True):
-    """The tokens of one source or of one child of it, with the messages that they are in.
-
-    It cannot be changed: the budget is the only ledger, and hands out a new entry after a change.
-
-    Raises:
-        InputError: the tokens are negative or not a whole number, or a name is unknown.
-    """
-
-    source: InstructionSource
-    tokens: int
-    gc_policy: GCPolicy
-    label: str | None = None
-    children: Mapping[str, SourceEntry] = msgspec.field(default_factory=dict)
-    metadata: Mapping[str, Any] = msgspec.field(default_factory=dict)
-    created_at: float | None = None
-    message_ids: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        check_count("tokens", self.tokens, 0)
-        # Nearly all are made from what is a member already, and to make one of a name takes long.
-        if type(self.source) is not InstructionSource:
-            msgspec.structs.force_setattr(self, "source", InstructionSource(self.source))
-        if type(self.gc_policy) is not GCPolicy:
-            msgspec.structs.force_setattr(self, "gc_policy", GCPolicy(self.gc_policy))
-        msgspec.structs.force_setattr(self, "message_ids", tuple(self.message_ids))
-        if self.created_at is None:
-            msgspec.structs.force_setattr(self, "created_at", time.time())
-
-    def total_tokens(self) -> int:
-        """Return its own tokens plus those of all its children."""
-        return sum(entry.tokens for entry in self.walk())
-
-    def walk(self) -> Iterator[SourceEntry]:
-        """Yield this entry and everything under it."""
-        stack: list[SourceEntry] = [self]
-        while stack:
-            entry = stack.pop()
-            yield entry
-            stack.extend(entry.children.values())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return every field as JSON-ready data."""
-        own = msgspec.json.encode(msgspec.structs.replace(self, children={}), enc_hook=repr)
-        data: dict[str, Any] = msgspec.json.decode(own)
-        return data | {"children": {key: child.to_dict() for key, child in self.children.items()}}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> SourceEntry:
-        """Return the entry that `to_dict` described.
-
-        Raises:
-            InputError: a field is missing or wrong.
-        """
-        try:
-            return msgspec.convert(dict(data), cls)
-        except msgspec.ValidationError as error:
-            raise InputError(f"budget entry: {error}", hint="pass what to_dict() gave") from None
-
-
-def check_count(field: str, value: object, least: int) -> None:
-    """Raise InputError, naming the field, unless the value is a whole number from `least` up."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InputError(
-            f"{field} is {value!r}", hint=f"pass a whole number from {least} up", field=field
-        )
-
-
-# -- Snapshot
-
-
-class BudgetSnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """A budget at one moment; later changes of the budget do not reach it."""
-
-    context_limit: int
-    entries: tuple[SourceEntry, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON-ready data."""
-        entries = [entry.to_dict() for entry in self.entries]
-        return {"context_limit": self.context_limit, "entries": entries}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> BudgetSnapshot:
-        """Return the snapshot that `to_dict` described.
-
-        Raises:
-            InputError: a field is missing, unknown or wrong.
-        """
-        try:
-            return msgspec.convert(dict(data), cls)
-        except msgspec.ValidationError as error:
-            raise InputError(f"budget: {error}", hint="pass what to_dict() gave") from None
-
 
 # -- Children by message
 
@@ -309,6 +171,53 @@ class BudgetView:
         self.context_limit = context_limit
 
 
+# -- The ledger
+
+
+class _Children(MutableMapping[str, SourceEntry]):
+    """The children of an entry that a budget holds: what is put in or taken out is counted by it.
+
+    `source` is None below the first level of children.
+    """
+
+    __slots__ = ("_entries", "_ledger", "_source")
+
+    def __init__(
+        self,
+        ledger: InstructionBudget,
+        entries: dict[str, SourceEntry],
+        source: InstructionSource | None,
+    ) -> None:
+        self._ledger = ledger
+        self._entries = entries
+        self._source = source
+
+    def __getitem__(self, key: str) -> SourceEntry:
+        return self._entries[key]
+
+    def __setitem__(self, key: str, entry: SourceEntry) -> None:
+        self._ledger.enter(self._source, self._entries, key, entry)
+
+    def __delitem__(self, key: str) -> None:
+        if key not in self._entries:
+            raise KeyError(key)
+        self._ledger.leave(self._source, self._entries, key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __repr__(self) -> str:
+        return repr(self._entries)
+
+
+_OWN, _BELOW = 0, 1
+_Holder = str | int
+"""How an entry is held: by its key among the children of a source, as the source's own, or below those."""
+
+
 class InstructionBudget(BudgetView):
     """Tokens by source and child. Totals are kept as it changes, so that asking costs nothing."""
 
@@ -331,13 +240,16 @@ class InstructionBudget(BudgetView):
             tokens,
             source.default_policy if gc_policy is None else GCPolicy(gc_policy),
             label,
-            MappingProxyType(self._children.setdefault(source, {})),
+            _Children(self, self._children.setdefault(source, {}), source),
             dict(metadata or {}),
             self._born(created_at, before),
             tuple(message_ids),
         )
-        self._totals.replace(_bare(before), _bare(entry))
+        if before is not None:
+            self._uncount(_OWN, before)
+            del before.__dict__["_ledger"]
         self._own[source] = entry
+        self._count(_OWN, entry)
         return entry
 
     def add_child(
@@ -378,8 +290,7 @@ class InstructionBudget(BudgetView):
         entry = self._known(source, child_key)
         source = entry.source
         del self._children[source][child_key]
-        self._totals.replace(entry, None)
-        self._index.remove(source, child_key, entry.message_ids)
+        self._uncount(child_key, entry)
         return entry
 
     def remove_messages(self, message_ids: Iterable[str]) -> tuple[SourceEntry, ...]:
@@ -411,7 +322,8 @@ class InstructionBudget(BudgetView):
             InputError: there is no such child.
         """
         entry = self._known(source, child_key)
-        return self._put(child_key, msgspec.structs.replace(entry, gc_policy=GCPolicy(gc_policy)))
+        entry.gc_policy = gc_policy
+        return entry
 
     def mark_used(self, source: InstructionSource, child_key: str) -> SourceEntry:
         """Note a child's first successful use: CONDITIONAL becomes LOCKED, others stay."""
@@ -422,16 +334,21 @@ class InstructionBudget(BudgetView):
 
     def snapshot(self) -> BudgetSnapshot:
         """Return the budget as it is now."""
-        entries = tuple(
-            msgspec.structs.replace(entry, children=dict(entry.children))
-            for entry in self._own.values()
-        )
+        entries = tuple(map(copied, self._own.values()))
         return BudgetSnapshot(context_limit=self.context_limit, entries=entries)
 
     def restore(
-        self, snapshot: BudgetSnapshot, sources: Iterable[InstructionSource] = InstructionSource
+        self,
+        snapshot: BudgetSnapshot | Mapping[str, Any],
+        sources: Iterable[InstructionSource] = InstructionSource,
     ) -> None:
-        """Bring these sources (else all) back to what they were; the limit comes back with all."""
+        """Bring these sources (else all) back to what they were; the limit comes back with all.
+
+        Raises:
+            InputError: a snapshot that was given as a dictionary is wrong.
+        """
+        if not isinstance(snapshot, BudgetSnapshot):
+            snapshot = BudgetSnapshot.from_dict(snapshot)
         wanted = {InstructionSource(source) for source in sources}
         for source in wanted:
             self._forget(source)
@@ -441,8 +358,13 @@ class InstructionBudget(BudgetView):
         if wanted == set(InstructionSource):
             self._set_limit(snapshot.context_limit)
 
-    def restore_conversation_from_snapshot(self, snapshot: BudgetSnapshot) -> None:
-        """Bring the conversation back to what it was, and leave all else as it is."""
+    def restore_conversation_from_snapshot(
+        self, snapshot: BudgetSnapshot | Mapping[str, Any]
+    ) -> None:
+        """Bring the conversation back to what it was, and leave all else as it is.
+
+        The snapshot is what `snapshot()` or `to_dict()` gave.
+        """
         self.restore(snapshot, (InstructionSource.CONVERSATION,))
 
     def to_dict(self) -> dict[str, Any]:
@@ -471,11 +393,88 @@ class InstructionBudget(BudgetView):
             self.set_entry(source, 0)
         before = self._children[source].get(child_key)
         if before is not None:
-            self._index.remove(source, child_key, before.message_ids)
-        self._totals.replace(before, entry)
+            self._uncount(child_key, before)
         self._children[source][child_key] = entry
-        self._index.add(source, child_key, entry.message_ids)
+        self._count(child_key, entry)
         return entry
+
+    # -- entries that are changed by whoever holds them ----------------------------------------------
+
+    def change(self, holder: _Holder, entry: SourceEntry, field: str, value: Any) -> None:
+        """Count a change of an entry that is held here."""
+        if field == "source":
+            raise InputError(
+                f"an entry of {entry.source} stays under its source",
+                hint="remove it, and add it under the other one",
+                field="source",
+            )
+        if holder is _OWN and field == "children":
+            entry.children.clear()
+            entry.children.update(value)
+            return
+        self._uncount(holder, entry)
+        msgspec.structs.force_setattr(entry, field, value)
+        self._count(holder, entry)
+
+    def enter(
+        self,
+        source: InstructionSource | None,
+        entries: dict[str, SourceEntry],
+        child_key: str,
+        entry: SourceEntry,
+    ) -> None:
+        """Put an entry among the children of a source, or below."""
+        if source is not None and entry.source is not source:
+            raise InputError(
+                f"an entry of {entry.source.value} cannot be a child of {source.value}",
+                hint="give it the source of its parent",
+                field="source",
+            )
+        own = copied(entry) if "_ledger" in entry.__dict__ else entry
+        if source is not None:
+            self._put(child_key, own)
+            return
+        if child_key in entries:
+            self.leave(source, entries, child_key)
+        entries[child_key] = own
+        self._count(_BELOW, own)
+
+    def leave(
+        self, source: InstructionSource | None, entries: dict[str, SourceEntry], child_key: str
+    ) -> None:
+        """Take an entry from the children of a source, or from below."""
+        if source is not None:
+            self.remove_child(source, child_key)
+        else:
+            self._uncount(_BELOW, entries.pop(child_key))
+
+    def _count(self, holder: _Holder, entry: SourceEntry) -> None:
+        """Count an entry with all under it, and hear of its changes from now on."""
+        if holder is _OWN:
+            self._totals.replace(None, _bare(entry))
+        else:
+            self._totals.replace(None, entry)
+            self._hear(entry.children)
+            children = _Children(self, dict(entry.children), None)
+            msgspec.structs.force_setattr(entry, "children", children)
+        if isinstance(holder, str):
+            self._index.add(entry.source, holder, entry.message_ids)
+        entry.__dict__["_ledger"] = (self, holder)
+
+    def _hear(self, children: Mapping[str, SourceEntry]) -> None:
+        for entry in children.values():
+            self._hear(entry.children)
+            inner = _Children(self, dict(entry.children), None)
+            msgspec.structs.force_setattr(entry, "children", inner)
+            entry.__dict__["_ledger"] = (self, _BELOW)
+
+    def _uncount(self, holder: _Holder, entry: SourceEntry) -> None:
+        """Count an entry and all under it no longer, and let go of it."""
+        self._totals.replace(_bare(entry) if holder is _OWN else entry, None)
+        if isinstance(holder, str):
+            self._index.remove(entry.source, holder, entry.message_ids)
+        if holder is not _OWN:
+            release(entry)
 
     def _adopt(self, entry: SourceEntry) -> None:
         self.set_entry(
@@ -488,7 +487,7 @@ class InstructionBudget(BudgetView):
             message_ids=entry.message_ids,
         )
         for key, child in entry.children.items():
-            self._put(key, child)
+            self._put(key, copied(child))
 
     def _forget(self, source: InstructionSource) -> None:
         self.clear(source)

@@ -19,7 +19,15 @@ from ctxgc.invariants import Paired, changed_thinking, check, first_difference
 from ctxgc.session.calls import interruptible
 from ctxgc.session.state import ContextUsage
 from ctxgc.session.view import HistoryChange, compare, tools_of, without_same
-from ctxgc.strategies import GCPlugin, GCRemovalItem, GCResult, GCTriggerReason, run_collect
+from ctxgc.strategies import (
+    GCPlugin,
+    GCRemovalItem,
+    GCResult,
+    GCTriggerReason,
+    run_collect,
+    turn_ids,
+    with_messages,
+)
 from ctxgc.wire import parse, render, strip_bound_thinking
 
 
@@ -55,21 +63,22 @@ def run_plugin(
 ) -> CheckedProposal:
     """Return what a plugin proposes; a plugin that fails proposes nothing and says why."""
     old = history if isinstance(history, Paired) else Paired(history)
-    snapshot = budget.snapshot()
+    # Watching costs a tenth of a collection; our own strategies are trusted.
+    watched = not type(plugin).__module__.startswith("ctxgc.")
+    snapshot = budget.snapshot() if watched else None
     try:
-        # Watching costs a tenth of a collection; our own strategies are trusted.
-        watched = not type(plugin).__module__.startswith("ctxgc.")
         with interruptible(), _unchanged(old) if watched else nullcontext():
             returned = run_collect(plugin, list(history), usage, config, reason, budget=budget)
         new, result = _checked_shape(returned, old)
-        result.removal_list = (
-            _checked_items(result.removal_list) if watched else result.removal_list
-        )
+        if watched:
+            result.removal_list = with_messages(
+                _checked_items(result.removal_list), turn_ids(old), budget
+            )
     except Exception as error:  # noqa: BLE001 - a plugin may raise anything
         new, against = old, [_said(error)]
     else:
         against = [] if result.success else [result.error or "the plugin reports no success"]
-    if budget.snapshot() != snapshot:
+    if snapshot is not None and budget.snapshot() != snapshot:
         budget.restore(snapshot)
     change = compare(old, new)
     against = against or _objections(plugin, old, new, result, change, budget=budget, bounds=bounds)

@@ -3,8 +3,8 @@
 `none` keeps all; `truncate` drops the oldest turns; `summarize` and `hybrid` compress them; `budget` goes
 by policy; `mark_sweep`, the default, goes by reachability and loses nothing. `base` is the contract that a
 plugin of any package keeps, `plugins` finds and loads them. Built-in strategies share a frame and a
-draft of the new history (`builtin`), and the services of their session with what must stay (`host`).
-`segmenter` makes segments of messages.
+draft of the new history (`builtin`), the services of their session with what must stay (`host`), and the
+names that a budget has for messages (`booking`). `segmenter` makes segments of messages.
 
 Others use the contract (`GCPlugin`, `GCResult`, ...), the loaders and `Segmenter`; a session also uses
 what collects for the price (`PriceRequest` and the names around it).
@@ -20,8 +20,11 @@ if TYPE_CHECKING:
     from ctxgc.strategies.base import (
         Constraints, GCPlugin, GCRemovalItem, GCResult, GCTriggerReason, run_collect,
     )
+    from ctxgc.strategies.booking import with_messages
     from ctxgc.strategies.builtin import BuiltinStrategy, CollectionRun, serving
-    from ctxgc.strategies.host import Host, frame_of, locked_messages, root_knobs, root_messages
+    from ctxgc.strategies.host import (
+        Host, frame_of, locked_messages, root_knobs, root_messages, turn_ids,
+    )
     from ctxgc.strategies.mark_sweep.digest import (
         DigestEntry, handle_of, handles_in, without, write_digest,
     )
@@ -45,8 +48,9 @@ else:
         __name__,
         {
             "base": "Constraints GCPlugin GCRemovalItem GCResult GCTriggerReason run_collect",
+            "booking": "with_messages",
             "builtin": "BuiltinStrategy CollectionRun serving",
-            "host": "Host frame_of locked_messages root_knobs root_messages",
+            "host": "Host frame_of locked_messages root_knobs root_messages turn_ids",
             "mark_sweep.digest": "DigestEntry handle_of handles_in without write_digest",
             "mark_sweep.presets": "Coefficients PRESETS Preset Shares coefficients custom preset",
             "mark_sweep.price": "PriceRequest Thrift",

@@ -6,11 +6,12 @@ only under pressure; locked ones never. Messages leave in whole groups.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import ClassVar, NamedTuple
 
 from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource, SourceEntry
 from ctxgc.strategies.base import Constraints, GCRemovalItem
+from ctxgc.strategies.booking import turn_number
 from ctxgc.strategies.builtin import BuiltinStrategy, CollectionRun
 from ctxgc.strategies.truncate import drop_turns, hold_turn_limit
 
@@ -40,7 +41,7 @@ class BudgetStrategy(BuiltinStrategy):
             hold_turn_limit(run)
             return
         self._clear_enrichment(run, run.budget)
-        standings = [_standing(run, run.budget, group) for group in run.groups]
+        standings = [_standing(run, group) for group in run.groups]
         for reason, policies in _PHASES:
             if reason == "preservable_under_pressure" and not run.under_pressure:
                 continue
@@ -75,7 +76,9 @@ class BudgetStrategy(BuiltinStrategy):
             if standing.policy in policies
         ]
         candidates += [
-            _released(key, entry, reason) for key, entry in _without_messages(budget, policies)
+            _released(key, entry, reason)
+            for key, entry in _without_messages(run, budget)
+            if entry.gc_policy in policies
         ]
         for _, candidate in sorted(candidates, key=lambda each: each[0]):
             if run.excess <= 0:
@@ -105,13 +108,8 @@ class _Standing(NamedTuple):
     born: float
 
 
-def _standing(run: CollectionRun, budget: InstructionBudget, group: _Group) -> _Standing:
-    entries = [
-        entry
-        for message_id in run.ids(group)
-        for source, key in budget.children_of_message(message_id)
-        if (entry := budget.get_child(source, key)) is not None
-    ]
+def _standing(run: CollectionRun, group: _Group) -> _Standing:
+    entries = [entry for message_id in run.ids(group) for entry in run.booking.entries(message_id)]
     policies = {entry.gc_policy for entry in entries}
     if len(entries) < len(group):
         policies.add(GCPolicy.PARTIAL)
@@ -120,14 +118,28 @@ def _standing(run: CollectionRun, budget: InstructionBudget, group: _Group) -> _
 
 
 def _without_messages(
-    budget: InstructionBudget, policies: frozenset[GCPolicy]
+    run: CollectionRun, budget: InstructionBudget
 ) -> Iterator[tuple[str, SourceEntry]]:
-    """The children under these policies that no message makes up; enrichment went in bulk before."""
-    for source in (InstructionSource.PLUGIN, InstructionSource.SYSTEM):
+    """The children that may leave and that no message makes up; enrichment went in bulk before.
+
+    Turns are among them only where there is no history: else they would be counted as gone and still be sent.
+    """
+    turns = () if run.history else (InstructionSource.CONVERSATION,)
+    for source in (InstructionSource.PLUGIN, InstructionSource.SYSTEM, *turns):
         entry = budget.get_entry(source)
-        for key, child in entry.children.items() if entry is not None else ():
-            if not child.message_ids and child.gc_policy in policies:
+        children = {} if entry is None else entry.children
+        kept = _kept_turns(run, children) if source in turns else ()
+        for key, child in children.items():
+            if key not in kept and (turns or not child.message_ids):
                 yield key, child
+
+
+def _kept_turns(run: CollectionRun, children: Mapping[str, SourceEntry]) -> set[str]:
+    """The recent and the pinned turns among the children of a budget."""
+    numbers = {key: number for key in children if (number := turn_number(key)) is not None}
+    ordered = sorted(numbers, key=numbers.__getitem__)
+    pinned = {key for key in ordered if numbers[key] in run.config.pinned_turn_indices}
+    return pinned.union(ordered[max(0, len(ordered) - run.preserve) :])
 
 
 def _released(key: str, entry: SourceEntry, reason: str) -> tuple[_Rank, GCRemovalItem]:

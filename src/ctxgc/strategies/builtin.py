@@ -8,7 +8,7 @@ options, triggers, result and notice; a strategy itself is only its `shrink`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from copy import copy
 from functools import cached_property
 from hashlib import blake2b
@@ -23,6 +23,7 @@ from ctxgc.core import Format, Message, note
 from ctxgc.errors import ConfigError
 from ctxgc.invariants import positions_outside
 from ctxgc.strategies.base import Constraints, GCPlugin, GCRemovalItem, GCResult, GCTriggerReason
+from ctxgc.strategies.booking import Booking
 from ctxgc.strategies.host import (
     Bindable,
     Host,
@@ -31,6 +32,7 @@ from ctxgc.strategies.host import (
     TurnSpan,
     protect_roots,
     protect_turns,
+    turn_ids,
     turns_of,
 )
 from ctxgc.wire import text_message
@@ -44,13 +46,12 @@ class HistoryDraft:
     `tokens` is what the context holds now. Each message that left or shrank has one removal item.
     """
 
-    def __init__(
-        self, history: list[Message], tokens: int, count: Callable[[Message], int]
-    ) -> None:
+    def __init__(self, history: list[Message], tokens: int, booking: Booking) -> None:
         self.before = list(history)
         self.tokens = tokens
         self._tokens_before = tokens
-        self._count = count
+        self._booking = booking
+        self._count = booking.tokens
         self._now: dict[str, Message | None] = {m.message_id: m for m in history}
         self._size: dict[str, int] = {}
         self._items: dict[str, GCRemovalItem] = {}
@@ -143,9 +144,9 @@ class HistoryDraft:
         return [*result, *self._inserted.get("", ())]
 
     def items(self) -> list[GCRemovalItem]:
-        """Return what left or shrank, in the order of the history."""
+        """Return what left or shrank, as the budget names it, in the order of the history."""
         moved = [self._items[m.message_id] for m in self.before if m.message_id in self._items]
-        return [*self._cleared, *moved]
+        return [*self._cleared, *self._booking.items(moved, lambda i: self._now[i] is None)]
 
     def removed(self) -> list[Message]:
         """Return the messages that left, as they were."""
@@ -267,7 +268,18 @@ class CollectionRun:
     @cached_property
     def groups(self) -> list[tuple[int, ...]]:
         """The places of the messages that live and die together, oldest first."""
-        return self.host.groups(self.history)
+        return self.booking.tie(self.host.groups(self.history))
+
+    @cached_property
+    def booking(self) -> Booking:
+        """Where the budget has the messages of the history."""
+        count, groups = self.host.message_tokens, self.host.groups
+        return Booking(
+            self.history,
+            self.budget,
+            count,
+            lambda: turn_ids(self.history, groups(self.history)),
+        )
 
     @cached_property
     def untouchable(self) -> Protection:
@@ -295,8 +307,6 @@ class CollectionRun:
 
     def is_due(self) -> bool:
         """Return whether there is anything to do at all."""
-        if not self.history:
-            return False
         return self.is_due_by_size or (
             self.reason is GCTriggerReason.TURN_LIMIT and self.excess_turns > 0
         )
@@ -363,10 +373,12 @@ class CollectionRun:
         return self.requests_in(message.message_id for message in self.history)
 
     def _fresh_draft(self) -> HistoryDraft:
-        tokens = self.usage.get("total_tokens")
+        tokens = self.booking.total()
+        if tokens is None:
+            tokens = self.usage.get("total_tokens")
         if tokens is None:
             tokens = sum(map(self.host.message_tokens, self.history))
-        return HistoryDraft(self.history, tokens, self.host.message_tokens)
+        return HistoryDraft(self.history, tokens, self.booking)
 
     def _target_of(self, config: GCConfig) -> int:
         limit = self.usage.get("context_limit") or (self.budget.context_limit if self.budget else 0)

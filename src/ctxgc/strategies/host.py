@@ -49,6 +49,17 @@ def turns_of(history: Sequence[Message], groups: Iterable[tuple[int, ...]]) -> l
     ]
 
 
+def turn_ids(
+    history: Sequence[Message], groups_: Iterable[tuple[int, ...]] | None = None
+) -> list[list[str]]:
+    """Return the ids of the messages of each turn of a history, without notices and summaries."""
+    turns = turns_of(history, groups(history) if groups_ is None else groups_)
+    return [
+        [m.message_id for m in history[turn.start : turn.stop] if m.origin == "conversation"]
+        for turn in turns
+    ]
+
+
 class HistoryFrame(msgspec.Struct, frozen=True):
     """The messages that every view keeps, by their ids: system text, the first and the last request."""
 

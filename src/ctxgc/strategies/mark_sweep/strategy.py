@@ -121,7 +121,7 @@ class MarkSweepStrategy(BuiltinStrategy):
 
     def _price(self, run: CollectionRun) -> None:
         """Say what the collection wins, what it re-writes, and when it has paid for itself."""
-        moved = [item.child_key for item in run.draft.items()]
+        moved = [i for item in run.draft.items() for i in item.message_ids]
         if not moved:
             return
         ids = [message.message_id for message in run.history]
