@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -157,3 +158,17 @@ def test_a_primitive_that_was_renamed_is_an_error(tmp_path: Path) -> None:
     session = SESSION.format(imports="", body="apply(self._heap)")
     with pytest.raises(LookupError, match=r"core/heap.py:Heap.swap"):
         census(house(tmp_path, session__session=session), {"core/heap.py:Heap.swap": "move"})
+
+
+def test_one_more_function_in_a_file_that_is_known_to_go_past_is_a_surprise() -> None:
+    known = next(taker for taker in taken() if taker.name.startswith("mcp/prune.py:"))
+    more = replace(known, name="mcp/prune.py:one_more")
+    (said,) = surprises([*taken(), more])
+    assert said.startswith("PAST has 2 for mcp/prune.py:*, and it is 3 (")
+    assert "one_more" in said
+
+
+def test_a_row_of_the_lists_that_fits_nothing_any_more_is_a_surprise() -> None:
+    rest = [taker for taker in taken() if taker.name != "session/collection.py:Collector.undo"]
+    said = "ASKED has session/collection.py:Collector.undo, which takes nothing out: remove it"
+    assert surprises(rest) == [said]
