@@ -9,6 +9,7 @@ import pytest
 from tests import requirements
 from tests.requirements import REQUIREMENTS
 from tests.seeds import DELIVERED, ISSUES, UNDER_WAY, section
+from tests.seeds.faults import FAULTS
 from tools import seeds_page
 from tools.requirement_scan import ROOT, Claim, ClaimError, scan, scan_file
 
@@ -44,13 +45,26 @@ def test_the_code_of_every_live_entry_exists() -> None:
 
 
 def test_every_entry_is_one_sentence_and_every_difference_is_said_in_sentences() -> None:
-    texts = {e.id: (e.says, e.differs or ".") for e in REQUIREMENTS.values()}
+    texts = {e.id: (e.says, e.differs or ".", *e.doors.values()) for e in REQUIREMENTS.values()}
+    texts |= {f"fault of {f.entry}": (f.written, f.mended) for f in FAULTS}
     assert [name for name, each in texts.items() for t in each if t[-1] != "." or "\n" in t] == []
 
 
 def test_a_difference_of_a_part_that_a_section_lacks_is_refused() -> None:
     with pytest.raises(ValueError, match=r"S9\.made has no part b"):
         list(section("S9.made", "Made", {"a": "It is."}, issue=2, differs={"b": "It is not."}))
+
+
+def test_a_door_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"S9\.made names no door: window"):
+        list(
+            section("S9.made", "Made", {"a": "It is."}, issue=2, doors={"a": {"window": "It is."}})
+        )
+
+
+def test_every_fault_of_a_seed_belongs_to_an_entry_and_is_listed_once() -> None:
+    assert [fault.entry for fault in FAULTS if fault.entry not in REQUIREMENTS] == []
+    assert len({(fault.entry, fault.written) for fault in FAULTS}) == len(FAULTS)
 
 
 def test_the_seeds_page_is_current() -> None:

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from tests.requirements import REQUIREMENTS
-from tests.seeds import SEEDS, Requirement
+from tests.seeds import DOORS, SEEDS, Requirement
+from tests.seeds.faults import FAULTS
 from tools.requirement_scan import ROOT, Claim, scan
 
 PAGE = ROOT / "docs" / "development" / "seeds.md"
@@ -23,8 +24,10 @@ INTRODUCTION = """\
 # What the seeds ask for, and where it is
 
 The project started from five documents, the seeds S0 to S4. Each named part and default of theirs
-is one row here: where ours differs from what the seed writes, and why (empty where it does not), the
-code that does it, and the tests that prove it. A part of a later issue is *deferred* to that issue by
+is one row here: whether it works as the seed writes it, or differs and why, by door where the doors differ;
+the code that does it, and the tests that prove it. The [last section](#faults-of-the-seeds) lists what a seed
+writes that cannot be right, and what ours does instead. Every code block of the seeds runs with our names in
+[`examples/seeds/`](../../examples/seeds). A part of a later issue is *deferred* to that issue by
 name. The entries are in [`tests/seeds/`](../../tests/seeds), and a test claims one with
 `@requirement(id)`. `make test` fails when an entry of a delivered issue has no test or no code, when a
 test names no entry, when an entry of a later issue is already tested, and when this page is not
@@ -50,6 +53,7 @@ def render(claims: dict[str, list[Claim]]) -> str:
         parts.append(f"\n## {seed}: {SEEDS[seed]}")
         for title, rows in groupby(entries, key=lambda r: r.section):
             parts.extend(_table(title, list(rows), claims))
+    parts.extend(_faults(claims))
     return "\n".join(parts) + "\n"
 
 
@@ -65,12 +69,30 @@ def _totals(claims: dict[str, list[Claim]]) -> Iterator[str]:
 
 def _table(title: str, rows: list[Requirement], claims: dict[str, list[Claim]]) -> Iterator[str]:
     yield f"\n### {title}\n"
-    yield "| part | says | differs from the seed, and why | code | tests |"
+    yield "| part | says | works, or differs and why | code | tests |"
     yield "|---|---|---|---|---|"
     for row in rows:
         mine = claims.get(row.id, [])
         proof = _tests(mine) or (f"*deferred: {row.deferred}*" if row.deferred else "")
-        yield f"| `{row.id}` | {row.says} | {row.differs} | {_code(row)} | {proof} |"
+        yield f"| `{row.id}` | {row.says} | {_how(row)} | {_code(row)} | {proof} |"
+
+
+def _how(row: Requirement) -> str:
+    """Say that it works, or how it differs; then, by door, how it is reached there."""
+    if row.deferred:
+        return row.differs
+    doors = [f"*{door}*: {row.doors[door]}" for door in DOORS if door in row.doors]
+    return "<br>".join([row.differs or "works", *doors])
+
+
+def _faults(claims: dict[str, list[Claim]]) -> Iterator[str]:
+    yield "\n## Faults of the seeds\n"
+    yield "What a seed writes that contradicts itself, cannot run or does harm, and what ours does.\n"
+    yield "| part | the seed writes | ours | tests |"
+    yield "|---|---|---|---|"
+    for fault in FAULTS:
+        proof = _tests(claims.get(fault.entry, []))
+        yield f"| `{fault.entry}` | {fault.written} | {fault.mended} | {proof} |"
 
 
 def _tests(claims: list[Claim]) -> str:

@@ -10,7 +10,6 @@ from ctxgc.core import EngineOptions
 from ctxgc.errors import ConfigError
 from tests.requirements import requirement
 
-
 LIMITS = "target_percent/soft_limit_percent/hard_limit_percent"
 
 

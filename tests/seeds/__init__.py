@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 SEEDS: dict[str, str] = {
@@ -27,13 +27,17 @@ DELIVERED: frozenset[int] = frozenset({2, 3, 4, 5})
 UNDER_WAY: frozenset[int] = frozenset()
 
 
+DOORS: tuple[str, ...] = ("engine", "Session", "MCP", "CLI")
+
+
 @dataclass(frozen=True, slots=True)
 class Requirement:
     """One thing a seed asks for, the issue that delivers it, and the file it lives in.
 
     `deferred` names the issue that will deliver it; None means that it must be proven now.
     `code` is a path below `src/ctxgc`, or empty while the code does not exist. `differs` says where
-    ours is not as the seed writes it, and why; empty means that it is.
+    ours is not as the seed writes it, and why; empty means that it is. `doors` says, by door, how it is
+    reached there or what is not there, where the doors differ.
     """
 
     id: str
@@ -44,6 +48,16 @@ class Requirement:
     code: str = ""
     deferred: str | None = None
     differs: str = ""
+    doors: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What a seed writes that cannot be right, and what ours does; `entry` is the part it belongs to."""
+
+    entry: str
+    written: str
+    mended: str
 
 
 def section(
@@ -54,14 +68,17 @@ def section(
     issue: int,
     code: str = "",
     differs: Mapping[str, str] = MappingProxyType({}),
+    doors: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
 ) -> Iterator[Requirement]:
     """Yield one requirement per part of a seed's section, with ids `prefix.part`.
 
     Raises:
-        ValueError: `differs` names a part that the section does not have.
+        ValueError: `differs` or `doors` names a part that the section does not have, or no known door.
     """
-    if unknown := differs.keys() - parts.keys():
+    if unknown := (differs.keys() | doors.keys()) - parts.keys():
         raise ValueError(f"{prefix} has no part {', '.join(sorted(unknown))}")
+    if unknown := {door for each in doors.values() for door in each} - set(DOORS):
+        raise ValueError(f"{prefix} names no door: {', '.join(sorted(unknown))}")
     deferred = None if issue in DELIVERED else f"issue {issue}: {ISSUES[issue]}"
     for name, says in parts.items():
         yield Requirement(
@@ -73,4 +90,5 @@ def section(
             code=code,
             deferred=deferred,
             differs=differs.get(name, ""),
+            doors=doors.get(name, {}),
         )
