@@ -1,4 +1,4 @@
-"""ContentItem: made by hand, from segments, from a mapping of texts."""
+"""Content: pieces made by hand, of segments, of a mapping with texts, values and provider messages."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from ctxgc.core import POINTS_TYPE, ContextSegment, KeepScore, ScoreContext
 from ctxgc.errors import InputError
-from ctxgc.guard import ContentItem, Focus, item_from_segment
-from ctxgc.guard.priorities import items_from_context
-from ctxgc.guard.pruner import points
+from ctxgc.guard import ContentItem, ContextPruner, Focus
+from ctxgc.guard.content import items_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -42,18 +42,18 @@ def segment(**fields: Any) -> ContextSegment:
     return ContextSegment(**{**defaults, **fields})
 
 
-def test_a_segment_becomes_an_item_with_all_that_counts() -> None:
-    touched = NOW + timedelta(minutes=1)
+def test_a_segment_becomes_an_item_and_stays_the_segment_that_is_ranked() -> None:
     made = segment(
         segment_id="s1", type="log", role="tool", part="tool_result", tokens=50, task_id="t",
         refcount=3, pinned=True, failed=True, superseded_by="s2", superseded_how="resolved",
-        file_path="a.py", bond_id="b", tags=("debug",), last_touched_at=touched,
+        bond_id="b", tags=("debug",),
     )  # fmt: skip
-    assert item_from_segment(made) == ContentItem(
-        id="s1", type="error", text="12345678", size=50, timestamp=NOW, last_referenced_at=touched,
-        task_id="t", reference_count=3, pinned=True, resolved=True, superseded=True,
-        file_path="a.py", bond="b", tags=("debug",),
+    (item,) = items_of([made], NOW)
+    assert replace(item, given=None) == ContentItem(
+        id="s1", type="error", text="12345678", size=50, timestamp=NOW, task_id="t",
+        reference_count=3, pinned=True, bond="b", tags=("debug",),
     )  # fmt: skip
+    assert item.segment() is item.value is made
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_segment_becomes_an_item_with_all_that_counts() -> None:
 def test_the_type_comes_from_role_and_part(
     fields: dict[str, Any], kind: str, essential: bool
 ) -> None:
-    item = item_from_segment(segment(**fields), len)
+    (item,) = items_of([segment(**fields)], NOW, len)
     assert (item.type, item.is_essential, item.size) == (kind, essential, 8)
 
 
@@ -94,27 +94,105 @@ def test_an_item_has_the_points_that_its_segment_has_in_the_engine(
     )  # fmt: skip
     focus = Focus(now=NOW, current_task_id="t", task_dependencies=frozenset({"d"}))
     context = ScoreContext(now=NOW, current_task_id="t", task_dependencies=frozenset({"d"}))
-    assert points(item_from_segment(made), focus) == KeepScore("points")(made, context)
+    (scored,) = ContextPruner(100, focus=focus).score_content([made])
+    assert scored.score == KeepScore("points")(made, context)
 
 
-def test_a_mapping_of_texts_becomes_items_by_kind() -> None:
+def shown(context: Any) -> list[tuple[str, str, str, int]]:
+    return [(item.id, item.type, item.text, item.size) for item in items_of(context, NOW, len)]
+
+
+def test_a_mapping_of_texts_and_values_becomes_items_by_kind() -> None:
     context = {
         "system_prompt": "be kind",
         "current_task": {"content": "fix it"},
+        "task_history": [{"id": 7}],
         "active_file": None,
         "messages": ["first", {"role": "assistant", "content": "second"}],
         "last_error": "boom",
     }
-    items = items_from_context(context, NOW, len)
-    assert [(item.id, item.type, item.text, item.size) for item in items] == [
+    assert shown(context) == [
         ("system_prompt-0", "system_prompt", "be kind", 7),
         ("current_task-0", "current_task", "fix it", 6),
+        ("task_history-0", "task_history", '{"id": 7}', 9),
         ("messages-0", "user_message", "first", 5),
-        ("messages-1", "assistant_message", "second", 6),
+        ("messages-1", "assistant_message", "second", 10),
         ("last_error-0", "error", "boom", 4),
     ]
 
 
-def test_what_is_no_text_in_a_mapping_is_refused_by_its_key() -> None:
-    with pytest.raises(InputError, match="messages"):
-        items_from_context({"messages": [{"role": "user", "content": [1]}]}, NOW)
+def call(number: int) -> dict[str, Any]:
+    return {"id": f"c{number}", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+
+
+OPENAI = [
+    {"role": "system", "content": "s"},
+    {"role": "user", "content": [{"type": "text", "text": "look"}]},
+    {"role": "assistant", "content": None, "tool_calls": [call(1), call(2)]},
+    {"role": "tool", "tool_call_id": "c1", "content": "one"},
+    {"role": "tool", "tool_call_id": "c2", "content": "two"},
+    {"role": "assistant", "content": "done"},
+]
+ANTHROPIC = [
+    {"role": "user", "content": [{"type": "text", "text": "look"}]},
+    {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {}}]},
+    {
+        "role": "user",
+        "content": [
+            {"type": "tool_result", "tool_use_id": "c", "is_error": True, "content": "broken"}
+        ],
+    },
+    {"role": "assistant", "content": [{"type": "text", "text": "done"}]},
+]
+
+
+@pytest.mark.parametrize(
+    ("messages", "kinds", "bonds"),
+    [
+        (
+            OPENAI,
+            [
+                "system_prompt", "user_message", "assistant_message", "tool_result", "tool_result",
+                "assistant_message",
+            ],
+            [None, None, "messages-2", "messages-2", "messages-2", None],
+        ),
+        (
+            ANTHROPIC,
+            ["user_message", "assistant_message", "error", "assistant_message"],
+            [None, "messages-1", "messages-1", None],
+        ),
+    ],
+)  # fmt: skip
+def test_messages_of_a_provider_keep_their_form_and_calls_are_bonded_to_results(
+    messages: list[Any], kinds: list[str], bonds: list[str | None]
+) -> None:
+    items = items_of({"messages": messages}, NOW)
+    assert [item.type for item in items] == kinds
+    assert [item.bond for item in items] == bonds
+    assert all(item.value is message for item, message in zip(items, messages, strict=True))
+
+
+def test_a_single_message_may_be_the_value_of_any_key() -> None:
+    context = {"last_user_message": OPENAI[1], "current_task": OPENAI[5]}
+    assert [item.type for item in items_of(context, NOW)] == ["user_message", "assistant_message"]
+
+
+@pytest.mark.parametrize(
+    ("context", "field"),
+    [
+        ({"messages": [{"role": "user", "content": [1]}]}, "messages"),
+        ({"metrics": object()}, "metrics"),
+    ],
+)
+def test_what_is_neither_text_nor_message_nor_json_is_refused_by_its_key(
+    context: dict[str, Any], field: str
+) -> None:
+    with pytest.raises(InputError, match=field):
+        items_of(context, NOW)
+
+
+def test_two_items_with_one_id_are_refused() -> None:
+    item = ContentItem(id="a", type="note", timestamp=NOW)
+    with pytest.raises(InputError, match="same id"):
+        items_of([item, item], NOW)

@@ -1,4 +1,4 @@
-"""ContextPruner: S4's steps from content to a context that fits, with a reason for each piece."""
+"""ContextPruner: S4's points and steps, from content to a context that fits, with a reason for each piece."""
 
 from __future__ import annotations
 
@@ -12,11 +12,21 @@ from hypothesis import strategies as st
 from ctxgc.config import GCConfig
 from ctxgc.core import ContextSegment
 from ctxgc.errors import InputError, ShortfallError
-from ctxgc.guard import Category, ContentItem, ContextPruner, Focus, PruneResult
+from ctxgc.guard import (
+    Category,
+    ContentItem,
+    ContextPruner,
+    Focus,
+    PruneResult,
+    aggressive_prune,
+)
 from tests.requirements import requirement
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-FOCUS = Focus(now=NOW, current_task_id="t", active_file="active.py")
+FOCUS = Focus(
+    now=NOW, current_task_id="t", task_dependencies=frozenset({"d"}), active_file="active.py"
+)
+OLD = timedelta(hours=3)
 
 
 def item(name: str, kind: str = "note", /, size: int = 10, **fields: Any) -> ContentItem:
@@ -59,7 +69,7 @@ def test_pruning_categorizes_scores_selects_builds_and_validates() -> None:
     scored = judge.score_content(categories)
     selected = judge.select_content(scored, 70)
     built = judge.build_context(selected)
-    assert built == {"system_prompt": [system], "user_message": [request], "tool_result": [fresh]}
+    assert built == {"system_prompt": [system], "tool_result": [fresh], "user_message": [request]}
     assert judge.calculate_size(built) == 60
     result = judge.prune(content)
     assert (result.size, result.target, result.aggressive) == (60, 70, False)
@@ -69,11 +79,7 @@ def test_pruning_categorizes_scores_selects_builds_and_validates() -> None:
         "u": "last_3_user_messages",
     }
     assert pruned(result) == {"o": "old and not referenced recently"}
-    assert result.context == {
-        "system_prompt": [system],
-        "tool_result": [fresh],
-        "user_message": [request],
-    }
+    assert result == built
 
 
 @requirement("S4.pruner.sorted")
@@ -95,10 +101,11 @@ def test_content_that_fits_stays_whole() -> None:
 
 
 def test_what_had_no_room_says_so() -> None:
-    result = pruner().prune([item("a", size=60), item("b", size=50)])
-    assert (kept(result), pruned(result)) == (
-        {"a": "recent: 30 points, fits"},
-        {"b": "recent: 30 points, no room left"},
+    result = pruner().prune([item("a", size=50), item("b", size=60)])
+    assert (kept(result), pruned(result), result.threshold) == (
+        {"b": "recent: 30 points, fits"},
+        {"a": "recent: 30 points, no room left"},
+        30,
     )
 
 
@@ -106,6 +113,63 @@ def test_a_bonded_piece_that_stays_with_another_says_so() -> None:
     call = item("call", "system_prompt", bond="b")
     result = pruner().prune([call, item("result", "debug", bond="b"), item("big", size=90)])
     assert kept(result) == {"call": "system_role_prompt", "result": "bonded to what stays"}
+
+
+# -- the points
+
+
+def points(
+    kind: str = "note", /, age: timedelta = timedelta(0), focus: Focus = FOCUS, **fields: Any
+) -> int:
+    content = item("x", kind, timestamp=NOW - age, **fields)
+    (scored,) = pruner(focus=focus).score_content([content])
+    return scored.score
+
+
+@requirement("S4.pruner.recency")
+@pytest.mark.parametrize(
+    ("minutes", "worth"), [(0, 30), (4.9, 30), (5, 20), (29.9, 20), (30, 10), (119.9, 10), (120, 0)]
+)
+def test_fresh_content_gets_up_to_30_points(minutes: float, worth: int) -> None:
+    assert points(age=timedelta(minutes=minutes)) == worth
+
+
+def test_a_recent_reference_makes_content_fresh() -> None:
+    assert points(age=OLD, last_referenced_at=NOW) == 30
+
+
+@requirement("S4.pruner.task")
+@pytest.mark.parametrize(("task", "worth"), [("t", 40), ("d", 25), ("z", 0), (None, 0)])
+def test_the_task_at_hand_gives_up_to_40_points(task: str | None, worth: int) -> None:
+    assert points(task_id=task, age=OLD) == worth
+
+
+def test_without_a_current_task_content_without_a_task_gets_no_points_for_it() -> None:
+    assert points(age=OLD, focus=Focus(now=NOW)) == 0
+
+
+@requirement("S4.pruner.type-points")
+@pytest.mark.parametrize(
+    ("kind", "worth"),
+    [
+        ("system_prompt", 20), ("current_task", 20), ("acceptance_criteria", 18),
+        ("active_code", 15), ("recent_feedback", 12), ("task_history", 8), ("examples", 5),
+        ("anything", 0),
+    ],
+)  # fmt: skip
+def test_the_type_gives_the_points_of_the_table(kind: str, worth: int) -> None:
+    assert points(kind, age=OLD) == worth
+
+
+@requirement("S4.pruner.references")
+@pytest.mark.parametrize(("count", "worth"), [(0, 0), (1, 2), (4, 8), (5, 10), (50, 10)])
+def test_each_reference_gives_two_points_up_to_ten(count: int, worth: int) -> None:
+    assert points(age=OLD, reference_count=count) == worth
+
+
+def test_the_points_go_up_to_100_also_for_what_is_pinned() -> None:
+    assert points("system_prompt", task_id="t", reference_count=5) == 100
+    assert points("system_prompt", pinned=True) == 100
 
 
 # -- the last resort --------------------------------------------------------------------------------
@@ -139,6 +203,14 @@ def test_when_the_essentials_do_not_fit_only_the_absolute_ones_stay() -> None:
         "pin": "pinned",
     }
     assert set(pruned(result)) == {"first", "older error", "criteria"}
+    assert {name: getattr(value, "id", value) for name, value in result.items()} == {
+        "system_prompt": "system",
+        "current_task": "task",
+        "current_file": "file",
+        "last_user_message": "last",
+        "error_context": "error",
+        "pinned": [ABSOLUTE[-1]],
+    }
 
 
 def test_the_last_resort_works_from_the_full_content() -> None:
@@ -157,7 +229,7 @@ def test_the_last_resort_does_not_miss_what_is_not_there(names: set[str]) -> Non
 def test_the_last_resort_keeps_bonds_whole() -> None:
     call = item("call", "tool_call", bond="b", pinned=True)
     result = pruner().aggressive_prune([call, item("result", "tool_result", bond="b")])
-    assert kept(result) == {"call": "pinned", "result": "bonded to what stays"}
+    assert kept(result) == {"call": "pinned", "result": "bonded"}
 
 
 def test_what_does_not_even_fit_then_is_named() -> None:
@@ -185,17 +257,54 @@ def test_segments_are_pruned_as_they_are() -> None:
     assert set(kept(pruner().prune(segments))) == {"s"}
 
 
-def test_a_mapping_as_in_the_seed_is_pruned_by_its_kinds() -> None:
+def test_a_mapping_as_in_the_seed_comes_back_with_its_keys_and_the_newest_messages() -> None:
+    """All of it is equally old: what came last is the newest."""
+    messages = [{"role": "assistant", "content": f"{n:03}" * 12} for n in range(20)]
     context = {
         "system_prompt": "s" * 10,
-        "current_task": "t" * 10,
+        "current_task": {"title": "t"},
         "active_file": None,
-        "messages": ["a" * 80, "b" * 10],
+        "messages": messages,
     }
-    result = ContextPruner(100, count=len).prune(context)
-    assert set(kept(result)) == {"system_prompt-0", "current_task-0", "messages-1"}
-    assert result.aggressive
-    assert ContextPruner(100, count=len).aggressive_prune({}).kept == ()
+    result = ContextPruner(300, count=len).prune(context)
+    assert result == {
+        "system_prompt": "s" * 10,
+        "current_task": {"title": "t"},
+        "messages": messages[-4:],
+    }
+    assert (result.size, result.target, result.aggressive) == (184, 210, False)
+    assert pruned(result)["messages-15"] == "recent: 30 points, no room left"
+
+
+def test_a_mapping_that_fits_comes_back_as_it_is() -> None:
+    context = {"system_prompt": "s", "active_file": None, "messages": []}
+    assert ContextPruner(100).prune(context) == context
+
+
+def test_a_call_of_a_tool_stays_or_goes_with_its_result() -> None:
+    exchange: list[dict[str, Any]] = []
+    for n in range(10):
+        function = {"name": "f", "arguments": "{}"}
+        call = {"id": f"c{n}", "type": "function", "function": function}
+        exchange.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        exchange.append({"role": "tool", "tool_call_id": f"c{n}", "content": "o" * 20})
+    result = ContextPruner(150, count=len).prune({"messages": exchange})
+    assert result == {"messages": exchange[-4:]}
+
+
+def test_the_last_resort_for_a_mapping_is_the_one_of_the_seed() -> None:
+    said = [{"role": "user", "content": "go"}, {"role": "assistant", "content": "a" * 500}]
+    context = {"system_prompt": "s", "current_task": "t", "messages": said, "last_error": "boom"}
+    expected = {
+        "system_prompt": "s",
+        "current_task": "t",
+        "current_file": None,
+        "last_user_message": said[0],
+        "error_context": "boom",
+    }
+    assert aggressive_prune(context) == expected
+    assert ContextPruner(40).prune(context | {"acceptance_criteria": "c" * 500}) == expected
+    assert aggressive_prune({}) == dict.fromkeys(expected)
 
 
 def test_impossible_numbers_are_refused_by_name() -> None:

@@ -65,9 +65,9 @@ ENTRIES: tuple[Requirement, ...] = (
             "adjusts-threshold": "While the new context is too big, the threshold moves and scoring repeats.",
         },
         issue=4,
-        code="guard/pruner.py",
+        code="collector/priorities.py",
         differs={
-            "categories": "A session makes room with its strategy; this is what `ContextPruner` does with any content.",
+            "recent": "Of what does not fit, it leaves last: after what is only weighed, and before what a rule keeps.",
             "adjusts-threshold": "It rises. The seed lowers it, which would keep more: a score above the threshold is kept.",
         },
     ),
@@ -83,9 +83,9 @@ ENTRIES: tuple[Requirement, ...] = (
             "critical-error-context": "The context of a critical error stays.",
         },
         issue=4,
-        code="guard/priorities.py",
+        code="collector/priorities.py",
         differs={
-            "critical-error-context": "An error is critical until it is resolved.",
+            "critical-error-context": "An error is critical until it is resolved; the last five are.",
         },
     ),
     *section(
@@ -99,7 +99,7 @@ ENTRIES: tuple[Requirement, ...] = (
             "recent-feedback": "The last five items of feedback stay if relevant.",
         },
         issue=4,
-        code="guard/priorities.py",
+        code="collector/priorities.py",
     ),
     *section(
         "S4.space",
@@ -112,7 +112,7 @@ ENTRIES: tuple[Requirement, ...] = (
             "documentation-links": "Documentation links stay if there is space.",
         },
         issue=4,
-        code="guard/priorities.py",
+        code="collector/priorities.py",
     ),
     *section(
         "S4.prune",
@@ -125,7 +125,7 @@ ENTRIES: tuple[Requirement, ...] = (
             "redundant": "Redundant information goes.",
         },
         issue=4,
-        code="guard/priorities.py",
+        code="collector/priorities.py",
     ),
     *section(
         "S4.triggers",
@@ -184,9 +184,10 @@ ENTRIES: tuple[Requirement, ...] = (
         issue=4,
         code="guard/pruner.py",
         differs={
-            "steps": "A session makes room with its strategy; this is what `ContextPruner` does with any content.",
+            "steps": "The choice is the collector's. The dict that comes back holds the given values and, as attributes, what stayed and went and why.",
+            "sorted": "Of equal scores the newest is first; a conversation without times is as old as its order says.",
             "aggressive": "From the whole content: the seed prunes again what is already pruned.",
-            "essentials-first": "Essentials that do not fit are an error that names them; the seed does not check.",
+            "essentials-first": "If not even what the last resort keeps fits, an error names it; the seed does not check.",
             "by-score": "One that does not fit is passed over; the seed stops there.",
         },
     ),

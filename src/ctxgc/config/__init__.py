@@ -2,8 +2,9 @@
 
 `gc_config` is the one frozen value with all keys, `DEFAULTS` their true defaults. `files` reads `gc.json`
 in both shapes of the seeds, `profiles` subagent profiles and inline configuration, `environment` variables;
-`keys` makes errors that name the nearest known key; `explain` lists all mistakes of a file at once and says
-where each value comes from; `secrets` masks what may not be shown.
+`priorities` is S4's matrix of what stays. `keys` makes errors that name the nearest known key; `explain`
+lists all mistakes of a file at once and says where each value comes from; `secrets` masks what may not be
+shown.
 
 `GCConfig()` reads the environment. Code that compares with a default uses `DEFAULTS` or
 `GCConfig.from_dict({})`, which do not.
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     )
     from ctxgc.config.gc_config import DEFAULTS, GCConfig
     from ctxgc.config.keys import NOTICE_FIELDS, check_template, choices, render_notice, unknown_key
+    from ctxgc.config.priorities import PriorityMatrix, PriorityRule
     from ctxgc.config.profiles import Profile, list_profiles, load_profile, parse_inline
     from ctxgc.config.secrets import mask_text, shown
 else:
@@ -39,6 +41,7 @@ else:
             "files": "DEFAULT_PLUGIN GCSpec find_gc_file load_config parse_spec read_gc_file",
             "gc_config": "DEFAULTS GCConfig",
             "keys": "NOTICE_FIELDS check_template choices render_notice unknown_key",
+            "priorities": "PriorityMatrix PriorityRule",
             "profiles": "Profile list_profiles load_profile parse_inline",
             "secrets": "mask_text shown",
         },

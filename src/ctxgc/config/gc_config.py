@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from ctxgc.config.environment import environment_values
 from ctxgc.config.keys import build, check_template
+from ctxgc.config.priorities import PriorityMatrix
 from ctxgc.config.secrets import shown
 from ctxgc.errors import ConfigError
 
@@ -217,6 +218,13 @@ class GCConfig(
         Annotated[float, Meta(ge=0, lt=100)], _says("A zone is left this far below its start.")
     ] = 5.0
     prune_to_percent: Annotated[Percent, _says("Where pruning by priority lands.")] = 70.0
+    priorities: Annotated[
+        Mapping[str, Sequence[str | Mapping[str, Any]]],
+        _says(
+            "The lists always_keep, keep_if_relevant, keep_if_space and always_prune to replace, "
+            "each of rules by name or as objects."
+        ),
+    ] = msgspec.field(default_factory=FrozenDict)
     checkpoint_percent: Annotated[Percent, _says("Make a checkpoint above this share.")] = 80.0
     checkpoint_interval_seconds: Annotated[
         Seconds, _says("Make a checkpoint when the last is older.")
@@ -228,13 +236,18 @@ class GCConfig(
     def __post_init__(self) -> None:
         pins = tuple(self.pinned_turn_indices)
         msgspec.structs.force_setattr(self, "pinned_turn_indices", pins)
-        for key in ("plugin_config", "score_weights"):
+        for key in ("plugin_config", "score_weights", "priorities"):
             msgspec.structs.force_setattr(self, key, _freeze(getattr(self, key)))
 
     @property
     def continuous(self) -> bool:
         """Whether to collect whenever usage is above the target, sparing all PRESERVABLE."""
         return not self.pressure_percent
+
+    @property
+    def matrix(self) -> PriorityMatrix:
+        """S4's priority matrix with the lists that `priorities` replaces."""
+        return PriorityMatrix.from_dict(self.priorities)
 
     def replace(self, **changes: Any) -> GCConfig:
         """Return a copy with these keys changed; keys at their defaults follow as in a new one."""
@@ -280,6 +293,11 @@ DEFAULTS: Mapping[str, Any] = FrozenDict(
 
 
 def _assemble(given: Mapping[str, Any]) -> GCConfig:
+    matrix = given.get("priorities")
+    if matrix is not None:
+        if not isinstance(matrix, PriorityMatrix):
+            matrix = PriorityMatrix.from_dict(matrix)
+        given = {**given, "priorities": matrix.to_dict()}
     config = build(GCConfig, _settle(given, DEFAULTS))
     _check_order(config)
     if config.notification_template is not None:

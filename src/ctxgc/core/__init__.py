@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ctxgc.core.options import EngineOptions, Scope, age, in_scope
     from ctxgc.core.plan import (
         Action, Planner, PruningCandidate, PruningPlan, age_text, assemble, candidate_for,
-        checked_target, reason_for,
+        checked_target, choose, order_of_leaving, reason_for,
     )
     from ctxgc.core.recall_memory import RecallMemory
     from ctxgc.core.roots import GCState, RootKnobs, compute_roots, is_request
@@ -54,7 +54,7 @@ else:
             "options": "EngineOptions Scope age in_scope",
             "plan":
                 "Action Planner PruningCandidate PruningPlan age_text assemble candidate_for "
-                "checked_target reason_for",
+                "checked_target choose order_of_leaving reason_for",
             "recall_memory": "RecallMemory",
             "roots": "GCState RootKnobs compute_roots is_request",
             "score": "KeepScore POINTS_TYPE ScoreContext prune_score",
