@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ctxgc import ContextSegment, EngineOptions, GCEngine, Heap
+from ctxgc.config import load_config
+from ctxgc.core import RootKnobs
 from ctxgc.errors import ConfigError, CtxgcError, InputError
 from ctxgc.mcp import NewSegment
+from tests.fakes import WordCounter, still
 from tests.mcp.contexts import everything, filled, log, make, opened, put
 from tests.requirements import requirement
 
@@ -127,6 +133,34 @@ def test_the_batch_size_bounds_one_small_step() -> None:
     done = service.ingest([log(n) for n in range(40)], ())
     assert done["collected"]["trigger"] == "soft limit"
     assert len(done["collected"]["stashed"]) == 5
+
+
+@requirement("S0.incremental.soft-limit", "S0.incremental.batch")
+def test_a_soft_limit_and_a_batch_in_a_file_mean_to_a_server_what_they_mean_to_an_engine(
+    tmp_path: Path,
+) -> None:
+    limits = {"soft_limit_percent": 30.0, "batch": 5}
+    file = tmp_path / "gc.json"
+    file.write_text(json.dumps({**limits, "recent_messages": 0}), encoding="utf-8")
+    service = make(limit=1_000, config=load_config(file))
+    knobs = RootKnobs(recent_messages=0)
+    engine = GCEngine(EngineOptions(context_limit=1_000, knobs=knobs, **limits))  # type: ignore[arg-type]
+    heap = Heap(count=WordCounter().count)
+    by_server, by_engine = [], []
+    for start in range(0, 48, 8):
+        came = [log(number) for number in range(start, start + 8)]
+        answer = service.ingest(came, ())
+        by_server.append((answer["usage"]["after"], len(_stashed(answer))))
+        segments = [ContextSegment(text=each.text, type="log") for each in came]
+        done = engine.update(heap, segments, now=still()())
+        by_engine.append((heap.ledger.working.tokens, len(done.stashed) if done else 0))
+    assert by_server == [(80, 0), (160, 0), (240, 0), (300, 2), (330, 5), (360, 5)]
+    assert by_engine == by_server
+
+
+def _stashed(answer: dict[str, Any]) -> list[str]:
+    found: list[str] = answer["collected"]["stashed"] if "collected" in answer else []
+    return found
 
 
 def test_the_strategy_is_the_one_that_pruning_uses() -> None:

@@ -31,6 +31,38 @@ ENTRIES: tuple[Requirement, ...] = (
         },
         issue=2,
         code="core/roots.py",
+        doors={
+            "current-task": {
+                "engine": "`GCState(current_task_id=...)`.",
+                "Session": "`set_task`: what comes in from then on carries the task; when it fills the window, its newest hold.",
+                "MCP": "`context_task(task_id=...)`.",
+            },
+            "active-file": {
+                "engine": "`GCState(active_file=...)`.",
+                "Session": "`set_active_file`; the files of calls and results are found by themselves.",
+                "MCP": "`context_task(active_file=...)`.",
+            },
+            "recent-files": {
+                "engine": "`heap.open_file`.",
+                "Session": "From the calls of the agent.",
+                "MCP": "`context_task(open_files=...)`.",
+            },
+            "last-messages": {"MCP": "What was put in last counts as well, whatever its type."},
+            "pinned": {
+                "engine": "`heap.pin`.",
+                "Session": "`pin`.",
+                "MCP": "`context_gc_pin`.",
+            },
+            "session-invariants": {
+                "engine": "The tag `invariant`, or `GCState(held=...)`.",
+                "Session": '`append(..., tags=["invariant"])` or `annotate`.',
+                "MCP": "The tag `invariant`, or a pin.",
+            },
+            "compute-roots": {
+                "engine": "The state of a heap, or any object with the seed's sets of ids.",
+                "Session": "Done for every collection; `ctxgc show` says why a segment stays.",
+            },
+        },
     ),
     *section(
         "S0.links",
@@ -89,6 +121,16 @@ ENTRIES: tuple[Requirement, ...] = (
         },
         issue=2,
         code="core/heap.py",
+        doors={
+            "references": {"engine": "`heap.references`."},
+            "backrefs": {"engine": "`heap.backrefs`."},
+            "lookup": {
+                "engine": "`heap.segments`, `heap.get`.",
+                "Session": "`segments()`, and `read` by handle.",
+                "MCP": "`context_search`, `context_recall`.",
+                "CLI": "`ctxgc show`.",
+            },
+        },
     ),
     *section(
         "S0.storage",
@@ -190,6 +232,27 @@ ENTRIES: tuple[Requirement, ...] = (
         differs={
             "rescore-subset": "For each it also asks whether a root holds it, backwards and with a bound (decision 4).",
         },
+        doors={
+            "on-update": {
+                "engine": "`update(heap, segments)`.",
+                "Session": "Not yet: a session collects at its threshold, or when that pays (decision 7).",
+                "MCP": "With each `context_ingest`.",
+            },
+            "every-n": {
+                "engine": "`EngineOptions(step_every=...)`.",
+                "MCP": "Always every update.",
+            },
+            "soft-limit": {
+                "engine": "`EngineOptions(soft_limit_percent=...)`.",
+                "Session": "The key is read and checked, and has no effect yet.",
+                "MCP": "`soft_limit_percent` of the configuration, or `context_gc_configure(soft_limit_tokens=...)`.",
+            },
+            "batch": {
+                "engine": "`EngineOptions(batch=...)`.",
+                "Session": "The key is read and checked, and has no effect yet.",
+                "MCP": "`batch` of the configuration, or `context_gc_configure(batch=...)`.",
+            },
+        },
     ),
     *section(
         "S0.full",
@@ -202,6 +265,19 @@ ENTRIES: tuple[Requirement, ...] = (
         },
         issue=2,
         code="core/engine.py",
+        doors={
+            "hard-limit": {
+                "engine": "`update`, `is_due`.",
+                "Session": "Before a request, at `threshold_percent` (80) already; at the hard limit whatever it costs.",
+                "MCP": "With each `context_ingest`.",
+            },
+            "on-request": {
+                "engine": "`collect`.",
+                "Session": "`collect`, `manual_gc`.",
+                "MCP": "`context_gc_analyze(dry_run=false)`, `context_gc_prune(plan_id=...)`.",
+                "CLI": "`ctxgc prune`, on the session files of agents.",
+            },
+        },
     ),
     *section(
         "S0.dependencies",

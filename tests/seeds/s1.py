@@ -18,7 +18,23 @@ ENTRIES: tuple[Requirement, ...] = (
         issue=2,
         code="core/engine.py",
         differs={
+            "analyze-pruning-candidates": "A call and its result are reached together.",
             "score-segment": "Returns a keep_score: higher stays longer. The seed's rising number is `prune_score` (decision 1).",
+        },
+        doors={
+            "analyze-pruning-candidates": {
+                "engine": "The roots given and the pins, over references only; `plan(heap)` adds the rules and shared keys.",
+                "Session": "`plan()`.",
+                "MCP": "`context_gc_analyze`.",
+            },
+            "score-segment": {
+                "Session": "The profile `score_profile` of the configuration.",
+                "MCP": "`context_gc_configure(score_profile=...)`.",
+            },
+            "generate-pruning-plan": {
+                "Session": "`plan(target_tokens)`: the size to get down to, not what to free.",
+                "MCP": "`context_gc_analyze(target_tokens=...)`, likewise.",
+            },
         },
     ),
     *section(
@@ -34,6 +50,17 @@ ENTRIES: tuple[Requirement, ...] = (
         },
         issue=2,
         code="core/roots.py",
+        doors={
+            "current-task": {
+                "Session": "`set_task`, or `append(..., task_id=...)`; when the task fills the window, its newest hold."
+            },
+            "recent-messages": {
+                "engine": "`RootKnobs(recent_messages=...)`.",
+                "Session": "`recent_messages` of the configuration.",
+                "MCP": "`context_gc_configure(recent_messages=...)`.",
+            },
+            "recent-decisions": {"Session": '`append(..., type="decision")` or `annotate`.'},
+        },
     ),
     *section(
         "S1.mark",
@@ -46,6 +73,9 @@ ENTRIES: tuple[Requirement, ...] = (
         },
         issue=2,
         code="core/mark.py",
+        differs={
+            "references-in-tags": "As a tag `ref:ID`: a plain tag is a word that segments share, never an id by accident.",
+        },
     ),
     *section(
         "S1.score",
@@ -82,7 +112,7 @@ ENTRIES: tuple[Requirement, ...] = (
         issue=2,
         code="core/engine.py",
         differs={
-            "unreachable": "The reachable follow as S0 has it, only while the target is unmet.",
+            "unreachable": "`analyze_pruning_candidates` lists no others; in `plan(heap)` the reachable follow as S0 has it, only while the target is unmet.",
             "sorted": 'Lowest keep_score first, which is the seed\'s "highest first" mirrored.',
         },
     ),
