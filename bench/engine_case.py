@@ -23,7 +23,8 @@ from typing import TypeVar
 import msgspec
 
 from bench.workload import moment, segments
-from ctxgc.core import GCEngine, GCState, Heap, Planner
+from ctxgc.collector import GCEngine, Planner
+from ctxgc.core import GCState, Heap
 from ctxgc.core.mark import mark
 from ctxgc.core.roots import compute_roots
 

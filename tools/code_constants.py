@@ -15,22 +15,22 @@ from unittest.mock import patch
 
 from ctxgc._version import __version__
 from ctxgc.cli.lab_fit import markdown_table
+from ctxgc.collector import calls, liveness, price, reader, worth
 from ctxgc.economics import price_sheet
 from ctxgc.lab import Ablated, Ablation, Experiment, Measures, Trials
 from ctxgc.lab.fit import What
 from ctxgc.lab.fit_targets import Number, PresetTarget
-from ctxgc.strategies.mark_sweep import calls, copies, items, price_cover, rounds
 from tools.lab_arguments import parser_of
 
 NEVER = 1.01
 TRIED: tuple[tuple[ModuleType, str, dict[What, Number]], ...] = (
-    (rounds, "LEAST_REQUESTS", {"off": 0, "double": 4}),
-    (items, "ELSEWHERE", {"off": NEVER, "half": 0.35}),
-    (items, "_PLAN_LIFE", {"off": 1, "double": 16}),
-    (price_cover, "_RARE_WORD", {"off": 0, "double": 6}),
-    (price_cover, "_PATH", {"off": 100, "double": 400}),
+    (price, "LEAST_REQUESTS", {"off": 0, "double": 4}),
+    (liveness, "ELSEWHERE", {"off": NEVER, "half": 0.35}),
+    (reader, "_PLAN_LIFE", {"off": 1, "double": 16}),
+    (worth, "_RARE_WORD", {"off": 0, "double": 6}),
+    (worth, "_PATH", {"off": 100, "double": 400}),
     (calls, "_PATHS_SHARE", {"off": NEVER, "half": 0.3}),
-    (copies, "_MOST_PLACES", {"off": 1, "double": 12}),
+    (worth, "_MOST_PLACES", {"off": 1, "double": 12}),
 )
 
 

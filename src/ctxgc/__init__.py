@@ -14,14 +14,13 @@ from ctxgc._version import __version__
 TYPE_CHECKING = False  # the constant of typing, which takes as long to load as the interpreter
 if TYPE_CHECKING:
     from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource, SourceEntry
+    from ctxgc.collector import GCEngine, GCRemovalItem, GCResult, GCTriggerReason, IGCEngine
     from ctxgc.config import GCConfig
     from ctxgc.core import (
         ContextSegment,
         EngineOptions,
-        GCEngine,
         GCState,
         Heap,
-        IGCEngine,
         PruningCandidate,
         PruningPlan,
     )
@@ -30,9 +29,6 @@ if TYPE_CHECKING:
     from ctxgc.session import ContextUsage, Session, collect
     from ctxgc.strategies import (
         GCPlugin,
-        GCRemovalItem,
-        GCResult,
-        GCTriggerReason,
         discover_gc_plugins,
         load_gc_from_file,
         load_gc_plugin,
@@ -44,18 +40,13 @@ else:
         __name__,
         {
             "budget": "GCPolicy InstructionBudget InstructionSource SourceEntry",
+            "collector": "GCEngine GCRemovalItem GCResult GCTriggerReason IGCEngine",
             "config": "GCConfig",
-            "core": (
-                "ContextSegment EngineOptions GCEngine GCState Heap IGCEngine "
-                "PruningCandidate PruningPlan"
-            ),
+            "core": "ContextSegment EngineOptions GCState Heap PruningCandidate PruningPlan",
             "errors": "CtxgcError",
             "guard": "Checkpoint ContextMonitor ContextPruner",
             "session": "ContextUsage Session collect",
-            "strategies": (
-                "GCPlugin GCRemovalItem GCResult GCTriggerReason "
-                "discover_gc_plugins load_gc_from_file load_gc_plugin"
-            ),
+            "strategies": "GCPlugin discover_gc_plugins load_gc_from_file load_gc_plugin",
             "tokens": "counter_for",
             "wire": "repair validate",
         },

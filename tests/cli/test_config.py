@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ctxgc.cli import main
+from ctxgc.collector import preset
 from ctxgc.config import config_schema
-from ctxgc.strategies import preset
 
 CONSTANTS = msgspec.to_builtins(preset("default"))
 

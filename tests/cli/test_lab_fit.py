@@ -9,7 +9,12 @@ import msgspec
 import pytest
 from click.testing import Result
 
-from ctxgc.strategies import Coefficients, WindowFile, coefficients, window_file
+from ctxgc.collector import (
+    Coefficients,
+    WindowFile,
+    coefficients,
+    window_file,
+)
 from tests.cli.lab_runs import write_runs
 
 Run = Callable[..., Result]

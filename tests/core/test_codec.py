@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from ctxgc.collector import GCEngine
 from ctxgc.core import (
     SEGMENT_FIELDS,
     ContextSegment,
     EngineOptions,
-    GCEngine,
     Heap,
     RootKnobs,
     segment_from_dict,

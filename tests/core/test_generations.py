@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ctxgc.core import EngineOptions, GCEngine, age, in_scope
+from ctxgc.collector import GCEngine
+from ctxgc.core import EngineOptions, age, in_scope
 from ctxgc.core.options import PROMOTE_AFTER, checked_scope
 from ctxgc.errors import InputError
 from tests.core.build import NO_ROOTS, NOW, heap_of, seg

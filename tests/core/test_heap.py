@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ctxgc.core import Amount, ContextSegment, Heap, rough_tokens
 from ctxgc.core.codec import heap_from_json, heap_to_json
 from ctxgc.core.heap import DIMENSIONS
-from ctxgc.core.mark import mark
+from ctxgc.core.mark import mark_all
 from ctxgc.errors import DuplicateSegmentError
 from tests.core.build import call, calls, heap_of, result, seg
 from tests.requirements import requirement
@@ -162,7 +162,7 @@ def test_a_stand_in_takes_the_place_and_the_links_of_its_original() -> None:
     heap.link("root", "a")
     heap.replace("a", seg("a.stub", tokens=9, derived_from="a"))
     assert [s.segment_id for s in heap.working()] == ["root", "a.stub", "b"]
-    assert mark(heap, ["root"]).reached() == {"root", "a.stub"}
+    assert mark_all(heap, ["root"]).reached() == {"root", "a.stub"}
     assert heap.get("a.stub").refcount == 1
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ctxgc.core.links import WHOLE, KeyIndex, keys_of
-from ctxgc.core.mark import mark
+from ctxgc.core.mark import mark_all
 from tests.core.build import heap_of, seg
 from tests.requirements import requirement
 
@@ -51,13 +51,13 @@ def test_segments_that_share_a_key_are_linked(
     one: dict[str, object], other: dict[str, object], linked: bool
 ) -> None:
     heap = heap_of(seg("one", **one), seg("other", **other))
-    assert ("other" in mark(heap, ["one"])) is linked
+    assert ("other" in mark_all(heap, ["one"])) is linked
 
 
 def test_kinds_that_are_not_strong_link_nobody() -> None:
     heap = heap_of(seg("a", topic_id="t", tags=["x"]), seg("b", topic_id="t"), seg("c", tags=["x"]))
-    assert mark(heap, ["a"], ("tag",)).reached() == {"a", "c"}
-    assert mark(heap, ["a"], ()).reached() == {"a"}
+    assert mark_all(heap, ["a"], ("tag",)).reached() == {"a", "c"}
+    assert mark_all(heap, ["a"], ()).reached() == {"a"}
 
 
 def test_the_index_knows_the_young_from_the_old_and_forgets_empty_keys() -> None:

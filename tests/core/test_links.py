@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ctxgc.core import Heap
 from ctxgc.core.heap import Links
-from ctxgc.core.mark import mark
+from ctxgc.core.mark import mark_all
 from tests.core.build import heap_of, seg
 from tests.requirements import requirement
 
@@ -56,7 +56,7 @@ def test_every_field_that_names_a_segment_makes_a_link() -> None:
     )  # fmt: skip
     assert heap.references == {"x": {"r", "t", "q", "d"}}
     assert heap.backrefs == {target: {"x"} for target in ("r", "t", "q", "d")}
-    assert mark(heap, ["x"]).reached() == {"x", "r", "t", "q", "d"}
+    assert mark_all(heap, ["x"]).reached() == {"x", "r", "t", "q", "d"}
 
 
 @requirement("S1.tests.reference-tracking")

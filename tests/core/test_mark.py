@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from ctxgc.core import ContextSegment, Heap
-from ctxgc.core.mark import Marks, mark, mark_young, reachable
+from ctxgc.core.mark import Marks, mark_all, mark_young, reachable
 from tests.core.build import call, calls, heap_of, result, seg
 from tests.requirements import requirement
 
@@ -15,7 +15,7 @@ from tests.requirements import requirement
 @requirement("S0.mark.transitive", "S1.mark.mark-phase", "S1.acceptance.reachability")
 def test_marking_reaches_what_roots_reference_directly_or_not() -> None:
     heap = heap_of(seg("c"), seg("b", references=["c"]), seg("a", references=["b"]), seg("z"))
-    marks = mark(heap, ["a"])
+    marks = mark_all(heap, ["a"])
     assert (marks.reached(), len(marks), "z" in marks) == ({"a", "b", "c"}, 3, False)
     assert marks.chain("c") == ("a", "b", "c")
     assert marks.chain("z") == ()
@@ -26,19 +26,19 @@ def test_a_cycle_and_a_self_reference_are_visited_once() -> None:
     heap = heap_of(seg("a"), seg("b", references=["a"]), seg("c"))
     heap.link("a", "b")
     heap.link("c", "c")
-    assert dict(mark(heap, ["a", "c"]).came_from) == {"a": None, "b": "a", "c": None}
+    assert dict(mark_all(heap, ["a", "c"]).came_from) == {"a": None, "b": "a", "c": None}
 
 
 def test_a_bond_is_reached_as_a_whole() -> None:
     heap = heap_of(call("c", "k"), result("r", "k"), seg("x", references=["r"]))
-    assert mark(heap, ["x"]).reached() == {"x", "r", "c"}
+    assert mark_all(heap, ["x"]).reached() == {"x", "r", "c"}
 
 
 def test_links_into_the_stash_lead_nowhere() -> None:
     heap = heap_of(seg("c"), seg("b", references=["c"]), seg("a", references=["b"]))
     heap.stash("b")
-    assert mark(heap, ["a"]).reached() == {"a"}
-    assert mark(heap, ["b"]).reached() == set()
+    assert mark_all(heap, ["a"]).reached() == {"a"}
+    assert mark_all(heap, ["b"]).reached() == set()
 
 
 def test_a_superseded_segment_is_reached_by_name_but_not_by_a_shared_key() -> None:
@@ -47,14 +47,14 @@ def test_a_superseded_segment_is_reached_by_name_but_not_by_a_shared_key() -> No
         seg("new", file_path="f", access="read"),
         seg("fan", references=["old"]),
     )
-    assert mark(heap, ["new"]).reached() == {"new"}
-    assert mark(heap, ["fan"]).reached() == {"fan", "old", "new"}
+    assert mark_all(heap, ["new"]).reached() == {"new"}
+    assert mark_all(heap, ["fan"]).reached() == {"fan", "old", "new"}
 
 
 def test_what_a_pin_refers_to_is_reached() -> None:
     """Known fault 2: pins were skipped but were no roots, so what they reference was pruned."""
     heap = heap_of(seg("detail"), seg("pin", pinned=True, references=["detail"]))
-    assert mark(heap, heap.root_index.pinned).reached() == {"pin", "detail"}
+    assert mark_all(heap, heap.root_index.pinned).reached() == {"pin", "detail"}
 
 
 def test_a_plain_graph_may_name_what_it_does_not_hold() -> None:
@@ -132,13 +132,13 @@ def test_a_hundred_thousand_linked_segments_are_marked_in_linear_work(shape: Sha
     heap = Heap()
     heap.add_all(shape(size))
     marks: list[Marks] = []
-    work = calls(lambda: marks.append(mark(heap, [f"s{size - 1}"])))
+    work = calls(lambda: marks.append(mark_all(heap, [f"s{size - 1}"])))
     assert len(marks[0]) == size
     assert work <= 12 * size
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("marker", [mark, mark_young])
+@pytest.mark.parametrize("marker", [mark_all, mark_young])
 def test_ten_times_the_segments_are_ten_times_the_work(
     shape: Shape, marker: Callable[..., Marks]
 ) -> None:

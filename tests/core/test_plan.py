@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from ctxgc.collector import GCEngine
 from ctxgc.core import (
-    GCEngine,
     PruningCandidate,
     PruningPlan,
     age_text,

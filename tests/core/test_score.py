@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.core import EngineOptions, GCEngine, KeepScore, ScoreContext
+from ctxgc.collector import GCEngine
+from ctxgc.core import EngineOptions, KeepScore, ScoreContext
 from ctxgc.core.score import DEFAULT_WEIGHTS, PROFILE_NAMES
 from ctxgc.errors import ConfigError, InputError
 from tests.core.build import NOW, TYPES, fresh, heap_of, seg, term

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ctxgc.core import Names, Text, is_line, is_word
 from ctxgc.core.text import LONG_LINE, bare_line, is_identifier, tokens
-from tests.strategies.mark_sweep.agent import view_of
+from tests.collector.agent import view_of
 
 TEXTS = st.one_of(
     st.text(max_size=300),

@@ -5,9 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from ctxgc.lab import FIT_TARGETS, Measures, RunResult, fit_target
-from ctxgc.lab.fit_targets import GOALS
-from ctxgc.strategies import (
+from ctxgc.collector import (
     Coefficients,
     WindowFile,
     coefficients,
@@ -16,6 +14,8 @@ from ctxgc.strategies import (
     window_constants,
     window_file,
 )
+from ctxgc.lab import FIT_TARGETS, Measures, RunResult, fit_target
+from ctxgc.lab.fit_targets import GOALS
 
 PRESET, WINDOW = fit_target("default"), fit_target("window")
 KEPT: Measures = {

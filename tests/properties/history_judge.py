@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ctxgc import Session
+from ctxgc.collector import GCResult
 from ctxgc.core import Format, Message
 from ctxgc.errors import PlanError
-from ctxgc.strategies import GCResult
 from ctxgc.testing import check_history
 from ctxgc.tokens import message_tokens
 from ctxgc.wire import parse

@@ -6,9 +6,9 @@ from collections import Counter
 from random import Random
 
 from ctxgc import Session
+from ctxgc.collector import GCResult, GCTriggerReason
 from ctxgc.core import Format
 from ctxgc.errors import ContextOverflowError
-from ctxgc.strategies import GCResult, GCTriggerReason
 from tests.fakes import Clock
 from tests.properties.history_cases import (
     SYSTEM_TEXT,

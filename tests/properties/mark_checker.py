@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ctxgc.core import GCState, Heap
-from ctxgc.core.mark import mark, mark_young
+from ctxgc.core.mark import mark_all, mark_young
 from ctxgc.core.roots import compute_roots, root_reasons
 from tests.properties import naive_engine, naive_history
 
@@ -19,7 +19,7 @@ def check_roots(state: GCState, history: naive_history.History) -> None:
 def check_marks(heap: Heap, roots: set[str], strong: tuple[str, ...]) -> None:
     """A mark reaches what the fixpoint over all pairs reaches, in the whole heap and among the young."""
     segments = list(heap)
-    assert set(mark(heap, roots, strong).reached()) == naive_engine.reachable(
+    assert set(mark_all(heap, roots, strong).reached()) == naive_engine.reachable(
         segments, roots, strong=strong
     )
     assert set(mark_young(heap, roots, strong).reached()) == naive_engine.reachable_young(

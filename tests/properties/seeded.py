@@ -13,7 +13,8 @@ from random import Random
 
 import msgspec
 
-from ctxgc.core import ContextSegment, EngineOptions, GCEngine, Heap
+from ctxgc.collector import GCEngine
+from ctxgc.core import ContextSegment, EngineOptions, Heap
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 _TYPES = ("message", "code", "log", "log", "note", "decision", "summary")

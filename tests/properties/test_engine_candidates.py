@@ -8,7 +8,8 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.core import GCEngine, PruningCandidate
+from ctxgc.collector import GCEngine
+from ctxgc.core import PruningCandidate
 from tests.requirements import requirement
 
 TYPES = ("message", "code", "log", "note", "decision", "summary")

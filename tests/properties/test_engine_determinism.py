@@ -10,7 +10,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.core import EngineOptions, GCEngine
+from ctxgc.collector import GCEngine
+from ctxgc.core import EngineOptions
 from ctxgc.core.codec import heap_from_json, heap_to_json
 from tests.properties import heaps, seeded
 

@@ -15,7 +15,13 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from ctxgc.core import EngineOptions, GCEngine, GCState, Heap, RootKnobs
+from ctxgc.collector import GCEngine
+from ctxgc.core import (
+    EngineOptions,
+    GCState,
+    Heap,
+    RootKnobs,
+)
 from ctxgc.core.codec import heap_from_json, heap_to_json
 from ctxgc.core.roots import compute_roots
 from ctxgc.errors import StalePlanError, UnknownSegmentError

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctxgc.core import GCState
-from ctxgc.core.mark import ancestry, mark, reachable
+from ctxgc.core.mark import ancestry, mark_all, reachable
 from ctxgc.core.roots import compute_roots
 from tests.properties import heaps, naive_engine, naive_history
 from tests.properties.mark_checker import check_marks, check_roots
@@ -61,7 +61,7 @@ def test_every_hop_of_a_reason_chain_is_a_link_and_the_first_one_a_root(
 ) -> None:
     state, _ = case
     roots = compute_roots(state)
-    marks, links = mark(state.heap, roots, strong), naive_engine.all_links(state.heap)
+    marks, links = mark_all(state.heap, roots, strong), naive_engine.all_links(state.heap)
     for segment_id in marks.reached():
         chain = [state.heap.get(hop) for hop in marks.chain(segment_id)]
         assert chain[0].segment_id in roots

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctxgc.core import EngineOptions, GCEngine, GCState, Heap
-from ctxgc.core.mark import mark
+from ctxgc.collector import GCEngine
+from ctxgc.core import EngineOptions, GCState, Heap
+from ctxgc.core.mark import mark_all
 from ctxgc.core.roots import compute_roots
 from ctxgc.errors import StalePlanError
 from tests.properties import heaps
@@ -94,7 +95,7 @@ def test_taking_all_garbage_twice_takes_nothing_the_second_time(
     case: tuple[GCEngine, GCState], scope: str
 ) -> None:
     engine, state = case
-    reached = set(mark(state.heap, compute_roots(state), engine.options.strong).reached())
+    reached = set(mark_all(state.heap, compute_roots(state), engine.options.strong).reached())
     engine.collect(state, scope=scope)
     assert engine.plan(state, scope=scope).candidates == []
     assert reached <= {segment.segment_id for segment in state.heap.working()}

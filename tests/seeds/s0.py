@@ -14,7 +14,7 @@ ENTRIES: tuple[Requirement, ...] = (
             "coefficients-are-knobs": "Scoring coefficients are configuration, not constants.",
         },
         issue=2,
-        code="core/engine.py",
+        code="collector/engine.py",
     ),
     *section(
         "S0.roots",
@@ -178,7 +178,7 @@ ENTRIES: tuple[Requirement, ...] = (
             "single-pass": "A sweep is one pass plus one sort.",
         },
         issue=2,
-        code="core/plan.py",
+        code="collector/sweep.py",
         differs={
             "lowest-first": "Bonds leave whole, with the score of their best member. The engine goes by score; the default strategy of a session chooses lines by their worth when room is needed, which keeps more of what is used later (decision 8).",
             "token-budget": "What the target does not need after all is given back.",
@@ -228,7 +228,7 @@ ENTRIES: tuple[Requirement, ...] = (
             "bounded": "The work of a step does not grow with the heap.",
         },
         issue=2,
-        code="core/engine.py",
+        code="collector/engine.py",
         differs={
             "rescore-subset": "For each it also asks whether a root holds it, backwards and with a bound (decision 4).",
         },
@@ -264,7 +264,7 @@ ENTRIES: tuple[Requirement, ...] = (
             "under-budget": "A full collection ends comfortably under budget.",
         },
         issue=2,
-        code="core/engine.py",
+        code="collector/engine.py",
         doors={
             "hard-limit": {
                 "engine": "`update`, `is_due`.",
@@ -309,6 +309,6 @@ ENTRIES: tuple[Requirement, ...] = (
             "normal-segment": "A compressed segment is a normal segment that costs fewer tokens.",
         },
         issue=2,
-        code="core/plan.py",
+        code="collector/sweep.py",
     ),
 )

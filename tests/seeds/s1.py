@@ -16,7 +16,7 @@ ENTRIES: tuple[Requirement, ...] = (
             "generate-pruning-plan": "`generate_pruning_plan(candidates, target_tokens)` returns a plan.",
         },
         issue=2,
-        code="core/engine.py",
+        code="collector/engine.py",
         differs={
             "analyze-pruning-candidates": "A call and its result are reached together.",
             "score-segment": "Returns a keep_score: higher stays longer. The seed's rising number is `prune_score` (decision 1).",
@@ -110,7 +110,7 @@ ENTRIES: tuple[Requirement, ...] = (
             "top": "The top candidates can be asked for.",
         },
         issue=2,
-        code="core/engine.py",
+        code="collector/engine.py",
         differs={
             "unreachable": "`analyze_pruning_candidates` lists no others; in `plan(heap)` the reachable follow as S0 has it, only while the target is unmet.",
             "sorted": 'Lowest keep_score first, which is the seed\'s "highest first" mirrored.',
@@ -131,7 +131,7 @@ ENTRIES: tuple[Requirement, ...] = (
             "structure": "A plan can be made of these five fields, in this order.",
         },
         issue=2,
-        code="core/plan.py",
+        code="collector/sweep.py",
         differs={
             "accumulates": "What the target does not need after all is given back; what is missing is `shortfall`.",
             "grouped": "Two more actions: evacuate and compress.",
@@ -152,7 +152,7 @@ ENTRIES: tuple[Requirement, ...] = (
             "performance": "The analysis of 32k tokens takes less than 2 s.",
         },
         issue=2,
-        code="core/engine.py",
+        code="collector/engine.py",
         differs={
             "targets": "Otherwise `shortfall` says what is missing; a root is never taken to meet a number.",
         },
@@ -170,7 +170,7 @@ ENTRIES: tuple[Requirement, ...] = (
             "performance": "Scenario 7: a large context is analysed in time.",
         },
         issue=2,
-        code="core/engine.py",
+        code="collector/engine.py",
     ),
     *section(
         "S1.tests",
@@ -182,6 +182,6 @@ ENTRIES: tuple[Requirement, ...] = (
             "thousand-segments": "A context of more than 1,000 segments is analysed.",
         },
         issue=2,
-        code="core/engine.py",
+        code="collector/engine.py",
     ),
 )

@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from ctxgc.collector import preset
 from ctxgc.config import GCConfig
 from ctxgc.errors import StoreError
 from ctxgc.session import Event, Session
 from ctxgc.stores import MemoryStore
-from ctxgc.strategies import preset
 from ctxgc.strategies.truncate import TruncateStrategy
+from tests.collector.agent import opened
 from tests.fakes import Clock, WordCounter
 from tests.strategies.build import turn
-from tests.strategies.mark_sweep.agent import opened
 
 Json = dict[str, Any]
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from ctxgc.budget import GCPolicy, InstructionSource
+from ctxgc.collector import GCRemovalItem, GCResult, GCTriggerReason
 from ctxgc.config import GCConfig
 from ctxgc.errors import InputError
 from ctxgc.session import Session
-from ctxgc.strategies import GCRemovalItem, GCResult, GCTriggerReason
 from ctxgc.tokens import message_tokens
 from tests.fakes import WordCounter
 from tests.requirements import requirement

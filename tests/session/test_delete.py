@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from ctxgc.collector import handles_in
 from ctxgc.errors import InputError, StoreError, UnknownHandleError
 from ctxgc.session import Session
 from ctxgc.stores import MemoryStore, Write
-from ctxgc.strategies import handles_in
 from ctxgc.testing import check_history
 from tests.session.build import events_of, filled, make, state_of
 from tests.session.random_walk import faults, handles

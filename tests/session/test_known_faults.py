@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource, SourceEntry
+from ctxgc.collector import GCResult, GCTriggerReason
 from ctxgc.config import GCConfig, parse_spec
 from ctxgc.errors import ConfigError
 from ctxgc.session import Session
-from ctxgc.strategies import GCResult, GCTriggerReason
 from ctxgc.testing import check_history
 from ctxgc.tokens import message_tokens
 from ctxgc.wire import parse

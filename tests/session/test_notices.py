@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ctxgc import Session
-from ctxgc.strategies import handles_in
+from ctxgc.collector import handles_in
 from ctxgc.wire import Overflow
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ctxgc.budget import GCPolicy, InstructionSource
+from ctxgc.collector import GCRemovalItem, GCResult, GCTriggerReason
 from ctxgc.core import Message
-from ctxgc.strategies import GCRemovalItem, GCResult, GCTriggerReason
 from ctxgc.wire import replace_text, text_message
 from tests.session.build import events_of, filled, make, state_of
 from tests.session.random_walk import faults

@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc import Session
+from ctxgc.collector import GCTriggerReason, preset
 from ctxgc.core import FORMATS, Format, Message, is_tombstone
 from ctxgc.errors import StoreError
 from ctxgc.stores import MemoryStore
-from ctxgc.strategies import GCTriggerReason, preset
+from tests.collector.agent import LONG, Agent, Json, Step, drive, opened, steps, view_of
 from tests.examples import one_in
 from tests.session.build import events_of, state_of
 from tests.session.random_walk import faults
-from tests.strategies.mark_sweep.agent import LONG, Agent, Json, Step, drive, opened, steps, view_of
 
 ROOT = Path(__file__).parents[2]
 few = one_in(8)
@@ -321,7 +321,7 @@ def test_it_can_be_switched_off(options: Json) -> None:
 
 _DIGEST = """
 from hashlib import sha256
-from tests.strategies.mark_sweep.agent import LONG, drive, opened
+from tests.collector.agent import LONG, drive, opened
 session = opened(recall_call=None)
 print(sha256(str(drive(session, LONG * 3)).encode()).hexdigest(), len(session.inspect().log.applied))
 """

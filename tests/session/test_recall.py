@@ -13,10 +13,10 @@ from ctxgc.errors import PlanError, UnknownHandleError
 from ctxgc.session import Session
 from ctxgc.session.state import UNDO_COOLDOWN
 from ctxgc.testing import check_history
+from tests.collector.agent import FIXED, LONG, Agent, Step, drive, opened
 from tests.session.build import events_of, filled, make, requests_in
 from tests.session.random_walk import faults, handles
 from tests.strategies.build import turn
-from tests.strategies.mark_sweep.agent import FIXED, LONG, Agent, Step, drive, opened
 
 SMALL = {
     "plugin": "gc_mark_sweep",

@@ -14,11 +14,7 @@ from ctxgc.core import FORMATS, ContextSegment, Format, Message
 from ctxgc.errors import UnknownHandleError
 from ctxgc.guard import ThrashBreaker
 from ctxgc.guard.monitor import FIRST_PAUSE, LEAST_BACK, LONGEST_PAUSE
-from tests.examples import one_in
-from tests.fakes import Clock, QuarterCounter
-from tests.session.build import Insistent, events_of, reckless
-from tests.session.random_walk import faults
-from tests.strategies.mark_sweep.agent import (
+from tests.collector.agent import (
     LONG,
     Agent,
     Json,
@@ -27,6 +23,10 @@ from tests.strategies.mark_sweep.agent import (
     opened,
     steps,
 )
+from tests.examples import one_in
+from tests.fakes import Clock, QuarterCounter
+from tests.session.build import Insistent, events_of, reckless
+from tests.session.random_walk import faults
 
 WORK: list[Step] = [("test", 30), ("test", 30), ("grep", "harvest", 30), ("test", 30)]
 

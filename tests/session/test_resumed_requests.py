@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from ctxgc import Session
 from ctxgc.errors import StoreBusyError, StoreError
 from ctxgc.stores import MemoryStore
+from tests.collector.agent import HOW, LONG, Agent, drive, opened
 from tests.fakes import Clock
 from tests.session.build import Flaky, Insistent, filled, reckless
 from tests.session.random_walk import faults
-from tests.strategies.mark_sweep.agent import HOW, LONG, Agent, drive, opened
 
 
 def known(session: Session) -> dict[str, Any]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from ctxgc.errors import MessageError
+from tests.collector.agent import LONG, Agent, drive, opened
 from tests.session.build import make, requests_in, state_of
 from tests.session.random_walk import faults
 from tests.strategies.build import turn
-from tests.strategies.mark_sweep.agent import LONG, Agent, drive, opened
 
 STORY = [message for number in range(12) for message in turn(number, tools=1)]
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ctxgc.collector import GCTriggerReason
 from ctxgc.session import Session
-from ctxgc.strategies import GCTriggerReason
 from tests.requirements import requirement
 from tests.session.build import make, requests_in
 from tests.strategies.build import turn

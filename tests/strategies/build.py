@@ -8,9 +8,10 @@ from typing import Any
 
 from ctxgc import Session
 from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource
+from ctxgc.collector import GCResult, GCTriggerReason
 from ctxgc.config import GCConfig
 from ctxgc.core import Message
-from ctxgc.strategies import GCResult, GCTriggerReason, load_gc_plugin
+from ctxgc.strategies import load_gc_plugin
 from ctxgc.tokens import counter_for, message_tokens
 from ctxgc.wire import parse
 

@@ -8,17 +8,11 @@ from typing import Any
 import pytest
 
 from ctxgc.budget import InstructionBudget, InstructionSource
+from ctxgc.collector import GCRemovalItem, GCResult, GCTriggerReason
 from ctxgc.config import GCConfig
 from ctxgc.core import Message
 from ctxgc.errors import InputError
-from ctxgc.strategies import (
-    Constraints,
-    GCPlugin,
-    GCRemovalItem,
-    GCResult,
-    GCTriggerReason,
-    run_collect,
-)
+from ctxgc.strategies import Constraints, GCPlugin, run_collect
 from ctxgc.strategies.base import constraints_of
 from tests.requirements import requirement
 

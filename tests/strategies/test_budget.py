@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource
+from ctxgc.collector import GCResult
 from ctxgc.config import GCConfig
 from ctxgc.core import Message
-from ctxgc.strategies import GCResult
 from tests.requirements import requirement
 from tests.strategies.build import budget_of, collect, ids, requests, size_of, talk
 

@@ -6,9 +6,10 @@ import copy
 
 import pytest
 
+from ctxgc.collector import GCTriggerReason
 from ctxgc.config import GCConfig
 from ctxgc.errors import ConfigError
-from ctxgc.strategies import BUILT_IN, GCTriggerReason, load_gc_plugin
+from ctxgc.strategies import BUILT_IN, load_gc_plugin
 from tests.requirements import requirement
 from tests.strategies.build import collect, ids, size_of, talk
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from ctxgc import Session
+from ctxgc.collector import GCTriggerReason
 from ctxgc.config import GCConfig, load_config
 from ctxgc.core import is_tombstone
-from ctxgc.strategies import GCTriggerReason
 from ctxgc.testing import check_history
 from ctxgc.wire import render
 from tests.strategies.build import (

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ctxgc.collector import GCTriggerReason
 from ctxgc.config import GCConfig
 from ctxgc.errors import ConfigError
-from ctxgc.strategies import GCTriggerReason, load_gc_plugin
+from ctxgc.strategies import load_gc_plugin
 from tests.requirements import requirement
 from tests.strategies.build import collect, ids, requests, size_of, talk
 

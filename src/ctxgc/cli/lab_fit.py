@@ -190,8 +190,8 @@ if TYPE_CHECKING:
 
 _EPILOG = """\b
 Examples:
-  ctxgc lab fit default --data DIR --set claude_code --rounds 60 -o coefficients.json
-  ctxgc lab fit window --data DIR --set claude_code --every 4 -j 4 -o window_constants.json
+  ctxgc lab fit default --data DIR --set claude_code --rounds 60 -o price.json
+  ctxgc lab fit window --data DIR --set claude_code --every 4 -j 4 -o room.json
 """
 
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import msgspec
 
-from ctxgc.strategies import GCResult
+from ctxgc.collector import GCResult
 
 _CUT = "the answer was cut off before this call was complete, so it was not run"
 _BAD = "the arguments are not a JSON object, so the call was not run"

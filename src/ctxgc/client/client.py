@@ -18,10 +18,11 @@ from ctxgc.client.answer import Reply
 from ctxgc.client.conversation import Conversation, OnThreshold
 from ctxgc.client.provider import OnText, Provider, open_provider
 from ctxgc.client.tools import RECALL_NAMES, Tool, Toolbox, make_tool
+from ctxgc.collector import GCResult
 from ctxgc.config import GCConfig, Profile, load_profile, unknown_key
 from ctxgc.errors import ClientError, InputError
 from ctxgc.session import Session
-from ctxgc.strategies import GCPlugin, GCResult, gc_from_inline, gc_from_spec
+from ctxgc.strategies import GCPlugin, gc_from_inline, gc_from_spec
 
 AnyTool = Tool | Callable[..., Any] | Mapping[str, Any]
 MOST_DEPTH = 3

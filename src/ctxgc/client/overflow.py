@@ -8,16 +8,15 @@ from typing import Any, ClassVar
 import msgspec
 
 from ctxgc.budget import InstructionSource
+from ctxgc.collector import CollectionRun, Host
 from ctxgc.core import OPENING, ContextSegment, Heap, Message
 from ctxgc.errors import ContextOverflowError, CtxgcError
 from ctxgc.guard import window_after
 from ctxgc.session import EMERGENCY, Session
 from ctxgc.strategies import (
     BuiltinStrategy,
-    CollectionRun,
     Constraints,
     GCPlugin,
-    Host,
     MarkSweepStrategy,
     NoneStrategy,
 )

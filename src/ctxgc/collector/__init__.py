@@ -1,6 +1,14 @@
-"""The collector: what makes a view smaller.
+"""The collector: liveness, worth, price and room lead to one plan.
 
-`priorities` ranks segments by S4's matrix and decision tree, from what always stays to what goes first.
+`liveness` says who may leave and why: roots, marks, evidence. `worth` is what of a text is nowhere else in
+the view, `price` whether leaving it out pays now, `room` how much must go. `sweep` puts candidates in their
+order and takes them, `engine` is the same over bare segments. `run` is one collection of a history with its
+`result`; `host` are the services it works with and what it may never take out; `segmenter` makes segments of
+messages, and `booking` names them as a budget does. `reader` and `calls` know what each tool result is,
+`digest` writes what stays in its place, `presets` has all constants, and `priorities` ranks segments by S4's
+matrix and decision tree.
+
+Everything that makes a view smaller goes through this room.
 """
 
 from __future__ import annotations
@@ -10,13 +18,49 @@ from ctxgc._lazy import lazy
 # fmt: off
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ctxgc.collector.booking import turn_number, with_messages
+    from ctxgc.collector.digest import (
+        DigestEntry, handle_of, handles_in, without, write_digest,
+    )
+    from ctxgc.collector.engine import Collection, GCEngine, IGCEngine
+    from ctxgc.collector.host import (
+        Bindable, Host, StandaloneHost, TurnSpan, frame_of, locked_messages, root_knobs,
+        root_messages, turn_ids,
+    )
+    from ctxgc.collector.liveness import Analysis, Hop, analyze
+    from ctxgc.collector.presets import (
+        Coefficients, PRESETS, Preset, Shares, WindowConstants, WindowFile, coefficients, custom,
+        preset, window_constants, window_file,
+    )
+    from ctxgc.collector.price import Billing, Edit, PriceRequest, Thrift
     from ctxgc.collector.priorities import (
         Category, Focus, Priority, Ranked, kind_of, rank, rank_heap,
     )
+    from ctxgc.collector.result import GCRemovalItem, GCResult, GCTriggerReason
+    from ctxgc.collector.room import NEWEST, RoomPass
+    from ctxgc.collector.run import CollectionRun, OLD_NOTICE
+    from ctxgc.collector.segmenter import Exchange, Segmenter
+    from ctxgc.collector.sweep import Planner, choose, order_of_leaving
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
+            "booking": "turn_number with_messages",
+            "digest": "DigestEntry handle_of handles_in without write_digest",
+            "engine": "Collection GCEngine IGCEngine",
+            "host":
+                "Bindable Host StandaloneHost TurnSpan frame_of locked_messages root_knobs "
+                "root_messages turn_ids",
+            "liveness": "Analysis Hop analyze",
+            "presets":
+                "Coefficients PRESETS Preset Shares WindowConstants WindowFile coefficients "
+                "custom preset window_constants window_file",
+            "price": "Billing Edit PriceRequest Thrift",
             "priorities": "Category Focus Priority Ranked kind_of rank rank_heap",
+            "result": "GCRemovalItem GCResult GCTriggerReason",
+            "room": "NEWEST RoomPass",
+            "run": "CollectionRun OLD_NOTICE",
+            "segmenter": "Exchange Segmenter",
+            "sweep": "Planner choose order_of_leaving",
         },
     )

@@ -3,8 +3,8 @@
 `segment` is the smallest thing that is kept or moved, and the provider message it is a part of. The `heap`
 holds all segments of one session with their headers and the token ledger; `links` are what ties them: rare
 names, bonds, shared keys, supersession; `codec` writes a heap as JSON. `roots` (with their index) and `mark`
-find what is reachable, `score` and `analysis` what it is worth, `plan` and `engine` (with their `options`)
-what leaves. `text` reads a text once, `tombstone` writes and recognises every note that ctxgc leaves in a
+find what is reachable, `score` what it is worth; `plan` is what leaves, as data, and `options` are how an
+engine decides. `text` reads a text once, `tombstone` writes and recognises every note that ctxgc leaves in a
 view, `secrets` finds keys in it, and `recall_memory` knows what was recalled lately.
 
 Every other room may use this one; it uses only `errors`.
@@ -17,56 +17,55 @@ from ctxgc._lazy import lazy
 # fmt: off
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ctxgc.core.analysis import Analysis, Hop, analyze
-    from ctxgc.core.engine import Collection, GCEngine, IGCEngine
-    from ctxgc.core.heap import Amount, Heap, Ledger, rough_tokens
-    from ctxgc.core.links import Mentions
-    from ctxgc.core.mark import ancestry
-    from ctxgc.core.options import EngineOptions, Scope, age, in_scope
+    from ctxgc.core.heap import Amount, Heap, Ledger, each_once, rough_tokens
+    from ctxgc.core.links import Bonds, Mentions, bond_of, ids, keys_of, members
+    from ctxgc.core.mark import Marks, ancestry, mark_all, mark_young, reachable
+    from ctxgc.core.options import EngineOptions, Scope, age, checked_scope, in_scope
     from ctxgc.core.plan import (
-        Action, Planner, PruningCandidate, PruningPlan, age_text, assemble, candidate_for,
-        checked_target, choose, order_of_leaving, reason_for,
+        Action, IN_PLACE, PruningCandidate, PruningPlan, age_text, assemble, candidate_for,
+        checked_target, reason_for,
     )
     from ctxgc.core.recall_memory import RecallMemory
-    from ctxgc.core.roots import GCState, RootKnobs, compute_roots, is_request
-    from ctxgc.core.score import KeepScore, POINTS_TYPE, ScoreContext, prune_score
+    from ctxgc.core.roots import (
+        GCState, RootKnobs, RootSet, compute_roots, is_message, is_request, message_key,
+    )
+    from ctxgc.core.score import Explanation, KeepScore, POINTS_TYPE, ScoreContext, prune_score
     from ctxgc.core.secrets import find_secrets, mask_secrets
     from ctxgc.core.segment import (
         Access, ContextSegment, FORMATS, Format, Message, Origin, Part, PartKind, Policy, Role,
         SECRET_TAG, SEGMENT_FIELDS, SegmentType, Source, Tier, Trust, checked_time, common_prefix,
-        segment_from_dict, segment_to_dict, utc_now,
+        explicit_references, segment_from_dict, segment_to_dict, utc_now,
     )
-    from ctxgc.core.text import Names, Text, identifiers, is_line, is_word, looks_like_path
+    from ctxgc.core.text import Names, Text, evacuate, identifiers, is_line, is_word, looks_like_path
     from ctxgc.core.tombstone import (
         GAP, HANDLE, OPENING, RECALL_CALL, SHORT_GAP, copy_mark, describe, is_tombstone, kept_of,
         moved_handles, moved_note, note, recall_call, recall_template, short_command,
-        short_tombstone, with_gaps,
+        short_tombstone, long_tombstone, with_gaps,
     )
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
-            "analysis": "Analysis Hop analyze",
-            "engine": "Collection GCEngine IGCEngine",
-            "heap": "Amount Heap Ledger rough_tokens",
-            "links": "Mentions",
-            "mark": "ancestry",
-            "options": "EngineOptions Scope age in_scope",
+            "heap": "Amount Heap Ledger each_once rough_tokens",
+            "links": "Bonds Mentions bond_of ids keys_of members",
+            "mark": "Marks ancestry mark_all mark_young reachable",
+            "options": "EngineOptions Scope age checked_scope in_scope",
             "plan":
-                "Action Planner PruningCandidate PruningPlan age_text assemble candidate_for "
-                "checked_target choose order_of_leaving reason_for",
+                "Action IN_PLACE PruningCandidate PruningPlan age_text assemble candidate_for "
+                "checked_target reason_for",
             "recall_memory": "RecallMemory",
-            "roots": "GCState RootKnobs compute_roots is_request",
-            "score": "KeepScore POINTS_TYPE ScoreContext prune_score",
+            "roots":
+                "GCState RootKnobs RootSet compute_roots is_message is_request message_key",
+            "score": "Explanation KeepScore POINTS_TYPE ScoreContext prune_score",
             "secrets": "find_secrets mask_secrets",
             "segment":
                 "Access ContextSegment FORMATS Format Message Origin Part PartKind Policy Role "
                 "SECRET_TAG SEGMENT_FIELDS SegmentType Source Tier Trust checked_time "
-                "common_prefix segment_from_dict segment_to_dict utc_now",
-            "text": "Names Text identifiers is_line is_word looks_like_path",
+                "common_prefix explicit_references segment_from_dict segment_to_dict utc_now",
+            "text": "Names Text evacuate identifiers is_line is_word looks_like_path",
             "tombstone":
                 "GAP HANDLE OPENING RECALL_CALL SHORT_GAP copy_mark describe is_tombstone "
                 "kept_of moved_handles moved_note note recall_call recall_template "
-                "short_command short_tombstone with_gaps",
+                "short_command short_tombstone long_tombstone with_gaps",
         },
     )

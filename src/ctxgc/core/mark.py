@@ -136,7 +136,7 @@ def reachable(roots: Iterable[str], references: Mapping[str, Iterable[str]]) -> 
     return reached
 
 
-def mark(heap: Heap, roots: Iterable[str], strong: Iterable[KeyKind] = KEY_KINDS) -> Marks:
+def mark_all(heap: Heap, roots: Iterable[str], strong: Iterable[KeyKind] = KEY_KINDS) -> Marks:
     """Return what the roots reach over explicit links and the strong kinds of shared keys.
 
     A bond is reached as a whole. A superseded segment is not reached through a shared key, since the

@@ -49,7 +49,7 @@ def note(text: str) -> str:
     return f"{OPENING} {text}]"
 
 
-def tombstone(
+def long_tombstone(
     segment: ContextSegment,
     why: str,
     *,

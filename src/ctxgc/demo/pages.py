@@ -12,7 +12,8 @@ from typing import Any, Protocol, TextIO
 
 import msgspec
 
-from ctxgc.core import Amount, Collection
+from ctxgc.collector import Collection
+from ctxgc.core import Amount
 from ctxgc.demo.run import DemoRun, Kept, Removal, messages
 from ctxgc.drawing import STYLES, Line, bar, chart, plain, shortened, terminal_table, text_of, zone
 from ctxgc.files import write_atomic

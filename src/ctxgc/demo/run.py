@@ -10,15 +10,17 @@ from typing import Any, Literal
 
 import msgspec
 
-from ctxgc.core import (
+from ctxgc.collector import (
     Analysis,
     Collection,
+    GCEngine,
+    Hop,
+)
+from ctxgc.core import (
     ContextSegment,
     EngineOptions,
-    GCEngine,
     GCState,
     Heap,
-    Hop,
     Ledger,
     PruningCandidate,
 )

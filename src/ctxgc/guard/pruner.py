@@ -8,14 +8,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ctxgc.collector import Category, Focus, Priority, Ranked, rank
+from ctxgc.collector import Category, Focus, Priority, Ranked, choose, order_of_leaving, rank
 from ctxgc.config import GCConfig, PriorityMatrix, PriorityRule
 from ctxgc.core import (
     KeepScore,
     PruningCandidate,
     ScoreContext,
-    choose,
-    order_of_leaving,
     rough_tokens,
     utc_now,
 )

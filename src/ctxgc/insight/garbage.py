@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from ctxgc.core import Analysis, ContextSegment, GCEngine, Heap
+from ctxgc.collector import Analysis, GCEngine, Segmenter
+from ctxgc.core import ContextSegment, Heap
 from ctxgc.errors import MessageError
 from ctxgc.insight.clock import TranscriptClock
-from ctxgc.strategies import Segmenter
 from ctxgc.tokens import TokenCounter
 from ctxgc.wire import build
 from ctxgc.wire.transcripts import RecordedMessage

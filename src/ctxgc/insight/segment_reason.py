@@ -6,11 +6,10 @@ from typing import Any
 
 import msgspec
 
+from ctxgc.collector import Analysis, GCEngine
 from ctxgc.core import (
     SEGMENT_FIELDS,
-    Analysis,
     ContextSegment,
-    GCEngine,
     Heap,
     segment_from_dict,
     utc_now,

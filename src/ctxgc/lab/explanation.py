@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from ctxgc.collector import GCResult
 from ctxgc.economics import PriceSheet
 from ctxgc.errors import InputError
 from ctxgc.lab.needs import Needs, RequestNeeds, SentMessage
@@ -17,7 +18,6 @@ from ctxgc.lab.policies_ctxgc import SessionPlayer
 from ctxgc.lab.regimes import Regime
 from ctxgc.lab.residency import Residency, State
 from ctxgc.lab.runs import Run
-from ctxgc.strategies import GCResult
 
 # -- What an explanation holds
 

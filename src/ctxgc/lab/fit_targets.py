@@ -7,9 +7,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ctxgc.drawing import readable_json
-from ctxgc.lab.results import RunResult
-from ctxgc.strategies import (
+from ctxgc.collector import (
     PRESETS,
     Coefficients,
     Preset,
@@ -21,6 +19,8 @@ from ctxgc.strategies import (
     window_constants,
     window_file,
 )
+from ctxgc.drawing import readable_json
+from ctxgc.lab.results import RunResult
 
 WINDOW = "window"
 FIT_TARGETS = (*PRESETS, WINDOW)

@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 
 from ctxgc._version import __version__
+from ctxgc.collector import handles_in
 from ctxgc.config import GCConfig
 from ctxgc.core import recall_call
 from ctxgc.errors import ContextOverflowError, UnknownHandleError
 from ctxgc.lab.facts import texts_of
 from ctxgc.lab.policies import Kind, Player, Policy, PolicyTask
 from ctxgc.session import Session
-from ctxgc.strategies import handles_in
 
 _PLUGIN = "gc_mark_sweep"
 _SECRET = b"the lab's replay"

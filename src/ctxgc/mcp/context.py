@@ -14,13 +14,19 @@ from typing import Any, Literal
 
 import msgspec
 
+from ctxgc.collector import GCEngine, root_knobs
 from ctxgc.config import GCConfig
-from ctxgc.core import Amount, EngineOptions, GCEngine, GCState, Heap, RecallMemory
+from ctxgc.core import (
+    Amount,
+    EngineOptions,
+    GCState,
+    Heap,
+    RecallMemory,
+)
 from ctxgc.errors import InputError
 from ctxgc.guard import Zone
 from ctxgc.session import Stash
 from ctxgc.stores import Write
-from ctxgc.strategies import root_knobs
 
 PruneStrategy = Literal["stash", "delete", "auto"]
 DefaultStrategy = Literal["stash", "auto"]

@@ -13,13 +13,13 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from ctxgc.collector import Segmenter
 from ctxgc.core import ContextSegment, Format, Message, Part, Trust, find_secrets
 from ctxgc.errors import InputError, MessageError, SegmentError
 from ctxgc.mcp import usage
 from ctxgc.mcp.context import Context, read_from
 from ctxgc.mcp.prune import collect_if_due, collected
 from ctxgc.mcp.request import MOST_LISTED, Finder, Json, RequestContext
-from ctxgc.strategies import Segmenter
 from ctxgc.tokens import TokenCounter
 from ctxgc.wire import detect_format, message_bytes, parse
 from ctxgc.wire.transcripts import read_lines

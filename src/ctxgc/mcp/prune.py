@@ -12,12 +12,10 @@ from typing import Any
 
 import msgspec
 
+from ctxgc.collector import Analysis, Collection, Planner
 from ctxgc.core import (
     Action,
-    Analysis,
-    Collection,
     ContextSegment,
-    Planner,
     PruningCandidate,
     PruningPlan,
     RecallMemory,

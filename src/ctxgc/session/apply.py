@@ -13,6 +13,7 @@ from copy import copy
 import msgspec
 from msgspec.structs import force_setattr
 
+from ctxgc.collector import Exchange, Segmenter
 from ctxgc.core import ContextSegment, Heap, Message, Tier, common_prefix
 from ctxgc.errors import PlanError
 from ctxgc.invariants import check
@@ -20,7 +21,6 @@ from ctxgc.session.archive import Archive, form_writes
 from ctxgc.session.state import Accounting, SessionState, UsageMeter
 from ctxgc.session.view import BoundThinking, HistoryChange, Original, View, compare
 from ctxgc.stores import Drop, Put, Write
-from ctxgc.strategies import Exchange, Segmenter
 
 
 class Move(msgspec.Struct, frozen=True, kw_only=True):

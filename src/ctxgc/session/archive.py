@@ -21,6 +21,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from ctxgc.collector import GCResult, Segmenter
 from ctxgc.core import (
     SEGMENT_FIELDS,
     ContextSegment,
@@ -34,7 +35,6 @@ from ctxgc.errors import InputError, StoreDamagedError, UnknownHandleError
 from ctxgc.session.state import Accounting, SessionState
 from ctxgc.session.view import Arrival, BoundThinking, Original, View
 from ctxgc.stores import CollectionName, Drop, Put, Store, Write
-from ctxgc.strategies import GCResult, Segmenter
 from ctxgc.wire import parse
 
 # -- The stash of a session: the handles of its segments, and how to read what they name

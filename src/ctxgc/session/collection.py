@@ -15,6 +15,19 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ctxgc.collector import (
+    Billing,
+    Edit,
+    GCResult,
+    GCTriggerReason,
+    Preset,
+    PriceRequest,
+    Segmenter,
+    Thrift,
+    custom,
+    preset,
+    root_knobs,
+)
 from ctxgc.config import mask_text
 from ctxgc.core import (
     Action,
@@ -60,21 +73,7 @@ from ctxgc.session.state import (
 )
 from ctxgc.session.view import PRICE_READER, BoundThinking, HistoryChange, View, compare, turn_count
 from ctxgc.stores import Put
-from ctxgc.strategies import (
-    Billing,
-    Edit,
-    GCPlugin,
-    GCResult,
-    GCTriggerReason,
-    MarkSweepStrategy,
-    Preset,
-    PriceRequest,
-    Segmenter,
-    Thrift,
-    custom,
-    preset,
-    root_knobs,
-)
+from ctxgc.strategies import GCPlugin, MarkSweepStrategy
 from ctxgc.tokens import CountingCache
 from ctxgc.wire import PartTexts, replace_arguments, replace_text
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from ctxgc.collector import Exchange, Segmenter
 from ctxgc.core import HANDLE, ContextSegment, Heap, Message, note
 from ctxgc.errors import InputError, StoreError
 from ctxgc.session.apply import ViewEditor
@@ -18,7 +19,6 @@ from ctxgc.session.recall import ProtectedMessages
 from ctxgc.session.state import Accounting, SessionOptions, SessionState
 from ctxgc.session.view import BoundThinking, View, compare
 from ctxgc.stores import Drop, Put, Write
-from ctxgc.strategies import Exchange, Segmenter
 from ctxgc.wire import replace_text, strip_bound_thinking
 
 DELETED = note("deleted on request")

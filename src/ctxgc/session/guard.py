@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from ctxgc.budget import InstructionSource
+from ctxgc.collector import GCTriggerReason, frame_of
 from ctxgc.core import Heap, Message
 from ctxgc.errors import CheckpointError
 from ctxgc.guard import (
@@ -37,7 +38,6 @@ from ctxgc.session.notices import Notices
 from ctxgc.session.recall import AutoRecall, Pins, ProtectedMessages, whole_groups
 from ctxgc.session.state import Accounting, SessionOptions, SessionState, UsageMeter
 from ctxgc.session.view import BoundThinking, View, compare
-from ctxgc.strategies import GCTriggerReason, frame_of
 from ctxgc.wire import Overflow
 
 EMERGENCY = "emergency"

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
+from ctxgc.collector import Segmenter
 from ctxgc.core import SECRET_TAG, ContextSegment, Format, Heap, Message, find_secrets
 from ctxgc.errors import MessageError
 from ctxgc.session.apply import ViewEditor
@@ -16,7 +17,7 @@ from ctxgc.session.calls import Events
 from ctxgc.session.state import Accounting, SessionOptions, SessionState, UsageMeter
 from ctxgc.session.view import BoundThinking, View, compare, digest, wrong_format
 from ctxgc.stores import Drop
-from ctxgc.strategies import MarkSweepStrategy, Segmenter
+from ctxgc.strategies import MarkSweepStrategy
 from ctxgc.wire import PartTexts, RawMessage, detect_format, message_bytes, parse, refuse_answers
 
 

@@ -5,12 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 
-from ctxgc.core import Heap, Message, note
-from ctxgc.session.apply import ViewEditor
-from ctxgc.session.archive import CollectionLog
-from ctxgc.session.state import SessionOptions
-from ctxgc.session.view import View
-from ctxgc.strategies import (
+from ctxgc.collector import (
     DigestEntry,
     Segmenter,
     handle_of,
@@ -18,6 +13,11 @@ from ctxgc.strategies import (
     without,
     write_digest,
 )
+from ctxgc.core import Heap, Message, note
+from ctxgc.session.apply import ViewEditor
+from ctxgc.session.archive import CollectionLog
+from ctxgc.session.state import SessionOptions
+from ctxgc.session.view import View
 from ctxgc.wire import text_message
 
 

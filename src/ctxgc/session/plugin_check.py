@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource
+from ctxgc.collector import GCRemovalItem, GCResult, GCTriggerReason, turn_ids, with_messages
 from ctxgc.config import GCConfig, mask_text
 from ctxgc.core import Format, Message
 from ctxgc.errors import CtxgcError
@@ -19,15 +20,7 @@ from ctxgc.invariants import Paired, changed_thinking, check, first_difference
 from ctxgc.session.calls import interruptible
 from ctxgc.session.state import ContextUsage
 from ctxgc.session.view import HistoryChange, compare, tools_of, without_same
-from ctxgc.strategies import (
-    GCPlugin,
-    GCRemovalItem,
-    GCResult,
-    GCTriggerReason,
-    run_collect,
-    turn_ids,
-    with_messages,
-)
+from ctxgc.strategies import GCPlugin, run_collect
 from ctxgc.wire import parse, render, strip_bound_thinking
 
 

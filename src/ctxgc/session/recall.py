@@ -10,6 +10,12 @@ from itertools import takewhile
 import msgspec
 
 from ctxgc.budget import GCPolicy
+from ctxgc.collector import (
+    Segmenter,
+    frame_of,
+    locked_messages,
+    root_messages,
+)
 from ctxgc.core import (
     ContextSegment,
     Heap,
@@ -30,7 +36,6 @@ from ctxgc.session.calls import Events
 from ctxgc.session.state import Accounting, SessionOptions, SessionState
 from ctxgc.session.view import HistoryChange, View
 from ctxgc.stores import SearchFilters
-from ctxgc.strategies import Segmenter, frame_of, locked_messages, root_messages
 from ctxgc.wire import text_message
 
 # -- The messages that must stay, and why

@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ctxgc.budget import GCPolicy, InstructionBudget
+from ctxgc.collector import GCResult, GCTriggerReason
 from ctxgc.config import GCConfig
 from ctxgc.core import (
     FORMATS,
@@ -49,12 +50,7 @@ from ctxgc.session.setup import (
 from ctxgc.session.state import ContextUsage
 from ctxgc.session.view import RenderCache, wrong_format
 from ctxgc.stores import SearchFilters, Store
-from ctxgc.strategies import (
-    GCPlugin,
-    GCResult,
-    GCTriggerReason,
-    load_gc_plugin,
-)
+from ctxgc.strategies import GCPlugin, load_gc_plugin
 from ctxgc.tokens import TokenCounter
 from ctxgc.wire import Overflow, RawMessage, detect_format, render, render_json
 

@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 import msgspec
 
+from ctxgc.collector import Segmenter
 from ctxgc.config import (
     DEFAULT_PLUGIN,
     GCConfig,
@@ -32,7 +33,7 @@ from ctxgc.session.recall import AutoRecall, Pins, ProtectedMessages, RecallFeed
 from ctxgc.session.state import Accounting, RequestLog, SessionOptions, SessionState, UsageMeter
 from ctxgc.session.view import BoundThinking, View
 from ctxgc.stores import SearchFilters, Store, consistent_read, open_store
-from ctxgc.strategies import GCPlugin, Segmenter, load_gc_plugin, serving
+from ctxgc.strategies import GCPlugin, load_gc_plugin, serving
 from ctxgc.tokens import CountingCache, TokenCounter, counter_for
 from ctxgc.wire import PartTexts
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar, NamedTuple
 
 from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource, SourceEntry
-from ctxgc.strategies.base import Constraints, GCRemovalItem
-from ctxgc.strategies.booking import turn_number
-from ctxgc.strategies.builtin import BuiltinStrategy, CollectionRun
+from ctxgc.collector import CollectionRun, GCRemovalItem, turn_number
+from ctxgc.strategies.base import Constraints
+from ctxgc.strategies.builtin import BuiltinStrategy
 from ctxgc.strategies.truncate import drop_turns, hold_turn_limit
 
 _STRICTNESS = (

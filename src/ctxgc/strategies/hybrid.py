@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from ctxgc.collector import CollectionRun, TurnSpan
 from ctxgc.strategies.base import Constraints
-from ctxgc.strategies.builtin import CollectionRun
-from ctxgc.strategies.host import TurnSpan
 from ctxgc.strategies.summarize import (
     SummaryStrategy,
     replace_by_summary,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from ctxgc.collector import CollectionRun, GCTriggerReason
 from ctxgc.config import GCConfig
-from ctxgc.strategies.base import Constraints, GCTriggerReason
-from ctxgc.strategies.builtin import BuiltinStrategy, CollectionRun
+from ctxgc.strategies.base import Constraints
+from ctxgc.strategies.builtin import BuiltinStrategy
 
 
 class NoneStrategy(BuiltinStrategy):

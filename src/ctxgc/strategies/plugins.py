@@ -21,7 +21,7 @@ from ctxgc.strategies.base import GCPlugin
 from ctxgc.strategies.budget import BudgetStrategy
 from ctxgc.strategies.builtin import BuiltinStrategy
 from ctxgc.strategies.hybrid import HybridStrategy
-from ctxgc.strategies.mark_sweep.strategy import MarkSweepStrategy
+from ctxgc.strategies.mark_sweep import MarkSweepStrategy
 from ctxgc.strategies.none import NoneStrategy
 from ctxgc.strategies.summarize import SummarizeStrategy
 from ctxgc.strategies.truncate import TruncateStrategy

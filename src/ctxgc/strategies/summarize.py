@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from ctxgc.collector import CollectionRun
 from ctxgc.core import Message, note
 from ctxgc.strategies.base import Constraints
-from ctxgc.strategies.builtin import BuiltinStrategy, CollectionRun
+from ctxgc.strategies.builtin import BuiltinStrategy
 from ctxgc.strategies.truncate import drop_turns, hold_turn_limit
 from ctxgc.summarizers import (
     ExtractiveSummarizer,

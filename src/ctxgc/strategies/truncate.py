@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from ctxgc.collector import CollectionRun, TurnSpan
 from ctxgc.strategies.base import Constraints
-from ctxgc.strategies.builtin import BuiltinStrategy, CollectionRun
-from ctxgc.strategies.host import TurnSpan
+from ctxgc.strategies.builtin import BuiltinStrategy
 
 
 class TruncateStrategy(BuiltinStrategy):

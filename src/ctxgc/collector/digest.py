@@ -1,0 +1,168 @@
+"""Stubs: the text that stands in for a tool result."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from ctxgc.collector.host import Host
+from ctxgc.collector.worth import CopiedLines, Passage, PriceCover
+from ctxgc.core import (
+    GAP,
+    OPENING,
+    SHORT_GAP,
+    ContextSegment,
+    Text,
+    copy_mark,
+    note,
+    recall_call,
+    short_tombstone,
+    with_gaps,
+)
+
+# -- The digest: one note in place of the messages that left
+
+
+_MARK = re.compile(re.escape(OPENING) + r" (s-\d+(?: s-\d+)*)\](?: .*)?")
+_FORM = re.compile(r"s-\d+")
+
+
+class DigestEntry:
+    """A group that left: the handle that brings it back, and what stays of it."""
+
+    __slots__ = ("handle", "passage")
+
+    def __init__(self, handle: str, text: Text | None = None) -> None:
+        self.handle = handle
+        self.passage = Passage(Text("") if text is None else text)
+
+    def keep_all(self) -> None:
+        """Keep every line."""
+        self.passage.kept = [n for n, piece in enumerate(self.passage.text.lines) if piece]
+
+
+def is_handle(text: str) -> bool:
+    """Tell whether a digest can name this."""
+    return _FORM.fullmatch(text) is not None
+
+
+def handle_of(segments: Iterable[ContextSegment]) -> str | None:
+    """Return what brings a group back: the id that its first part came in with; None without one."""
+    handles = (segment.derived_from or segment.segment_id for segment in segments)
+    return next(filter(is_handle, handles), None)
+
+
+def read_digest(text: str) -> list[DigestEntry]:
+    """Return the entries of a digest; a text that is none has none."""
+    entries: list[DigestEntry] = []
+    for handles, lines in _sections(text):
+        entries += [DigestEntry(handle) for handle in handles[:-1]]
+        entries.append(DigestEntry(handles[-1], Text("\n".join(lines)) if lines else None))
+    return entries
+
+
+def handles_in(text: str) -> list[str]:
+    """Return the handles that a digest names."""
+    return [handle for handles, _ in _sections(text) for handle in handles]
+
+
+def digest_of(text: str) -> str:
+    """Return the digest in a notice, without what is said above it."""
+    lines = text.split("\n")
+    first = next((n for n, line in enumerate(lines) if _MARK.fullmatch(line)), len(lines))
+    return "\n".join(lines[first:])
+
+
+def write_digest(entries: Iterable[DigestEntry]) -> str:
+    """Return the text of a digest."""
+    lines: list[str] = []
+    bare: list[str] = []
+    for entry in entries:
+        bare.append(entry.handle)
+        kept, names = entry.passage.excerpt(), " ".join(entry.passage.names)
+        if kept or names:
+            lines += _written(bare, names, kept)
+            bare = []
+    return "\n".join([*lines, *(_written(bare, "", "") if bare else ())])
+
+
+def without(text: str, handles: Collection[str]) -> str:
+    """Return a notice whose digest no longer tells of some groups; empty when it tells of none."""
+    entries = [entry for entry in read_digest(text) if entry.handle not in handles]
+    for entry in entries:
+        entry.keep_all()
+    notice = text[: len(text) - len(digest_of(text))]
+    return f"{notice}{write_digest(entries)}" if entries else ""
+
+
+def _written(handles: list[str], names: str, kept: str) -> Iterator[str]:
+    yield note(" ".join(handles)) + (f" {names}" if names else "")
+    if kept:
+        yield kept
+
+
+def _sections(text: str) -> Iterator[tuple[list[str], list[str]]]:
+    handles: list[str] = []
+    lines: list[str] = []
+    for line in text.split("\n"):
+        mark = _MARK.fullmatch(line)
+        if mark is not None:
+            if handles:
+                yield handles, lines
+            handles, lines = mark[1].split(), []
+        elif line != GAP:
+            lines.append(line)
+    if handles:
+        yield handles, lines
+
+
+# -- Stubs: the text that stands in for a tool result
+
+
+def stub(segment: ContextSegment, why: str, host: Host, *, names: list[str], kept: str) -> str:
+    """Return a short tombstone for a segment, with bare names and verbatim lines under it."""
+    recall, lines = _recall(segment, host), [kept] if kept else []
+    return short_tombstone(segment.tokens or 0, why, recall=recall, names=names, kept=lines)
+
+
+def _recall(segment: ContextSegment, host: Host) -> str:
+    handle = host.handle(segment.segment_id)
+    return recall_call(handle, host.recall_call) if host.recall_call and handle else ""
+
+
+HEAD_CHARS = 60
+
+
+def price_stub(text: Text, cover: PriceCover, *, tokens: int, why: str, recall: str) -> str:
+    """Return the text that stands in for a result: a tombstone, the names, the lines that stay."""
+    last = len(text.lines)
+
+    def mark(_: int, line: int) -> str:
+        # The own number of a line shows the gap before it, and the head the one after the last.
+        return "" if line == last or text.is_numbered(line) else SHORT_GAP
+
+    kept = with_gaps(text.lines, cover.kept, mark)
+    return short_tombstone(tokens, why, recall=recall, names=cover.listed, kept=kept)
+
+
+def without_copies(
+    text: Text, runs: Sequence[CopiedLines], names: Mapping[str, str], recall: str
+) -> str:
+    """Return a result in which runs of lines that stand above are replaced by a mark.
+
+    Args:
+        text: the result.
+        runs: what need not be sent.
+        names: what to call each source.
+        recall: the call that recalls the result as it was; the first mark carries it.
+    """
+    call = f"; {recall}" if recall else ""
+    passages: list[str] = []
+    last = 0
+    for run in runs:
+        passages.append(text.passage(last, run.first))
+        lines = f"{run.last - run.first} lines of the {names[run.source]} above"
+        passages.append(f"{copy_mark(lines + call)}\n")
+        last, call = run.last, ""
+    passages.append(text.passage(last, len(text.lines)))
+    return "".join(passages).removesuffix("\n")

@@ -1,0 +1,303 @@
+"""What a built-in strategy asks of its session (`Host`), and which messages it may never take out.
+
+`StandaloneHost` stands in where there is no session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import msgspec
+
+from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource
+from ctxgc.collector.segmenter import Segmenter
+from ctxgc.config import GCConfig
+from ctxgc.core import GCState, Message, RootKnobs
+from ctxgc.economics import PriceSheet, price_sheet
+from ctxgc.invariants import groups, positions_outside
+from ctxgc.tokens import CountingCache, TokenCounter, counter_for, message_tokens
+from ctxgc.wire import PartTexts
+
+# -- Turns, and the messages that no strategy may take out
+
+
+class TurnSpan(msgspec.Struct, frozen=True):
+    """One turn: its number and the places of its messages in the history."""
+
+    index: int
+    start: int
+    stop: int
+
+    def places(self) -> range:
+        """Return the places of its messages."""
+        return range(self.start, self.stop)
+
+
+def turns_of(history: Sequence[Message], groups: Iterable[tuple[int, ...]]) -> list[TurnSpan]:
+    """Return the turns of a history; what comes before the first belongs to none.
+
+    A turn never starts inside a group: a message that also answers a tool call stays with the turn of
+    that call.
+    """
+    legal = positions_outside(((group[0], group[-1]) for group in groups), len(history))
+    users = [(i, message) for i, message in enumerate(history) if message.role == "user"]
+    starts = [i for i, message in users if message.opens_turn() and i in legal]
+    stops = [*starts[1:], len(history)] if starts else []
+    return [
+        TurnSpan(n, start, stop) for n, (start, stop) in enumerate(zip(starts, stops, strict=True))
+    ]
+
+
+def turn_ids(
+    history: Sequence[Message], groups_: Iterable[tuple[int, ...]] | None = None
+) -> list[list[str]]:
+    """Return the ids of the messages of each turn of a history, without notices and summaries."""
+    turns = turns_of(history, groups(history) if groups_ is None else groups_)
+    return [
+        [m.message_id for m in history[turn.start : turn.stop] if m.origin == "conversation"]
+        for turn in turns
+    ]
+
+
+class HistoryFrame(msgspec.Struct, frozen=True):
+    """The messages that every view keeps, by their ids: system text, the first and the last request."""
+
+    system: list[str]
+    first_request: list[str]
+    last_request: list[str]
+
+
+def frame_of(history: Sequence[Message]) -> HistoryFrame:
+    """Return the frame of a history; without a request, its parts for requests are empty."""
+    system = [m.message_id for m in history if m.role == "system"]
+    requests = [m.message_id for m in history if m.opens_turn()]
+    return HistoryFrame(system, requests[:1], requests[-1:])
+
+
+class Protection:
+    """Which messages must stay. A group with one of them stays whole."""
+
+    def __init__(self, history: Sequence[Message], groups_: Sequence[tuple[int, ...]]) -> None:
+        self._history = history
+        self._groups = groups_
+        self._reasons: dict[str, str] = {}
+
+    def hold(self, message_ids: Iterable[str], reason: str) -> None:
+        """Protect messages for a reason; the first reason counts."""
+        for message_id in message_ids:
+            self._reasons.setdefault(message_id, reason)
+
+    def copy(self) -> Protection:
+        """Return an independent copy."""
+        twin = Protection(self._history, self._groups)
+        twin._reasons = dict(self._reasons)
+        return twin
+
+    def seal(self) -> None:
+        """Extend the protection of each message to its whole group."""
+        for group in self._groups:
+            ids = [self._history[place].message_id for place in group]
+            reason = next((self._reasons[i] for i in ids if i in self._reasons), None)
+            if reason is not None:
+                self.hold(ids, reason)
+
+    def __contains__(self, message_id: object) -> bool:
+        return message_id in self._reasons
+
+    @property
+    def ids(self) -> Collection[str]:
+        """The messages that must stay."""
+        return self._reasons.keys()
+
+    def reason(self, message_id: str) -> str | None:
+        """Return why a message must stay, or None."""
+        return self._reasons.get(message_id)
+
+
+def protect_roots(
+    history: Sequence[Message],
+    usage: Mapping[str, Any],
+    budget: InstructionBudget | None,
+    groups_: Sequence[tuple[int, ...]],
+) -> Protection:
+    """Protect what every strategy keeps.
+
+    Instructions, locked entries, pins, the user's first and last word, calls without their result,
+    and the provider's newest compaction: what it replaces is nowhere else.
+    """
+    keep = Protection(history, groups_)
+    for rule, message_ids in root_messages(history, usage.get("pinned_message_ids", ()), budget):
+        keep.hold(message_ids, rule)
+    return keep
+
+
+def root_messages(
+    history: Sequence[Message], pinned: Iterable[str], budget: InstructionBudget | None
+) -> Iterator[tuple[str, Iterable[str]]]:
+    """Yield the rules by which messages must stay, each with the messages that it keeps."""
+    frame = frame_of(history)
+    yield "instructions", frame.system
+    yield "pinned", pinned
+    if budget is not None:
+        yield "locked", locked_messages(budget)
+    yield "original request", frame.first_request
+    yield "last request", frame.last_request or [m.message_id for m in history[-1:]]
+    yield "open tool call", _unanswered(history)
+    yield "compaction", [m.message_id for m in history if _is_compaction(m)][-1:]
+
+
+def protect_turns(
+    keep: Protection,
+    history: Sequence[Message],
+    turns: Sequence[TurnSpan],
+    recent: int,
+    config: GCConfig,
+) -> None:
+    """Protect the newest turns and those pinned by their number."""
+    for turn in turns[max(0, len(turns) - recent) :]:
+        keep.hold((history[i].message_id for i in turn.places()), "recent turn")
+    for turn in turns:
+        if turn.index in config.pinned_turn_indices:
+            keep.hold((history[i].message_id for i in turn.places()), "pinned")
+
+
+def _is_compaction(message: Message) -> bool:
+    """Whether a message holds what the provider made of the history before it."""
+    return any(part.kind == "other" and part.name == "compaction" for part in message.parts)
+
+
+def locked_messages(budget: InstructionBudget) -> Iterator[str]:
+    """Yield the messages of the locked children of a budget."""
+    for entry in filter(None, map(budget.get_entry, InstructionSource)):
+        for child in entry.children.values():
+            if child.gc_policy is GCPolicy.LOCKED:
+                yield from child.message_ids
+
+
+def _unanswered(history: Sequence[Message]) -> list[str]:
+    """The messages with calls of the last batch, while answers are missing."""
+    waiting: dict[str, str] = {}
+    for message in history:
+        for part in message.parts:
+            if part.call_id is None or part.server_side:
+                continue
+            if part.kind == "tool_call":
+                waiting[part.call_id] = message.message_id
+            elif part.kind == "tool_result":
+                waiting.pop(part.call_id, None)
+    return list(waiting.values())
+
+
+class Host(Protocol):
+    """The services of a session that a built-in strategy works with."""
+
+    @property
+    def counter(self) -> TokenCounter:
+        """Counts tokens."""
+        ...
+
+    @property
+    def prices(self) -> PriceSheet:
+        """The price sheet that decisions are weighed with."""
+        ...
+
+    @property
+    def model(self) -> str | None:
+        """The model that the view is sent to, if known."""
+        ...
+
+    @property
+    def recall_call(self) -> str | None:
+        """How the model recalls a handle, with `{handle}` in it; None when it cannot."""
+        ...
+
+    @property
+    def texts(self) -> PartTexts:
+        """What the parts of the history say."""
+        ...
+
+    def message_tokens(self, message: Message) -> int:
+        """Return the tokens of a message."""
+        ...
+
+    def next_summary_id(self) -> str:
+        """Return a summary's id that was never used before."""
+        ...
+
+    def gc_state(self, history: list[Message]) -> GCState:
+        """Return the heap of this history with task, active file and time."""
+        ...
+
+    def groups(self, history: list[Message]) -> list[tuple[int, ...]]:
+        """Return the places of the messages that live and die together, oldest first."""
+        ...
+
+    def segment_ids(self, message_id: str) -> tuple[str, ...]:
+        """Return the segments of a message, one for each of its parts."""
+        ...
+
+    def handle(self, segment_id: str) -> str:
+        """Return the handle that will recall a segment once it is stashed."""
+        ...
+
+
+def root_knobs(config: GCConfig) -> RootKnobs:
+    """Return how far the root rules reach by a configuration."""
+    return RootKnobs(
+        recent_messages=config.recent_messages,
+        recent_user_messages=config.recent_user_messages,
+        decision_window_seconds=config.decision_window_seconds,
+        recent_files=config.recent_files,
+    )
+
+
+@runtime_checkable
+class Bindable(Protocol):
+    """A strategy that uses the services of its session."""
+
+    def bind(self, host: Host) -> None:
+        """Take the session's services."""
+        ...
+
+
+class StandaloneHost:
+    """The services for a strategy without a session: no stash, so no handles."""
+
+    recall_call: str | None = None
+    model: str | None = None
+
+    def __init__(self) -> None:
+        self.counter: TokenCounter = CountingCache(counter_for(None))
+        self.prices = price_sheet("none")
+        self.texts = PartTexts()
+        self._summaries = 0
+        self._segmenter = Segmenter(self.counter)
+
+    def message_tokens(self, message: Message) -> int:
+        """Return the tokens of a message."""
+        return message_tokens(message, self.counter)
+
+    def next_summary_id(self) -> str:
+        """Return `gc_summary_1`, then `gc_summary_2`, and so on."""
+        self._summaries += 1
+        return f"gc_summary_{self._summaries}"
+
+    def gc_state(self, history: list[Message]) -> GCState:
+        """Return a heap made from this history alone."""
+        self._segmenter = Segmenter(self.counter)
+        for message in history:
+            self._segmenter.take(message)
+        return GCState(heap=self._segmenter.heap, now=self._segmenter.now)
+
+    def groups(self, history: list[Message]) -> list[tuple[int, ...]]:
+        """Return the places of the messages that live and die together, oldest first."""
+        return sorted(groups(history))
+
+    def segment_ids(self, message_id: str) -> tuple[str, ...]:
+        """Return the segments of a message of the history last given to `gc_state`."""
+        return self._segmenter.segment_ids(message_id)
+
+    def handle(self, segment_id: str) -> str:  # noqa: ARG002 - nothing can be recalled here
+        """Return no handle: there is no stash."""
+        return ""

@@ -1,0 +1,190 @@
+"""Presets: how eager thrift is. The numbers are data, fitted by `ctxgc lab fit` (see docs/lab.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from ctxgc.errors import ConfigError
+
+PRICE_FILE = "price.json"
+
+Share = Annotated[float, Meta(ge=0, le=1)]
+Weight = Annotated[float, Meta(ge=0)]
+Count = Annotated[int, Meta(ge=0)]
+Amount = Annotated[float, Meta(ge=0)]
+
+
+class Shares(msgspec.Struct, frozen=True, array_like=True):
+    """How much of a result may stay as verbatim lines, and how much may be spent on bare names."""
+
+    lines: Amount
+    names: Amount
+
+
+class Preset(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All constants of thrift.
+
+    `hold` is how many idle requests a file view is kept that nothing speaks against;
+    `after_check` and `after_user` count a test run or a user's message since as that many idle
+    requests, once `bonus_from` real ones have passed. `patience` is how much of a deep re-write's
+    price the dead results must have cost already. `horizon` bounds the requests that are expected to
+    come. `guard` is how much dearer than never pruning a session may ever get. `trims_calls` lets the
+    agent's own calls be shortened too: the old text of edits that were made, and dead to-do lists.
+    """
+
+    trims_calls: bool
+    hold: Count
+    after_check: Count
+    after_user: Count
+    bonus_from: Count
+    patience: Amount
+    horizon: Count
+    guard: Amount
+    least_tokens: Count
+    least_saving: Amount
+    least_names: Count
+    word_weight: Amount
+    floor: Amount
+    company: Amount
+    copy_lines: Count
+    copy_chars: Count
+    copy_saving: Amount
+    shares: dict[str, Shares]
+
+
+class Coefficients(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The file of constants, and where they come from."""
+
+    provenance: dict[str, str]
+    presets: dict[str, Preset]
+
+
+@cache
+def coefficients() -> Coefficients:
+    """Return the constants that ship with the package."""
+    return msgspec.json.decode(
+        files(__package__).joinpath(PRICE_FILE).read_bytes(), type=Coefficients
+    )
+
+
+PRESETS = ("default", "lean", "careful")
+
+
+def preset(name: str) -> Preset:
+    """Return a preset by its name.
+
+    Raises:
+        ConfigError: there is no such preset.
+    """
+    known = coefficients().presets
+    if name not in known:
+        raise ConfigError(
+            f"there is no preset '{name}'", hint=f"known ones: {', '.join(known)}", field="preset"
+        )
+    return known[name]
+
+
+def custom(constants: Mapping[str, Any]) -> Preset:
+    """Return a preset with these constants.
+
+    Raises:
+        ConfigError: one is missing, unknown or wrong.
+    """
+    try:
+        found = msgspec.convert(dict(constants), Preset)
+    except msgspec.ValidationError as error:
+        raise _wrong(str(error)) from None
+    known = preset("default").shares.keys()
+    if missing := known - found.shares.keys():
+        raise _wrong(f"`shares` has nothing for {', '.join(sorted(missing))}")
+    if unknown := found.shares.keys() - known:
+        raise _wrong(f"`shares` has {', '.join(sorted(unknown))}, which no result is")
+    return found
+
+
+def _wrong(said: str) -> ConfigError:
+    return ConfigError(
+        f"constants of gc_mark_sweep: {said}",
+        hint=f"the constants are {', '.join(Preset.__struct_fields__)}",
+        field="constants",
+    )
+
+
+# -- The constants of a window collection: data, fitted by `ctxgc lab fit window`
+
+
+ROOM_FILE = "room.json"
+
+
+class WindowConstants(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How room is made in a full window.
+
+    Attributes:
+        freeze_share: stubs of earlier collections stay as they are while this share of the target is
+            free without them.
+        lines_share: the share of the target that lines and names shall have; the oldest groups dissolve
+            for it.
+        names_share: the share of that room which bare names get.
+        work_share: what the target grows by, as a share of itself, above what must stay; but
+        most_share: never beyond this share of the window.
+        least_work_share: the same for a window that what must stay almost fills; but
+        tight_share: never beyond this share of the window.
+        keep_whole: a stub of more than this share of its original is not worth the loss;
+        least_saving: nor is one that saves fewer tokens.
+        least_rate: the worth per token below which no line is kept, though there were room.
+        used_by_agent: what a name is worth more if the agent used it.
+        often: the power of the number of messages that hold a thing; 0 counts each thing once.
+        hex_worth: the worth of a long hexadecimal number, where that of another name is 1.
+        word_worth: the worth of a plain word that at most `rare_word` messages hold.
+        agent_line: the worth of a line that was said by the agent or a user; `view_line` of one out of
+            a file, `other_line` of one out of another result, `digest_line` of one that only the digest
+            of earlier collections holds.
+        slow: the power of a thing's age that its worth is divided by; `fast` is that of lines which
+            only results hold.
+    """
+
+    freeze_share: Share
+    lines_share: Share
+    names_share: Share
+    work_share: Share
+    most_share: Share
+    least_work_share: Share
+    tight_share: Share
+    keep_whole: Share
+    least_saving: Annotated[int, Meta(ge=0)]
+    least_rate: Weight
+    used_by_agent: Weight
+    often: Weight
+    hex_worth: Weight
+    word_worth: Weight
+    rare_word: Annotated[int, Meta(ge=0)]
+    agent_line: Weight
+    view_line: Weight
+    other_line: Weight
+    digest_line: Weight
+    slow: Weight
+    fast: Weight
+
+
+class WindowFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The file of constants, and where they come from."""
+
+    provenance: dict[str, str]
+    constants: WindowConstants
+
+
+@cache
+def window_file() -> WindowFile:
+    """Return the file that ships with the package."""
+    return msgspec.json.decode(files(__package__).joinpath(ROOM_FILE).read_bytes(), type=WindowFile)
+
+
+def window_constants() -> WindowConstants:
+    """Return the constants that ship with the package."""
+    return window_file().constants

@@ -1,0 +1,81 @@
+"""What a collection did: its trigger, its result, and what the budget has to book."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from ctxgc.budget import InstructionSource
+from ctxgc.errors import InputError
+
+
+class GCTriggerReason(StrEnum):
+    """Why a collection runs."""
+
+    THRESHOLD = "threshold"
+    TURN_LIMIT = "turn_limit"
+    MANUAL = "manual"
+    PRE_MESSAGE = "pre_message"
+    CONTEXT_LIMIT = "context_limit"
+
+
+class GCRemovalItem(msgspec.Struct, frozen=True):
+    """One thing that left the history, as the budget has to book it.
+
+    Without a `child_key` the whole source was cleared.
+    """
+
+    source: InstructionSource
+    child_key: str | None = None
+    tokens_freed: int = 0
+    reason: str = ""
+    message_ids: tuple[str, ...] = ()
+
+
+class GCResult(msgspec.Struct):
+    """What a collection did.
+
+    `shortfall` says how many tokens it stayed above its target, `turns_over` how many turns above theirs.
+    """
+
+    success: bool
+    items_collected: int
+    tokens_before: int
+    tokens_after: int
+    plugin_name: str
+    trigger_reason: GCTriggerReason
+    notification: str | None = None
+    details: dict[str, Any] = msgspec.field(default_factory=dict)
+    error: str | None = None
+    removal_list: list[GCRemovalItem] = msgspec.field(default_factory=list)
+    shortfall: int = 0
+    turns_over: int = 0
+
+    @property
+    def tokens_freed(self) -> int:
+        """The tokens that the history is shorter by."""
+        return self.tokens_before - self.tokens_after
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every field, and `tokens_freed`, as JSON-ready data; `turns_over` if there are any."""
+        data: dict[str, Any] = msgspec.to_builtins(self, enc_hook=repr, str_keys=True)
+        if not self.turns_over:
+            del data["turns_over"]
+        for item in data["removal_list"]:
+            item["message_ids"] = list(item["message_ids"])
+        return data | {"tokens_freed": self.tokens_freed}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> GCResult:
+        """Return the result that `to_dict` described.
+
+        Raises:
+            InputError: a field is missing or wrong.
+        """
+        try:
+            return msgspec.convert(dict(data), cls)
+        except msgspec.ValidationError as error:
+            raise InputError(f"GC result: {error}", hint="pass what to_dict() gave") from None

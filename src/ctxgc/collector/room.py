@@ -1,0 +1,537 @@
+"""Room: making room in a full window; one cover over all results decides which lines stay.
+
+What is said by people and agents stays, and the newest exchange. Tool results leave stubs with those
+of their lines that hold most of what is needed again and that nothing else in the view holds. When
+what stays leaves too little room for that, the oldest groups dissolve: they leave, and a digest keeps
+their handles and their best lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from functools import cached_property
+from operator import itemgetter
+
+import msgspec
+
+from ctxgc.collector.digest import (
+    DigestEntry,
+    digest_of,
+    handle_of,
+    handles_in,
+    read_digest,
+    stub,
+    write_digest,
+)
+from ctxgc.collector.liveness import Analysis
+from ctxgc.collector.presets import WindowConstants
+from ctxgc.collector.run import OLD_NOTICE, CollectionRun
+from ctxgc.collector.worth import Cover, Passage, Pick, Worth
+from ctxgc.core import ContextSegment, Message, Part, Text, is_tombstone, mask_secrets
+from ctxgc.errors import MessageError
+from ctxgc.wire import replace_text
+
+# -- The scene of a window collection: what is shown, and what of it may be touched
+
+
+NEWEST = 2
+HEAD_TOKENS = 28
+"""What the first line of a stub takes."""
+
+Group = tuple[int, ...]
+
+
+class ShownPart(msgspec.Struct, frozen=True, gc=False):
+    """A part in the view: the place of its message, its number there, its segment, and what it says."""
+
+    place: int
+    number: int
+    part: Part
+    segment: ContextSegment
+    text: Text
+
+
+class Result:
+    """A tool result that may shrink, and the part of the view that it is."""
+
+    __slots__ = ("passage", "shown")
+
+    def __init__(self, shown: ShownPart, passage: Passage) -> None:
+        self.shown = shown
+        self.passage = passage
+
+    @property
+    def tokens(self) -> int:
+        """What it has now."""
+        return self.shown.segment.tokens or 0
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """The place of its message, and its number there."""
+        return self.shown.place, self.shown.number
+
+    @property
+    def is_stub(self) -> bool:
+        """Whether it shrank before."""
+        return is_tombstone(self.shown.part.text)
+
+
+class Scene:
+    """What one collection finds."""
+
+    def __init__(self, run: CollectionRun, analysis: Analysis, how: WindowConstants) -> None:
+        self.run = run
+        self.how = how
+        self.analysis = analysis
+        run.host.texts.keep([message.message_id for message in run.history])
+
+    @cached_property
+    def parts(self) -> list[ShownPart]:
+        """Every part of the view but those of notices."""
+        host, by_id = self.run.host, self.analysis.state.heap.segments
+        segment_ids, text_of = host.segment_ids, host.texts.of
+        found: list[ShownPart] = []
+        for place, message in enumerate(self.run.history):
+            if message.origin == "gc_notice":
+                continue
+            message_id = message.message_id
+            both = zip(message.parts, segment_ids(message_id), strict=True)
+            for number, (part, segment_id) in enumerate(both):
+                text = text_of(message_id, number, part)
+                found.append(ShownPart(place, number, part, by_id[segment_id], text))
+        return found
+
+    @cached_property
+    def fixed(self) -> set[int]:
+        """The places of the newest messages with their groups, and of whatever a root rule names.
+
+        But not of results that must shrink, because the window would not hold what is fixed otherwise.
+        """
+        run, roots = self.run, self.analysis.roots
+        fixed = {p for group in run.groups if group[-1] >= self._newest for p in group}
+        fixed.update([s.place for s in self.parts if s.segment.segment_id in roots])
+        held = run.untouchable.ids
+        untouchable = {p for p, m in enumerate(run.history) if m.message_id in held}
+        limit = run.usage.get("context_limit", 0)
+        if limit and self.size((*fixed.union(untouchable),)) > self.how.tight_share * limit:
+            fixed -= {s.place for s in self.parts if self._can_shrink(s)}
+        return fixed | untouchable
+
+    @cached_property
+    def _newest(self) -> int:
+        """The place from which on messages are the newest."""
+        return len(self.run.history) - min(NEWEST, self.run.config.recent_messages)
+
+    @cached_property
+    def _by_place(self) -> dict[int, list[ShownPart]]:
+        found: dict[int, list[ShownPart]] = {}
+        for shown in self.parts:
+            found.setdefault(shown.place, []).append(shown)
+        return found
+
+    def parts_of(self, group: Group) -> list[ShownPart]:
+        """Return the parts of a group."""
+        return [shown for place in group for shown in self._by_place.get(place, ())]
+
+    def size(self, group: Group) -> int:
+        """Return the tokens of a group."""
+        return sum(self.run.draft.size(message_id) for message_id in self.run.ids(group))
+
+    def results(self) -> list[Result]:
+        """Return the tool results that may shrink, oldest first."""
+        fixed, can_shrink = self.fixed, self._can_shrink
+        loose = [s for s in self.parts if s.part.kind == "tool_result" and s.place not in fixed]
+        return [Result(shown, self._passage(shown)) for shown in loose if can_shrink(shown)]
+
+    def loose_groups(self) -> list[Group]:
+        """Return the groups that may leave, oldest first, those of the recent turns behind the others."""
+        run = self.run
+        loose = [
+            group
+            for group in run.groups
+            if self.fixed.isdisjoint(group)
+            and not any(message_id in run.roots for message_id in run.ids(group))
+            and run.history[group[0]].origin != "gc_notice"
+        ]
+        return sorted(loose, key=lambda g: (any(i in run.protected for i in run.ids(g)), g))
+
+    def handle(self, group: Group) -> str | None:
+        """Return what brings a group back."""
+        return handle_of(shown.segment for shown in self.parts_of(group))
+
+    def group_text(self, group: Group) -> Text:
+        """Return all that a group says."""
+        return Text.joined(shown.text for shown in self.parts_of(group))
+
+    def worth(self, older: list[Text], places: Collection[int]) -> Worth:
+        """Return what is worth how much that these messages hold, and `older` texts in front of all."""
+        worth = Worth(len(self.run.history), self.how)
+        for text in older:
+            worth.rate_lines(text.line_keys, self.how.digest_line)
+        # They were chosen once, and who said them left: without this the best would be given up first.
+        worth.see(-1, [text.things for text in older], by_agent=True)
+        for place in sorted(places):
+            shown = self.parts_of((place,))
+            for each in shown:
+                worth.rate_lines(each.text.line_keys, self._line_worth(each))
+                if ghost := self.ghost(each):
+                    worth.favour(each.text.things, ghost)
+            by_agent = self.run.history[place].role == "assistant"
+            worth.see(place, [each.text.things for each in shown], by_agent=by_agent)
+        return worth
+
+    def ghost(self, shown: ShownPart) -> float:
+        """Return how strong the ghost of what a result shows is."""
+        is_result = shown.part.kind == "tool_result"
+        return self.analysis.state.recall_weight(shown.segment) if is_result else 0.0
+
+    def _passage(self, shown: ShownPart) -> Passage:
+        config, segment = self.run.config, shown.segment
+        most = 1.0 if shown.place >= self._newest else config.evacuate_keep_percent / 100
+        return Passage(
+            shown.text,
+            tokens=segment.tokens or 0,
+            most=most,
+            names=config.tombstone_names_percent / 100,
+            # A file that was edited still stands in its old view, but for a few lines.
+            is_dead=segment.superseded_how not in (None, "edited") and not self.ghost(shown),
+        )
+
+    def _can_shrink(self, shown: ShownPart) -> bool:
+        part, segment = shown.part, shown.segment
+        if part.kind != "tool_result" or part.server_side:
+            return False
+        if is_tombstone(part.text):
+            return segment.derived_from is not None
+        return (segment.tokens or 0) >= self.run.config.evacuate_min_tokens
+
+    def _line_worth(self, shown: ShownPart) -> float:
+        if shown.part.kind != "tool_result":
+            return self.how.agent_line
+        return self.how.view_line if shown.segment.type == "code" else self.how.other_line
+
+
+# -- The digest of a collection: the one that stands in the view, and the one that follows it
+
+
+ENTRY_TOKENS = 8
+NOTE_TOKENS = 32
+
+
+class DigestDraft:
+    """A digest in the making. As long as it is frozen, the old one stays as it is."""
+
+    def __init__(self, scene: Scene, *, allowed: bool) -> None:
+        self.entries: list[DigestEntry] = []
+        self.is_frozen = True
+        self._scene = scene
+        self._run = scene.run
+        self._allowed = allowed and scene.run.host.recall_call is not None
+        self._notices = [m for m in scene.run.old_notices() if handles_in(m.text())]
+
+    @property
+    def reserve(self) -> int:
+        """The tokens to set aside for the new digest, beyond those of the old one that it replaces."""
+        if self.is_frozen:
+            return 0
+        note = NOTE_TOKENS if self.entries else 0
+        return note + ENTRY_TOKENS * len(self.entries) - self._old_tokens()
+
+    @property
+    def tokens(self) -> int:
+        """The tokens that the digest, as it is now, adds to the draft."""
+        text = self._text()
+        if text == self._old_text():
+            return 0
+        return self._run.host.counter.count(text) + NOTE_TOKENS - self._old_tokens()
+
+    def unfreeze(self) -> list[Text]:
+        """Let the lines of the old digest compete for the room, and return them."""
+        self.is_frozen = False
+        self.entries = self._old_entries()
+        return [entry.passage.text for entry in self.entries]
+
+    def add(self, group: Group) -> None:
+        """Take up a group that leaves."""
+        handle = self._scene.handle(group)
+        if handle is not None and self._allowed:
+            self.entries.append(DigestEntry(handle, self._scene.group_text(group)))
+
+    def held(self) -> frozenset[str]:
+        """Return what the old digest holds, while it stays as it is."""
+        texts = [Text(m.text()).things for m in self._notices] if self.is_frozen else []
+        return frozenset[str]().union(*texts)
+
+    def close(self) -> str:
+        """Return the digest of all that left the draft; empty when the old one, or none, says it all."""
+        draft, text = self._run.draft, self._text()
+        stays = all(draft.get(m.message_id) is not None for m in self._notices)
+        if (stays and text == self._old_text()) or self.tokens >= draft.freed:
+            return ""
+        draft.remove_all([m.message_id for m in self._notices], OLD_NOTICE)
+        return text
+
+    def _text(self) -> str:
+        entries = self._kept_entries() if self.is_frozen else self.entries
+        told = {entry.handle for entry in entries}
+        fresh = [handle for handle in self._left() if handle not in told]
+        if not self._allowed or (self.is_frozen and not fresh):
+            return self._old_text()
+        text = write_digest([*entries, *map(DigestEntry, fresh)])
+        return mask_secrets(text) if self._run.config.secrets == "mask" else text
+
+    def _left(self) -> list[str]:
+        """The handles of all groups that left the draft."""
+        run = self._run
+        if not run.draft.has_removed:
+            return []
+        gone = [g for g in run.groups if run.draft.get(run.ids(g)[0]) is None]
+        return [handle for handle in map(self._scene.handle, gone) if handle is not None]
+
+    def _old_entries(self) -> list[DigestEntry]:
+        """The entries of the digest in the view, but those that are back or deleted."""
+        if not self._allowed:
+            return []
+        heap = self._scene.analysis.state.heap
+        found = {e.handle: e for m in self._notices for e in read_digest(m.text())}
+        known = [(heap.peek(handle), entry) for handle, entry in found.items()]
+        return [entry for segment, entry in known if segment and segment.tier != "working"]
+
+    def _kept_entries(self) -> list[DigestEntry]:
+        entries = self._old_entries()
+        for entry in entries:
+            entry.keep_all()
+        return entries
+
+    def _old_text(self) -> str:
+        return "\n".join(digest_of(message.text()) for message in self._notices)
+
+    def _old_tokens(self) -> int:
+        return sum(self._run.draft.size(message.message_id) for message in self._notices)
+
+
+# -- The decision written into the draft
+
+
+def leave(scene: Scene, group: Group) -> None:
+    """Take a group out of the draft."""
+    ids = scene.run.ids(group)
+    segments = [s for message_id in ids for s in scene.run.host.segment_ids(message_id)]
+    reachable = any(map(scene.analysis.is_reachable, segments))
+    scene.run.draft.remove_all(ids, "low_score" if reachable else "unreachable")
+
+
+def write_stubs(scene: Scene, results: Iterable[Result]) -> None:
+    """Put stubs into the draft where that makes messages smaller; all results of a message come together."""
+    by_place: dict[int, list[Result]] = {}
+    for result in results:
+        by_place.setdefault(result.shown.place, []).append(result)
+    draft = scene.run.draft
+    for place, together in by_place.items():
+        edited = scene.run.history[place]
+        for result in together:
+            edited = _with_stub(scene, edited, result)
+        if scene.run.host.message_tokens(edited) < draft.size(edited.message_id):
+            reachable = scene.analysis.is_reachable(together[0].shown.segment.segment_id)
+            draft.replace(edited, "evacuated" if reachable else "stashed")
+
+
+def _with_stub(scene: Scene, message: Message, result: Result) -> Message:
+    passage, host = result.passage, scene.run.host
+    original = _original(scene, result.shown.segment)
+    text = stub(original, _why(original), host, names=passage.names, kept=passage.excerpt())
+    if scene.run.config.secrets == "mask":
+        text = mask_secrets(text)
+    most = min(scene.how.keep_whole * result.tokens, result.tokens - scene.how.least_saving)
+    if host.counter.count(text) > most:
+        return message
+    try:
+        return replace_text(message, result.shown.number, text, keep_media=False)
+    except MessageError:
+        return message
+
+
+def _original(scene: Scene, segment: ContextSegment) -> ContextSegment:
+    original = scene.analysis.state.heap.peek(segment.derived_from or "")
+    return segment if original is None else original
+
+
+def _why(segment: ContextSegment) -> str:
+    if segment.superseded_by is not None:
+        return f"superseded, {segment.superseded_how}"
+    return "cold"
+
+
+# -- Making room in a full window: one cover over all results decides which lines stay
+
+
+HEAD_MARGIN = 14
+"""By how much the first line of a stub may be longer than expected."""
+
+
+class RoomPass:
+    """One collection that must make room.
+
+    Args:
+        run: the collection.
+        analysis: what roots there are and what they reach.
+        how: the constants.
+        digests: whether the view may tell of messages that leave.
+    """
+
+    def __init__(
+        self, run: CollectionRun, analysis: Analysis, how: WindowConstants, *, digests: bool
+    ) -> None:
+        self._run = run
+        self._how = how
+        self._scene = Scene(run, analysis, how)
+        self.digest = DigestDraft(self._scene, allowed=digests)
+        self._target = self._reachable_target()
+        self._results: list[Result] = []
+        self._dissolved: list[Group] = []
+        self._older: list[Text] = []
+
+    def make_room(self) -> None:
+        """Shrink results and dissolve groups in the draft until the target is met, or nothing helps.
+
+        When the dead results are enough, only they shrink. Stubs of earlier collections, and their
+        digest, stay as they are while there is room for the rest beside them.
+        """
+        if self._run.draft.tokens <= self._target:
+            return
+        found = self._scene.results()
+        whole = [result for result in found if not result.is_stub]
+        self._results = [result for result in whole if result.passage.is_dead]
+        if self._room() < 0:
+            self._results = whole
+            if self._room() < self._how.freeze_share * self._target:
+                self._results = found
+                self._older = self.digest.unfreeze()
+            if self._room() < self._wanted_room():
+                self._dissolve()
+        self._cover()
+
+    def ghosts(self) -> dict[str, float]:
+        """Return the messages that count for more because their like was recalled, and how much."""
+        found: dict[str, float] = {}
+        for shown in self._scene.parts if self._scene.analysis.state.recalls else ():
+            if ghost := self._scene.ghost(shown):
+                found[self._run.history[shown.place].message_id] = round(ghost, 2)
+        return found
+
+    def _reachable_target(self) -> int:
+        """The target, or more: when what must stay is large, the rest still needs some room."""
+        run, how = self._run, self._how
+        if run.is_forced:
+            return run.target
+        limit = run.usage.get("context_limit", 0)
+        must = self._scene.size(tuple(self._scene.fixed))
+        some = min(must + how.work_share * run.target, how.most_share * limit)
+        little = min(must + how.least_work_share * run.target, how.tight_share * limit)
+        return max(run.target, int(some), int(little))
+
+    def _room(self) -> float:
+        """Return the tokens that are left for lines and names."""
+        leaving = sum(map(self._scene.size, self._dissolved))
+        shrinking = sum(result.tokens - HEAD_TOKENS for result in self._results)
+        staying = self._run.draft.tokens - leaving - shrinking
+        return self._target - staying - self.digest.reserve
+
+    def _wanted_room(self) -> float:
+        """Return the room that is worth a group; who asks for a target wants no more than that."""
+        return 0.0 if self._run.is_forced else self._how.lines_share * self._target
+
+    def _dissolve(self) -> None:
+        """Let the oldest groups dissolve until there is room enough."""
+        if self.digest.is_frozen:
+            self._older = self.digest.unfreeze()
+        room, wanted = self._room(), self._wanted_room()
+        shrinking: dict[int, int] = {}
+        for result in self._results:
+            place = result.shown.place
+            shrinking[place] = shrinking.get(place, 0) + result.tokens - HEAD_TOKENS
+        for group in self._scene.loose_groups():
+            if room >= wanted:
+                break
+            self._dissolved.append(group)
+            self.digest.add(group)
+            won = self._scene.size(group) - sum(shrinking.get(place, 0) for place in group)
+            room += won - ENTRY_TOKENS
+        gone = self._gone()
+        self._results = [result for result in self._results if result.shown.place not in gone]
+
+    def _gone(self) -> set[int]:
+        return {place for group in self._dissolved for place in group}
+
+    def _cover(self) -> None:
+        room, names = self._room(), self._how.names_share
+        # What is not held by that which stays stands in these messages alone.
+        changing = self._gone().union(result.shown.place for result in self._results)
+        worth = self._scene.worth(self._older, changing)
+        cover = Cover(self._passages(), self._held(), worth.of, worth.least_rate)
+        picks = cover.choose((1 - names) * room)
+        cover.list_names(names * room)
+        if self._run.is_forced:
+            self._leave_whole(room)
+        for group in self._dissolved:
+            leave(self._scene, group)
+        write_stubs(self._scene, self._results)
+        self._trim(picks)
+
+    def _leave_whole(self, room: float) -> None:
+        """Leave those results whole that would win least, as long as the room suffices for them."""
+        cost = {id(passage): passage.tokens for passage in self._passages()}
+        room -= sum(tokens + HEAD_MARGIN for tokens in cost.values())
+        small = sorted(
+            [
+                (result.tokens - HEAD_TOKENS - cost[id(result.passage)], *result.place, result)
+                for result in self._results
+                if not result.is_stub
+            ],
+            key=itemgetter(0, 1, 2),
+        )
+        whole: set[int] = set()
+        for won, _, _, result in small:
+            room -= won
+            if room < 0:
+                break
+            whole.add(id(result))
+        self._results = [result for result in self._results if id(result) not in whole]
+
+    def _passages(self) -> list[Passage]:
+        results = [result.passage for result in self._results]
+        return results + [entry.passage for entry in self.digest.entries]
+
+    def _held(self) -> set[str]:
+        """What is held by that which stays as it is."""
+        changing = {id(result.shown) for result in self._results}
+        gone = self._gone()
+        staying = [
+            shown.text.things
+            for shown in self._scene.parts
+            if id(shown) not in changing and shown.place not in gone
+        ]
+        return set(self.digest.held()).union(*staying)
+
+    def _trim(self, picks: list[Pick]) -> None:
+        """Give up the lines chosen last, and then all names, while draft and digest are above the target."""
+        while (over := self._over()) > 0 and picks:
+            changed: set[int] = set()
+            while picks and over > 0:
+                pick = picks.pop()
+                pick.passage.kept.remove(pick.piece)
+                over -= pick.tokens
+                changed.add(id(pick.passage))
+            self._rewrite(changed)
+        named = {id(passage) for passage in self._passages() if passage.names}
+        if named and self._over() > 0:
+            for passage in self._passages():
+                passage.names = []
+            self._rewrite(named)
+
+    def _rewrite(self, passages: set[int]) -> None:
+        places = {r.shown.place for r in self._results if id(r.passage) in passages}
+        write_stubs(self._scene, [r for r in self._results if r.shown.place in places])
+
+    def _over(self) -> float:
+        return self._run.draft.tokens + self.digest.tokens - self._target

@@ -1,0 +1,521 @@
+"""Worth: what of a text stands nowhere else in the view, and which of its lines are kept for that.
+
+`Census` counts who holds which name, word and line, message by message; `Copies` knows where every long
+line is shown. `Worth` weighs what a full window holds. A cover is the cheapest set of lines that hold what
+nothing else holds: `cover` for one text, `Cover` for all results of a view at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from heapq import heapify, heappop, heappush
+
+import msgspec
+
+from ctxgc.collector.presets import Preset, Shares, WindowConstants
+from ctxgc.core import Text, is_line, is_tombstone, is_word
+
+# -- The census: in how many messages of the view each name, word and line stands
+
+
+class Holding:
+    """What one message holds verbatim, and which names it lists bare."""
+
+    __slots__ = ("keys", "listed", "names", "words")
+
+    def __init__(
+        self,
+        names: frozenset[str],
+        words: frozenset[str],
+        keys: frozenset[str],
+        listed: frozenset[str] = frozenset(),
+    ) -> None:
+        self.names = names
+        self.words = words
+        self.keys = keys
+        self.listed = listed
+
+
+class Census:
+    """Counts holders; a message that changes leaves and enters again."""
+
+    def __init__(self) -> None:
+        self.names: Counter[str] = Counter()
+        self.words: Counter[str] = Counter()
+        self.keys: Counter[str] = Counter()
+        self.listed: Counter[str] = Counter()
+        self.seen: Counter[str] = Counter()
+        """How many messages ever held a name or a word, those that left included."""
+
+    def enter(self, holding: Holding, *, new: bool) -> None:
+        """Count what a message holds; `new` when it came in from the host."""
+        self.names.update(holding.names)
+        self.words.update(holding.words)
+        self.keys.update(holding.keys)
+        self.listed.update(holding.listed)
+        if new:
+            self.seen.update(holding.names)
+            self.seen.update(holding.words)
+
+    def leave(self, holding: Holding) -> None:
+        """Count it no longer."""
+        _subtract(self.names, holding.names)
+        _subtract(self.words, holding.words)
+        _subtract(self.keys, holding.keys)
+        _subtract(self.listed, holding.listed)
+
+
+def whole(text: Text) -> Holding:
+    """Return what a message holds that shows all of a text."""
+    return Holding(text.names, text.words, text.line_keys)
+
+
+def partly(text: Text, kept: Iterable[int], listed: Iterable[str] = ()) -> Holding:
+    """Return what a message holds of which only some lines stay."""
+    lines = list(kept)
+    keys = {text.keys[line] for line in lines}
+    keys.discard("")
+    return Holding(
+        frozenset[str]().union(*(text.line_names[line] for line in lines)),
+        frozenset[str]().union(*(text.line_words[line] for line in lines)),
+        frozenset(keys),
+        frozenset(listed),
+    )
+
+
+def _subtract(counts: Counter[str], keys: frozenset[str]) -> None:
+    for key in keys:
+        counts[key] -= 1
+        if counts[key] <= 0:
+            del counts[key]
+
+
+# -- Copies: lines of a new result that are in the view already need not be sent again
+
+
+MARK_CHARS = 44
+_MOST_PLACES = 6
+
+
+class CopiedLines(msgspec.Struct, frozen=True):
+    """Lines `first` to `last` (not included) of a new text that stand in an older source."""
+
+    first: int
+    last: int
+    source: str
+
+
+class Copies:
+    """Knows where every long line of the view stands."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, list[tuple[str, int]]] = {}
+        self._texts: dict[str, Text] = {}
+        self._kept: dict[str, frozenset[int]] = {}
+
+    def note(self, source: str, text: Text) -> None:
+        """Remember the lines of a text that is shown whole."""
+        self._texts[source] = text
+        self._kept.pop(source, None)
+        for line, key in enumerate(text.keys):
+            if key:
+                places = self._places.setdefault(key, [])
+                places.append((source, line))
+                if len(places) > _MOST_PLACES:
+                    del places[0]
+
+    def narrow(self, source: str, kept: Iterable[int]) -> None:
+        """Only some lines of a text are still shown."""
+        self._kept[source] = frozenset(kept)
+
+    def forget(self, source: str) -> None:
+        """A text is no longer shown."""
+        self._texts.pop(source, None)
+
+    def find(self, text: Text, how: Preset, own: str) -> list[CopiedLines]:
+        """Return the runs of a new text that need not be sent; none unless they save enough.
+
+        `own` is the source that the text itself is, so that it is no copy of itself.
+        """
+        runs = self._runs(text, how, own)
+        chars = sum(text.cost(n) for run in runs for n in range(run.first, run.last))
+        won = chars - MARK_CHARS * len(runs)
+        return runs if runs and won >= how.copy_saving * text.size else []
+
+    def _runs(self, text: Text, how: Preset, own: str) -> list[CopiedLines]:
+        runs: list[CopiedLines] = []
+        line = 0
+        while line < len(text.lines):
+            end, source = self._longest(text, line, how, own)
+            if end > line:
+                runs.append(CopiedLines(line, end, source))
+                line = end
+            else:
+                line += 1
+        return runs
+
+    def _longest(self, text: Text, line: int, how: Preset, own: str) -> tuple[int, str]:
+        best, found = line, ""
+        for source, start in self._places.get(text.keys[line], ()) if text.keys[line] else ():
+            known = self._texts.get(source) if source != own else None
+            kept = self._kept.get(source)
+            end = _same_until(text, line, known, start, kept) if known is not None else line
+            if end > best and _is_worth(text, line, end, how):
+                best, found = end, source
+        return best, found
+
+
+def _same_until(text: Text, line: int, known: Text, start: int, kept: frozenset[int] | None) -> int:
+    most = min(len(text.lines) - line, len(known.lines) - start)
+    same = 0
+    while same < most and text.bare[line + same] == known.bare[start + same]:
+        if kept is not None and start + same not in kept:
+            break
+        same += 1
+    return line + same
+
+
+def _is_worth(text: Text, first: int, last: int, how: Preset) -> bool:
+    if sum(1 for key in text.keys[first:last] if key) < how.copy_lines:
+        return False
+    return sum(map(text.cost, range(first, last))) >= how.copy_chars
+
+
+# -- Worth: how likely it is that something in a view is needed again
+
+
+_HEX = re.compile(r"[0-9a-f]{8,}|[0-9A-F]{8,}")
+_UNIT = 1_000_000
+"""Worth is a whole number, so that sums do not depend on the order of a set."""
+
+
+class Worth:
+    """Counts who holds what, message by message, and weighs it.
+
+    Names count by how often they were seen and whether the agent used them, lines by who said them;
+    everything counts less the longer ago it was seen. `messages` is how many there are.
+    """
+
+    def __init__(self, messages: int, how: WindowConstants) -> None:
+        self._how = how
+        self._holders: Counter[str] = Counter()
+        self._last: dict[str, int] = {}
+        self._used: set[str] = set()
+        rated = {how.agent_line, how.view_line, how.digest_line}
+        self._lines: dict[float, set[str]] = {worth: set() for worth in sorted(rated, reverse=True)}
+        self._known: dict[str, int] = {}
+        self._favour: dict[str, float] = {}
+        self._messages = messages
+
+    def see(self, place: int, held: Sequence[frozenset[str]], *, by_agent: bool = False) -> None:
+        """Take note of what the parts of a message hold; the messages come in their order."""
+        found = held[0] if len(held) == 1 else frozenset[str]().union(*held)
+        self._holders.update(found)
+        self._last.update(dict.fromkeys(found, place))
+        if by_agent:
+            self._used |= found
+
+    def rate_lines(self, lines: Iterable[str], worth: float) -> None:
+        """Take note of what some lines are worth; the highest counts."""
+        if worth != self._how.other_line:
+            self._lines[worth].update(lines)
+
+    def favour(self, things: Iterable[str], ghost: float) -> None:
+        """Let things count for more, since the like of what holds them was recalled."""
+        for thing in things:
+            self._favour[thing] = max(ghost, self._favour.get(thing, 0.0))
+
+    @property
+    def least_rate(self) -> float:
+        """The worth per token below which a line is not kept."""
+        return _UNIT * self._how.least_rate
+
+    def of(self, thing: str) -> int:
+        """Return the worth of something in the view."""
+        known = self._known.get(thing)
+        if known is None:
+            favour = 1 + self._favour.get(thing, 0.0)
+            known = self._known[thing] = round(_UNIT * self._weigh(thing) * favour)
+        return known
+
+    def _weigh(self, thing: str) -> float:
+        age = self._messages - self._last[thing]
+        holders, how = self._holders[thing], self._how
+        if is_line(thing):
+            worth = self._line_worth(thing)
+            fading = how.slow if worth == how.agent_line else how.fast
+            return float(worth * holders**how.often / age**fading)
+        if is_word(thing):
+            return float(how.word_worth / age**how.slow) if holders <= how.rare_word else 0.0
+        worth = how.hex_worth if _HEX.fullmatch(thing) else 1.0
+        worth *= 1 + how.used_by_agent if thing in self._used else 1
+        return float(worth * holders**how.often / age**how.slow)
+
+    def _line_worth(self, line: str) -> float:
+        for worth, lines in self._lines.items():
+            if line in lines:
+                return worth
+        return self._how.other_line
+
+
+# -- The cover: the cheapest lines of a text that hold what nothing else in the view holds
+
+
+CHARS_PER_TOKEN = 4
+_LINE_OVERHEAD = 2
+_RARE_WORD = 3
+_NAME = 100
+_PATH = 200
+"""Weights are whole numbers, so that sums do not depend on the order of a set."""
+
+
+class PriceCover(msgspec.Struct, frozen=True, kw_only=True):
+    """The lines of a text that stay, the names that are listed bare, and the characters of both."""
+
+    kept: tuple[int, ...]
+    listed: tuple[str, ...]
+    chars: int
+
+    @property
+    def listed_chars(self) -> int:
+        """The characters of the bare names."""
+        return _listed_chars(self.listed)
+
+
+def cover(
+    text: Text, lines: Iterable[int], shares: Shares, *, census: Census, how: Preset, size: int
+) -> PriceCover:
+    """Return what stays of a text that leaves a view.
+
+    Args:
+        text: the text.
+        lines: those of its lines that are shown now.
+        shares: how much of it may stay.
+        census: who else holds what.
+        how: the constants.
+        size: the characters that the shares are shares of.
+    """
+    wanted, weights = _wanted(text, lines, census, how)
+    kept, chars, held = _greedy(text, wanted, weights, shares.lines * size, how.floor)
+    missing = [n for n in weights if weights[n] >= _NAME and n not in held and not census.listed[n]]
+    listed = _fitting(missing, census, max(how.least_names, shares.names * size))
+    return PriceCover(kept=tuple(sorted(kept)), listed=listed, chars=chars + _listed_chars(listed))
+
+
+def _wanted(
+    text: Text, lines: Iterable[int], census: Census, how: Preset
+) -> tuple[dict[int, set[str]], dict[str, int]]:
+    """Return what only this text holds, line by line: names, and rare plain words, which count little."""
+    count, seen = census.names, census.seen
+    names = {name for name in text.names if count[name] <= 1}
+    words = set[str]()
+    if how.word_weight:
+        count = census.words
+        words = {w for w in text.words if count[w] <= 1 and seen[w] <= _RARE_WORD}
+    found = ((n, names & text.line_names[n] | words & text.line_words[n]) for n in lines)
+    wanted = {line: own for line, own in found if own}
+    weights = dict.fromkeys(set[str]().union(*wanted.values()), round(_NAME * how.word_weight))
+    weights |= {name: _PATH if "/" in name else _NAME for name in weights.keys() & names}
+    return wanted, weights
+
+
+def _greedy(
+    text: Text,
+    wanted: Mapping[int, set[str]],
+    weights: Mapping[str, int],
+    budget: float,
+    floor: float,
+) -> tuple[list[int], int, set[str]]:
+    costs = {line: text.cost(line) + _LINE_OVERHEAD for line in wanted}
+    weigh = weights.__getitem__
+    queue = [(-sum(map(weigh, own)) / costs[line], line) for line, own in wanted.items()]
+    heapify(queue)
+    kept: list[int] = []
+    held: set[str] = set()
+    used = 0
+    while queue:
+        rate, line = heappop(queue)
+        now = sum(map(weigh, wanted[line] - held)) / costs[line]
+        # A line is worth less and less as others are kept, so a stale worth is looked at again.
+        if queue and -now > queue[0][0] and -now > rate:
+            if now > 0:
+                heappush(queue, (-now, line))
+            continue
+        if now * CHARS_PER_TOKEN < floor * _NAME or now <= 0:
+            break
+        if used + costs[line] <= budget:
+            kept.append(line)
+            held |= wanted[line]
+            used += costs[line]
+    return kept, used, held
+
+
+def _fitting(names: list[str], census: Census, budget: float) -> tuple[str, ...]:
+    """Return the names that fit: paths first, then those that stood in one message only, then short ones."""
+    chosen: list[str] = []
+    for name in sorted(names, key=lambda n: ("/" not in n, census.seen[n] > 1, len(n), n)):
+        budget -= len(name) + 2
+        if budget < 0:
+            break
+        chosen.append(name)
+    return tuple(chosen)
+
+
+def _listed_chars(names: tuple[str, ...]) -> int:
+    return sum(len(name) + 2 for name in names)
+
+
+# -- The cover of a window: the lines, out of all results, that hold most of what is needed per token
+
+
+GAP_TOKENS = 1.5
+OPENING_TOKENS = 3.0
+
+_TOKENS_PER_CHAR = 0.27
+_NAME_TOKENS = 0.5
+
+
+class Passage:
+    """A text of which only some lines and names stay.
+
+    `most` limits the tokens of its lines, `most_names` those of its bare names; the lines of a dead
+    one count for the names and words in them only.
+    """
+
+    __slots__ = ("is_dead", "kept", "most", "most_names", "names", "per_char", "text")
+
+    def __init__(
+        self, text: Text, *, tokens: int = 0, most: float = 1.0, names: float = 1.0,
+        is_dead: bool = False,
+    ) -> None:  # fmt: skip
+        self.text = text
+        self.is_dead = is_dead
+        self.per_char = tokens / max(1, text.size) if tokens else _TOKENS_PER_CHAR
+        size = tokens or text.size * _TOKENS_PER_CHAR
+        self.most = most * size
+        self.most_names = names * size
+        self.kept: list[int] = []
+        self.names: list[str] = []
+
+    def cost(self, piece: int) -> float:
+        """Return the tokens of a piece."""
+        return (len(self.text.lines[piece]) + 1) * self.per_char + GAP_TOKENS
+
+    @property
+    def tokens(self) -> float:
+        """The tokens of all that stays."""
+        names = sum(len(name) * _TOKENS_PER_CHAR + _NAME_TOKENS for name in self.names)
+        return sum(map(self.cost, self.kept)) + names
+
+    def excerpt(self) -> str:
+        """Return what stays of the text."""
+        return self.text.excerpt(sorted(self.kept))
+
+
+class Pick(msgspec.Struct, frozen=True):
+    """A piece that stays, and its tokens."""
+
+    passage: Passage
+    piece: int
+    tokens: float
+
+
+class Cover:
+    """Chooses lines greedily; each thing counts once, and only if nothing that stays holds it.
+
+    No line is kept whose worth per token is below `least_rate`.
+    """
+
+    def __init__(
+        self, passages: Sequence[Passage], held: set[str], worth: Callable[[str], int],
+        least_rate: float,
+    ) -> None:  # fmt: skip
+        self._passages = passages
+        self._least_rate = least_rate
+        self._worth = worth
+        self._held = held
+        self._wanted = [self._wants(passage) for passage in passages]
+        self._queue: list[tuple[float, int, int]] = []
+
+    def choose(self, budget: float) -> list[Pick]:
+        """Keep the best pieces that fit, and return them in the order in which they were chosen."""
+        self._queue = [
+            entry for number in range(len(self._wanted)) for entry in self._offers(number)
+        ]
+        heapify(self._queue)
+        picks: list[Pick] = []
+        while self._queue:
+            known, number, piece = heappop(self._queue)
+            if piece not in self._wanted[number]:
+                continue
+            rate = self._rate(number, piece)
+            # A line's worth falls as others are kept, so a stale one is looked at again.
+            if -rate > known and self._queue and -rate > self._queue[0][0]:
+                if rate > self._least_rate:
+                    heappush(self._queue, (-rate, number, piece))
+                continue
+            cost = self._cost(number, piece)
+            if rate > self._least_rate and cost <= budget and self._fits(number, piece):
+                budget -= cost
+                picks.append(self._keep(number, piece, cost))
+        return picks
+
+    def list_names(self, budget: float) -> None:
+        """List the names bare that no line shows, the best per token first, while they fit."""
+        holders = {
+            name: passage for passage in self._passages for name in passage.text.names - self._held
+        }
+        for name in sorted(holders, key=lambda n: (-self._worth(n) / (len(n) + 4), n)):
+            passage = holders[name]
+            cost = len(name) * _TOKENS_PER_CHAR + _NAME_TOKENS
+            if cost <= min(budget, passage.most_names):
+                budget -= cost
+                passage.most_names -= cost
+                passage.names.append(name)
+
+    def _wants(self, passage: Passage) -> dict[int, frozenset[str]]:
+        """Return the things of each piece that would be gone without it."""
+        found: dict[int, frozenset[str]] = {}
+        text, held = passage.text, self._held
+        missing = (text.names | text.words if passage.is_dead else text.things) - held
+        for number, things in enumerate(text.line_things) if missing else ():
+            # A line that looks like one of ours would be taken for one the next time.
+            if (wanted := things & missing) and not is_tombstone(text.lines[number]):
+                found[number] = wanted
+        return found
+
+    def _offers(self, number: int) -> list[tuple[float, int, int]]:
+        """Return what the queue says of the pieces of a passage while none of them is kept."""
+        passage, worth = self._passages[number], self._worth
+        opening = 0.0 if passage.kept else OPENING_TOKENS
+        return [
+            (-(sum(map(worth, wanted)) / (passage.cost(piece) + opening)), number, piece)
+            for piece, wanted in self._wanted[number].items()
+        ]
+
+    def _rate(self, number: int, piece: int) -> float:
+        worth, held = self._worth, self._held
+        total = sum([worth(t) for t in self._wanted[number][piece] if t not in held])
+        return total / self._cost(number, piece)
+
+    def _cost(self, number: int, piece: int) -> float:
+        passage = self._passages[number]
+        return passage.cost(piece) + (0.0 if passage.kept else OPENING_TOKENS)
+
+    def _fits(self, number: int, piece: int) -> bool:
+        passage = self._passages[number]
+        return passage.cost(piece) <= passage.most
+
+    def _keep(self, number: int, piece: int, cost: float) -> Pick:
+        passage = self._passages[number]
+        passage.most -= passage.cost(piece)
+        is_first = not passage.kept
+        passage.kept.append(piece)
+        self._held.update(self._wanted[number].pop(piece))
+        if is_first:
+            # The others need not pay for the opening again: they are worth more than the queue says.
+            for other in self._wanted[number]:
+                heappush(self._queue, (-self._rate(number, other), number, other))
+        return Pick(passage, piece, cost)

@@ -1,0 +1,53 @@
+"""Presets: constants as data."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from ctxgc.collector import (
+    Coefficients,
+    coefficients,
+    custom,
+    preset,
+)
+from ctxgc.collector.liveness import WHY
+from ctxgc.drawing import readable_json
+from ctxgc.errors import ConfigError
+
+
+def test_every_shipped_preset_has_a_share_for_every_reason() -> None:
+    for name, how in coefficients().presets.items():
+        assert preset(name) is how
+        assert how.shares.keys() >= WHY.keys() - {"view", "todo"}
+        assert 0 < how.guard <= 0.05
+
+
+def test_an_unknown_preset_is_named_with_those_that_there_are() -> None:
+    with pytest.raises(ConfigError, match="there is no preset 'frugal'") as raised:
+        preset("frugal")
+    assert "default" in raised.value.hint
+    assert raised.value.details["field"] == "preset"
+
+
+def test_constants_of_ones_own_are_read_like_the_shipped_ones() -> None:
+    how = preset("default")
+    assert custom(msgspec.to_builtins(how)) == how
+
+
+@pytest.mark.parametrize("change", [{"hold": "long"}, {"unknown": 1}])
+def test_wrong_constants_are_refused(change: dict[str, object]) -> None:
+    with pytest.raises(ConfigError, match="constants of gc_mark_sweep"):
+        custom({**msgspec.to_builtins(preset("default")), **change})
+
+
+def test_the_file_reads_back_as_the_same_constants() -> None:
+    found = coefficients()
+    assert msgspec.json.decode(readable_json(found), type=Coefficients) == found
+
+
+def test_shares_of_a_kind_that_no_result_is_are_refused() -> None:
+    constants = msgspec.to_builtins(preset("default"))
+    constants["shares"]["bogus"] = [1, 1]
+    with pytest.raises(ConfigError, match="`shares` has bogus"):
+        custom(constants)

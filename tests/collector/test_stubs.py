@@ -1,0 +1,53 @@
+"""Stubs: what stays of a tool result, and what can be read from it again."""
+
+from __future__ import annotations
+
+from ctxgc.collector.digest import stub
+from ctxgc.collector.host import StandaloneHost
+from ctxgc.config import GCConfig
+from ctxgc.core import ContextSegment, is_tombstone, kept_of
+from tests.strategies.build import collect, output_of, size_of, with_results
+
+NARROW = GCConfig(recent_messages=2, recent_user_messages=1, recent_files=0)
+NAMES = "\n".join(f"src/pool_{n}.py:{n} lease_counter_{n} = {n}{n}{n}{n}" for n in range(60))
+
+
+class HostWithHandles(StandaloneHost):
+    """Lends handles, as a session does."""
+
+    recall_call = 'context_recall(handle="{handle}")'
+
+    def handle(self, segment_id: str) -> str:
+        return f"h-{segment_id}"
+
+
+def test_a_stub_says_how_large_it_was_why_it_left_and_how_it_comes_back() -> None:
+    segment = ContextSegment(segment_id="s-7", text="a\nb", type="log", tokens=420)
+    text = stub(segment, "cold", HostWithHandles(), names=["a_b", "c_d"], kept="one\n[...]\ntwo")
+    assert text == (
+        '[ctxgc: 420 tokens, cold; context_recall(handle="h-s-7")]\nNames: a_b c_d\none\n[...]\ntwo'
+    )
+    assert kept_of(text) == "one\ntwo"
+
+
+def test_without_a_way_back_a_stub_names_none() -> None:
+    segment = ContextSegment(text="a", type="log", tokens=9)
+    assert stub(segment, "cold", StandaloneHost(), names=[], kept="") == "[ctxgc: 9 tokens, cold]"
+
+
+def test_names_go_before_messages_do() -> None:
+    history = with_results(
+        *[(f"make part{n}", NAMES.replace("pool", f"pool{n}")) for n in range(4)]
+    )
+    little, _ = collect("gc_mark_sweep", history, target=size_of(history) - 1_000, config=NARROW)
+    much, result = collect("gc_mark_sweep", history, target=size_of(history) // 5, config=NARROW)
+    assert len(much) == len(history)
+    assert size_of(much) < size_of(little)
+    assert result.shortfall == 0
+
+
+def test_a_small_result_is_not_worth_a_stub() -> None:
+    history = with_results(("ls", "a b c"), ("make", "row " * 300))
+    new, _ = collect("gc_mark_sweep", history, target=size_of(history) - 200, config=NARROW)
+    assert output_of(new, "m2") == "a b c"
+    assert is_tombstone(output_of(new, "m4"))
