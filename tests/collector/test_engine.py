@@ -158,6 +158,18 @@ def test_a_list_takes_the_same_segment_twice_but_not_one_id_for_two_texts() -> N
         GCEngine().analyze_pruning_candidates([seg("a"), seg("a", "another text")], set())
 
 
+def test_a_text_is_not_a_set_of_roots_and_a_limit_not_below_zero() -> None:
+    engine = GCEngine()
+    for ask in (
+        lambda: engine.analyze_pruning_candidates([seg("a")], "a"),
+        lambda: engine.compute_reachability("a", {}),
+    ):
+        with pytest.raises(InputError, match="roots must be a set of ids, got str"):
+            ask()
+    with pytest.raises(InputError, match="limit cannot be -1"):
+        engine.analyze_pruning_candidates([seg("a")], (), limit=-1)
+
+
 def test_a_reference_or_root_that_is_not_in_the_list_leads_nowhere() -> None:
     segments = [seg("a", references=["ghost"], tier="stashed"), seg("b", references=["ghost"])]
     found = GCEngine().analyze_pruning_candidates(segments, {"ghost", "phantom"})

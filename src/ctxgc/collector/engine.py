@@ -246,6 +246,14 @@ def _candidate(state: GCState, segment: ContextSegment, scorer: KeepScore) -> Pr
 # -- Lists of segments, as S1 has them
 
 
+def _checked_ids(roots: Iterable[str]) -> Iterable[str]:
+    if isinstance(roots, str):  # a set of its letters would protect nothing
+        raise InputError(
+            "roots must be a set of ids, got str", hint=f"{{{roots!r}}}", field="roots"
+        )
+    return roots
+
+
 def _bonds(segments: Iterable[ContextSegment]) -> dict[str, tuple[str, ...]]:
     """Return which segments live and die together, by the name of their bond."""
     bonds = Bonds()
@@ -335,17 +343,18 @@ class GCEngine(IGCEngine):
             return []
         time = now or max(segment.last_touched_at for segment in listed.values())
         bonds = _bonds(listed.values())
-        kept = {*roots, *(s.segment_id for s in listed.values() if s.pinned)}
+        kept = {*_checked_ids(roots), *(s.segment_id for s in listed.values() if s.pinned)}
         reached = self.compute_reachability(kept, _references(listed, bonds))
         free = [s for s in listed.values() if s.segment_id not in reached and s.tier == "working"]
         found = [self._offer(_counted(s, count), time, bonds, listed) for s in free]
-        return sorted(found, key=attrgetter("score"))[:limit]
+        top = len(found) if limit is None else checked_target(limit, "limit")
+        return sorted(found, key=attrgetter("score"))[:top]
 
     def compute_reachability(
         self, roots: AbstractSet[str], references: Mapping[str, Iterable[str]]
     ) -> set[str]:
         """Return all ids that the roots reach, the roots included; cycles and long chains are fine."""
-        return reachable(roots, references)
+        return reachable(_checked_ids(roots), references)
 
     def score_segment(self, segment: ContextSegment, now: datetime) -> float:
         """Return the keep_score of a segment by the engine's profile: higher stays longer."""

@@ -128,7 +128,7 @@ def checked_target(target_tokens: int, field: str = "target_tokens") -> int:
     if not isinstance(target, int) or isinstance(target, bool) or target < 0:
         raise InputError(
             f"{field} cannot be {target_tokens!r}",
-            hint="give a whole number of tokens, zero or more",
+            hint="give a whole number, zero or more",
             field=field,
         )
     return target
