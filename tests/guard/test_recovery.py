@@ -268,6 +268,29 @@ def test_a_context_that_cannot_get_smaller_is_not_sent_again() -> None:
     assert seen == [80]
 
 
+def test_where_nothing_may_leave_it_is_watched_checkpointed_and_not_pruned() -> None:
+    subject = Scripted(now=97)
+    recovery = Recovery(subject)
+    report = recovery.before_call("switched off")
+    assert (report.state, report.size_after) == (S.EXECUTE, 97)
+    recovery.before_call("switched off")
+    assert subject.asked == ["emergency"]
+    with pytest.raises(ContextOverflowError, match="switched off"):
+        recovery.after_refusal(TOO_LONG, "switched off")
+    subject.now = 101
+    with pytest.raises(ContextOverflowError, match="switched off"):
+        recovery.before_call("switched off")
+    assert subject.now == 101
+
+
+def test_what_failed_is_the_cause_when_what_must_stay_would_fit() -> None:
+    raising = Scripted(now=120, raises=frozenset({"prune", "minimal", "load"}))
+    with pytest.raises(ContextOverflowError) as caught:
+        Recovery(raising).before_call()
+    causes = "prune: prune failed; minimal context: minimal failed; load checkpoint: load failed"
+    assert caught.value.details["cause"] == causes
+
+
 def test_an_empty_context_that_is_refused_is_not_sent_again() -> None:
     recovery = Recovery(Scripted(now=0))
     recovery.before_call()

@@ -10,7 +10,9 @@ from ctxgc import GCConfig, Session
 from ctxgc.errors import ContextOverflowError
 from ctxgc.session import Event
 from ctxgc.stores import open_store
+from ctxgc.wire import Overflow
 from tests.fakes import Clock
+from tests.requirements import requirement
 
 LIMIT = 10_000
 # Nothing is collected before the guard's own marks, so that they are what is seen.
@@ -159,19 +161,133 @@ def test_what_cannot_fit_is_an_error_that_names_it_and_the_view_is_kept() -> Non
     assert kept == {"start", "yes", words(3_000)}
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{"plugin": "gc_none"}, {"config": GCConfig(auto_trigger=False)}],
-    ids=["gc_none", "by hand"],
-)
-def test_who_collects_by_hand_or_never_is_left_alone(options: dict[str, Any]) -> None:
+OFF: dict[str, tuple[str, dict[str, Any]]] = {
+    "never": ("gc_none never collects", {"plugin": "gc_none"}),
+    "by hand": (
+        "collecting is switched off (auto_trigger=False)",
+        {"config": GCConfig(**LATE, auto_trigger=False)},
+    ),
+    "not before a request": (
+        "collecting before a request is switched off (check_before_send=False)",
+        {"config": GCConfig(**LATE, check_before_send=False)},
+    ),
+}
+
+
+@requirement("S3.config.watched-when-off")
+@pytest.mark.parametrize(("why", "options"), OFF.values(), ids=OFF)
+def test_a_session_that_does_not_collect_is_watched_and_nothing_moves(
+    why: str, options: dict[str, Any]
+) -> None:
     made, told = session(**options)
-    for percent in (60, 90, 120):
+    for percent in (72, 82, 88, 94, 96, 98):
         grow(made, percent)
+        before = made.view()
+        assert made.messages() == made.messages() == before
+    assert alerts(told) == ["WARNING", "DANGER", "CRITICAL"]
+    entered = [event.data["now"] for event in told if event.kind == "zone_changed"]
+    assert entered == ["warning", "danger", "critical"]
+    assert triggers(made) == [("context_size_threshold",), ("danger_zone",), ("emergency",)]
+    assert {"collected", "recalled", "refused"}.isdisjoint(event.kind for event in told)
+    assert made.gc_history == []
+
+
+@pytest.mark.parametrize("fills", ["append", "extend"])
+@pytest.mark.parametrize(("why", "options"), list(OFF.values())[:2], ids=list(OFF)[:2])
+def test_a_view_that_does_not_fit_is_an_error_that_says_that_nothing_collects(
+    why: str, options: dict[str, Any], fills: str
+) -> None:
+    made, told = session(**options)
+    turn = [{"role": "assistant", "content": words(5_600)}, {"role": "user", "content": "go on"}]
+    for message in turn * 10:
+        _ = made.append(message) if fills == "append" else made.extend([message])
     before = made.view()
-    assert made.messages() == before
-    assert made.checkpoints() == ()
-    assert {"alert", "checkpoint", "recalled"}.isdisjoint(event.kind for event in told)
+    with pytest.raises(ContextOverflowError) as caught:
+        made.messages()
+    error = caught.value
+    assert made.usage().percent_used > 500
+    assert error.details["cause"] == why
+    assert why in error.message
+    assert len(error.details["parts"]) == len(before)
+    assert made.view() == before
+    assert made.gc_history == []
+    assert triggers(made) == [("context_size_threshold",), ("emergency",)]
+    assert alerts(told) == ["CRITICAL"]
+
+
+def test_one_message_that_does_not_fit_is_an_error_though_nothing_is_checked_before_a_request() -> (
+    None
+):
+    made, _ = session(config=GCConfig(**LATE, check_before_send=False))
+    made.append({"role": "assistant", "content": "yes"})
+    made.append({"role": "user", "content": words(12_000)})
+    with pytest.raises(ContextOverflowError) as caught:
+        made.messages()
+    assert caught.value.details["cause"] == OFF["not before a request"][0]
+
+
+@pytest.mark.parametrize("come_in", ["append", "extend", "sync"])
+def test_without_the_check_before_a_request_whatever_comes_in_is_followed_by_one(
+    come_in: str,
+) -> None:
+    made, _ = session(config=GCConfig(check_before_send=False), plugin="gc_truncate")
+    history = [{"role": "user", "content": "start"}]
+    for _ in range(8):
+        new = [{"role": "assistant", "content": words(2_000)}, {"role": "user", "content": "go on"}]
+        history += new
+        if come_in == "append":
+            made.append(new[0])
+            made.append(new[1])
+        else:
+            made.extend(new) if come_in == "extend" else made.sync(history)
+    assert made.usage().percent_used < 90
+    assert made.gc_history != []
+
+
+@requirement("S3.client.none-records-nothing")
+def test_a_session_that_never_collects_records_no_collection() -> None:
+    store = open_store("memory:")
+    made, told = session(plugin="gc_none", store=store, session_id="s")
+    grow(made, 90)
+    results = [made.collect(), made.manual_gc(), made.relieve(100)]
+    assert [(r.success, r.items_collected, r.tokens_freed) for r in results] == [(True, 0, 0)] * 3
+    assert all(r.shortfall > 0 for r in results)
+    made.messages()
+    made.flush()
+    assert made.gc_history == []
+    assert store.load("s", "collections") == []
+    assert "collected" not in {event.kind for event in told}
+    assert Session(LIMIT, store=store, session_id="s", plugin="gc_none").gc_history == []
+
+
+def test_a_refusal_moves_nothing_where_nothing_is_ever_collected() -> None:
+    made, _ = session(plugin="gc_none")
+    grow(made, 60)
+    before = made.messages()
+    with pytest.raises(ContextOverflowError, match="gc_none never collects"):
+        made.recover(Overflow(kind="tokens", limit=5_000, used=6_000))
+    assert made.view() == before
+
+
+def test_an_overflow_names_how_much_must_stay_and_its_largest_part() -> None:
+    made, _ = session()
+    made.set_system(words(9_000))
+    made.append({"role": "assistant", "content": "yes"})
+    made.append({"role": "user", "content": words(3_000)})
+    with pytest.raises(ContextOverflowError, match=r"system: system_prompt \(9") as caught:
+        made.messages()
+    assert caught.value.details["cause"].startswith("what must stay has 12")
+
+
+def test_the_event_of_a_checkpoint_names_its_triggers() -> None:
+    made, told = session()
+    made.checkpoint("by hand")
+    grow(made, 81)
+    made.messages()
+    made.progress(phase="design")
+    made.progress(phase="build")
+    named = [event.data["triggers"] for event in told if event.kind == "checkpoint"]
+    assert named == [[], ["context_size_threshold"], ["phase_transition"]]
 
 
 def test_a_new_configuration_moves_the_marks_of_the_guard() -> None:

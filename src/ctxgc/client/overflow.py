@@ -12,13 +12,12 @@ from ctxgc.collector import CollectionRun, Host
 from ctxgc.core import OPENING, ContextSegment, Heap, Message
 from ctxgc.errors import ContextOverflowError, CtxgcError
 from ctxgc.guard import window_after
-from ctxgc.session import EMERGENCY, Session
+from ctxgc.session import EMERGENCY, Session, why_not_by_itself
 from ctxgc.strategies import (
     BuiltinStrategy,
     Constraints,
     GCPlugin,
     MarkSweepStrategy,
-    NoneStrategy,
 )
 from ctxgc.wire import Overflow, parse_overflow, replace_text
 
@@ -58,8 +57,9 @@ class OverflowRecovery:
         Raises:
             ContextOverflowError: three smaller views were refused too, or nothing more can leave.
         """
-        if self._session.plugin.name == NoneStrategy.name:
-            raise self._refusal(overflow, "nothing more can leave") from error
+        off = why_not_by_itself(self._session.plugin, self._session.config)
+        if off is not None:
+            raise self._refusal(overflow, off) from error
         if self._tries == MOST_RETRIES:
             raise self._refusal(overflow, f"{MOST_RETRIES} smaller views were refused") from error
         if not self._tries:
@@ -89,8 +89,9 @@ class OverflowRecovery:
         """Use the guard's recovery: the minimal context, else the last checkpoint, else give up."""
         try:
             self._session.recover(overflow)
-        except CtxgcError:
-            raise self._refusal(overflow, "nothing more can leave") from error
+        except CtxgcError as fatal:
+            why = fatal.details.get("cause", fatal.message)
+            raise self._refusal(overflow, f"nothing more can leave, {why}") from error
 
     def _relieve_with(self, plugin: GCPlugin, target: int) -> None:
         own = self._session.plugin

@@ -274,6 +274,9 @@ class RecoveryReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 MAX_RETRIES = 3
+_NAMED_PARTS = 3
+_HINT = "shorten or unpin the largest parts, or use a model with a larger window"
+_HINT_WHEN_OFF = "collect by hand, let the session collect, or use a model with a larger window"
 
 _Answer = TypeVar("_Answer")
 
@@ -299,20 +302,24 @@ class Recovery:
         self._machine = _StateMachine(subject, config)
         self._sent: list[int] = []
 
-    def before_call(self) -> RecoveryReport:
+    def before_call(self, off: str | None = None) -> RecoveryReport:
         """Make the context ready for a call, and report what was done.
 
+        `off` says why nothing may be taken out: then there are alerts and checkpoints, and no pruning.
+
         Raises:
-            ContextOverflowError: what must stay does not fit; `details` names the parts.
+            ContextOverflowError: what must stay does not fit; the error says why, `details` names the parts.
         """
         size, limit = self._subject.size(), self._subject.limit
         alert = self.monitor.check_and_alert(size, limit)
-        attempt = _Attempt(before=size, limit=limit, entered=alert is not None)
+        attempt = _Attempt(before=size, limit=limit, entered=alert is not None, off=off)
         self._sent = []
         return self._ready(self._machine.run(attempt, State.CALL_REQUESTED))
 
-    def after_refusal(self, overflow: Overflow) -> RecoveryReport:
+    def after_refusal(self, overflow: Overflow, off: str | None = None) -> RecoveryReport:
         """Make the context strictly smaller, because the provider refused what was sent last.
+
+        `off` says why nothing may be taken out.
 
         Raises:
             ContextOverflowError: it cannot get smaller, or three retries were refused.
@@ -322,7 +329,7 @@ class Recovery:
             raise InputError("nothing was sent that could be refused", hint="use before_call first")
         refused = self._sent[-1]
         limit = window_after(overflow, refused, self._subject.limit)
-        attempt = _Attempt(before=self._subject.size(), limit=limit)
+        attempt = _Attempt(before=self._subject.size(), limit=limit, off=off)
         if len(self._sent) > MAX_RETRIES:
             self._machine.stop(attempt, f"{MAX_RETRIES} retries were refused")
         if not refused:
@@ -367,12 +374,16 @@ class _Attempt:
     """One run of the chart: the size before, the window, and what was done so far.
 
     After a refusal the window is smaller than what was refused, so that what fits it is smaller too.
+    `entered` tells a new zone from one that was seen before, `off` why nothing may be taken out.
     """
 
-    def __init__(self, *, before: int, limit: int, entered: bool = True) -> None:
+    def __init__(
+        self, *, before: int, limit: int, entered: bool = True, off: str | None = None
+    ) -> None:
         self.before = before
         self.limit = limit
         self.entered = entered
+        self.off = off
         self.path: list[State] = []
         self.actions: list[Action] = []
 
@@ -408,7 +419,7 @@ class _StateMachine:
         attempt.path.append(state)
         while state not in READY:
             if state is State.FATAL:
-                self.stop(attempt, "nothing that may leave is left")
+                self.stop(attempt, attempt.off or self._cause(attempt))
             step = self._steps.get(state)
             state = NEXT[state, DONE if step is None else step(attempt)]
             attempt.path.append(state)
@@ -421,14 +432,25 @@ class _StateMachine:
         attempt.path += [s for s in (State.FATAL, State.STOPPED) if s not in attempt.path]
         parts = sorted(self._subject.parts(), key=lambda part: (-part.tokens, part.name))
         size = self._subject.size()
+        largest = ", ".join(f"{part.name} ({part.tokens})" for part in parts[:_NAMED_PARTS])
         raise ContextOverflowError(
-            f"the context of {size} tokens does not fit a window of {attempt.limit}: {why}",
-            hint="shorten or unpin the largest parts, or use a model with a larger window",
+            f"the context of {size} tokens does not fit a window of {attempt.limit}: {why}; "
+            f"the largest parts: {largest or 'none'}",
+            hint=_HINT if attempt.off is None else _HINT_WHEN_OFF,
+            cause=why,
             size=size,
             limit=attempt.limit,
             parts=[{"name": part.name, "tokens": part.tokens} for part in parts],
             report=self._report(attempt).to_dict(),
         )
+
+    def _cause(self, attempt: _Attempt) -> str:
+        """Return why nothing helped: what must stay is too large, or something that was tried failed."""
+        must_stay = sum(part.tokens for part in self._subject.parts())
+        if must_stay > attempt.limit:
+            return f"what must stay has {must_stay} tokens"
+        failed = [f"{action.name}: {action.detail}" for action in attempt.actions if action.detail]
+        return "; ".join(dict.fromkeys(failed)) or "nothing that may leave is left"
 
     def _report(self, attempt: _Attempt) -> RecoveryReport:
         return RecoveryReport(
@@ -476,10 +498,16 @@ class _StateMachine:
     def _emergency_checkpoint(self, attempt: _Attempt) -> str:
         """Continue even if it fails: pruning loses nothing by itself, and a full disk needs it most."""
         make = self._subject.checkpoint
-        self._try(attempt, "emergency checkpoint", lambda: make(emergency=True))
+        if attempt.off is not None and not attempt.entered:
+            attempt.actions.append(Action("emergency checkpoint", True, "made before"))
+        else:
+            self._try(attempt, "emergency checkpoint", lambda: make(emergency=True))
         return DONE
 
     def _can_prune_safely(self, attempt: _Attempt) -> str:
+        if attempt.off is not None:
+            attempt.actions.append(Action("plan", False, attempt.off))
+            return NO
         target = self._target(attempt)
         safe = self._try(
             attempt, "plan",
@@ -502,10 +530,11 @@ class _StateMachine:
     # -- after an overflow
 
     def _can_recover(self, attempt: _Attempt) -> str:
-        minimum = self._subject.checkpoint_minimum
+        fits, minimum = self._subject.size() <= attempt.limit, self._subject.checkpoint_minimum
+        if attempt.off is not None:
+            return TIGHT if fits else NO
         if self._try(attempt, "look", lambda: recovery_possible(minimum(), attempt.limit)):
             return YES
-        fits = self._subject.size() <= attempt.limit
         return TIGHT if fits and self._try(attempt, "validate", self._subject.validate) else NO
 
     def _load(self, attempt: _Attempt) -> str:

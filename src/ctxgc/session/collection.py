@@ -73,7 +73,7 @@ from ctxgc.session.state import (
 )
 from ctxgc.session.view import PRICE_READER, BoundThinking, HistoryChange, View, compare, turn_count
 from ctxgc.stores import Put
-from ctxgc.strategies import GCPlugin, MarkSweepStrategy
+from ctxgc.strategies import GCPlugin, MarkSweepStrategy, NoneStrategy
 from ctxgc.tokens import CountingCache
 from ctxgc.wire import PartTexts, replace_arguments, replace_text
 
@@ -278,6 +278,7 @@ class Collector:
         """Run the strategy and apply what it proposes.
 
         A shortfall is measured by the target, or by what was `promised` where the target is deeper.
+        Nothing is recorded of `gc_none`, which never collects.
 
         Raises:
             StoreError: what would leave could not be made durable; nothing has changed.
@@ -290,6 +291,8 @@ class Collector:
     ) -> GCResult:
         proposal = self._propose(reason, target_tokens)
         result = proposal.result
+        if self._options.plugin.name == NoneStrategy.name:
+            return result
         if promised is not None:
             result.shortfall = max(0, result.tokens_after - promised)
         if reason is GCTriggerReason.MANUAL:

@@ -11,6 +11,7 @@ import msgspec
 
 from ctxgc.budget import InstructionSource
 from ctxgc.collector import GCTriggerReason, frame_of
+from ctxgc.config import GCConfig
 from ctxgc.core import Heap, Message
 from ctxgc.errors import CheckpointError
 from ctxgc.guard import (
@@ -38,10 +39,25 @@ from ctxgc.session.notices import Notices
 from ctxgc.session.recall import AutoRecall, Pins, ProtectedMessages, whole_groups
 from ctxgc.session.state import Accounting, SessionOptions, SessionState, UsageMeter
 from ctxgc.session.view import BoundThinking, View, compare
+from ctxgc.strategies import GCPlugin, NoneStrategy
 from ctxgc.wire import Overflow
 
 EMERGENCY = "emergency"
 _MOST_FILES = 20
+_NEVER = f"{NoneStrategy.name} never collects"
+
+
+def why_not_by_itself(plugin: GCPlugin, config: GCConfig) -> str | None:
+    """Return why a session never collects by itself; None if it does."""
+    if plugin.name == NoneStrategy.name:
+        return _NEVER
+    return None if config.auto_trigger else "collecting is switched off (auto_trigger=False)"
+
+
+def why_not_before_requests(plugin: GCPlugin, config: GCConfig) -> str | None:
+    """Return why a session does not collect before a request; None if it does."""
+    off = "collecting before a request is switched off (check_before_send=False)"
+    return why_not_by_itself(plugin, config) or (None if config.check_before_send else off)
 
 
 class SessionGuard:
@@ -83,20 +99,21 @@ class SessionGuard:
         self._collections = len(self._log.applied)
         self.auto_recall = self._new_auto_recall()
 
-    def before_request(self) -> RecoveryReport | None:
+    def before_request(self) -> RecoveryReport:
         """Bring back what was named, make a checkpoint that is due, and make the view fit.
 
-        Without `auto_trigger`, or with `gc_none`, nothing happens.
+        Where collecting is switched off the view stays as it is, and is watched all the same.
 
         Raises:
             ContextOverflowError: what must stay does not fit; `details` names the parts.
         """
-        if not self._options.config.auto_trigger or self._options.plugin.name == "gc_none":
-            return None
-        self.auto_recall.bring_back()
+        off = why_not_before_requests(self._options.plugin, self._options.config)
+        if off is None:
+            self.auto_recall.bring_back()
         self.checkpoint_if_due()
-        self._collect_stash_if_due()
-        return self._with_notice(self._recovery.before_call())
+        if off is None:
+            self._collect_stash_if_due()
+        return self._with_notice(self._recovery.before_call(off))
 
     def after_refusal(self, overflow: Overflow) -> RecoveryReport:
         """Make the view strictly smaller, because the provider refused it.
@@ -104,7 +121,8 @@ class SessionGuard:
         Raises:
             ContextOverflowError: it cannot get smaller, or three retries were refused.
         """
-        return self._with_notice(self._recovery.after_refusal(overflow))
+        off = _NEVER if self._options.plugin.name == NoneStrategy.name else None
+        return self._with_notice(self._recovery.after_refusal(overflow, off))
 
     def checkpoint_if_due(self, **progress: Any) -> Checkpoint | None:
         """Make a checkpoint if one of S4's triggers says so."""
@@ -219,7 +237,12 @@ class Checkpoints:
         )
         self._archive.note_changes()
         self._archive.commit(*self.shelf.writes(checkpoint))
-        self._events.emit("checkpoint", checkpoint_id=checkpoint.checkpoint_id, label=label)
+        self._events.emit(
+            "checkpoint",
+            checkpoint_id=checkpoint.checkpoint_id,
+            label=label,
+            triggers=checkpoint.triggers,
+        )
         return checkpoint
 
     def restore(
@@ -308,6 +331,7 @@ class RecoverableSession:
     def __init__(
         self,
         *,
+        options: SessionOptions,
         view: View,
         accounting: Accounting,
         protected: ProtectedMessages,
@@ -317,6 +341,7 @@ class RecoverableSession:
         notices: Notices,
         archive: Archive,
     ) -> None:
+        self._options = options
         self._view = view
         self._accounting = accounting
         self._protected = protected
@@ -403,8 +428,9 @@ class RecoverableSession:
             self._notices.show(notice)
 
     def parts(self) -> Sequence[FixedPart]:
-        """Return what must stay, largest first."""
-        budget = self._accounting.budget
+        """Return what must stay, largest first: everything where nothing may leave."""
+        budget, options = self._accounting.budget, self._options
+        off = why_not_before_requests(options.plugin, options.config)
         beside = [
             FixedPart(f"{source.value}: {key}", child.tokens)
             for source in (InstructionSource.SYSTEM, InstructionSource.PLUGIN)
@@ -414,7 +440,7 @@ class RecoverableSession:
         ]
         said = [
             FixedPart(f"{m.role} message {m.message_id}", self._accounting.tokens(m))
-            for m in self._minimal()
+            for m in (self._minimal() if off is None else self._view.messages)
         ]
         return sorted([*beside, *said], key=lambda part: -part.tokens)
 

@@ -134,10 +134,7 @@ class Session:
             MessageError: its shape is unknown, it cannot come next, or it holds a likely key and
                 `secrets` says to refuse those; nothing was changed.
         """
-        ids = self._parts.intake.append(message, format)
-        if self.config.auto_trigger and not self.config.check_before_send:
-            self._parts.collector.collect_if_due()
-        return ids
+        return self._taken_in(self._parts.intake.append(message, format))
 
     def extend(
         self,
@@ -145,7 +142,7 @@ class Session:
         format: Format | None = None,  # noqa: A002
     ) -> list[str]:
         """Take in several messages, all of them or none, and return the ids of their segments."""
-        return self._parts.intake.extend(list(messages), format)
+        return self._taken_in(self._parts.intake.extend(list(messages), format))
 
     def sync(
         self,
@@ -157,7 +154,13 @@ class Session:
         Where the history differs from what came in before, the rest of the old one is stashed and the
         new one goes on from there. The same history twice changes nothing.
         """
-        return self._parts.intake.sync(list(messages), format)
+        return self._taken_in(self._parts.intake.sync(list(messages), format))
+
+    def _taken_in(self, ids: list[str]) -> list[str]:
+        """Collect if that is due now and not before the next request; return the ids."""
+        if not self.config.check_before_send:
+            self._parts.collector.collect_if_due()
+        return ids
 
     def arrivals(self) -> list[str]:
         """Return the ids of the messages that came in, in order; some may have left the view since."""
@@ -212,14 +215,14 @@ class Session:
         return render_json(self._parts.view.messages)
 
     def _prepare(self, asked: Format | None) -> None:
-        """Check the view, collect when that is due, and record the request."""
+        """Check the view, collect when that is due, watch its size, and record the request."""
         parts = self._parts
         _check_format(asked, parts.view.format)
         parts.requests.check_complete()
         if self.config.check_before_send:
             parts.price_pass.cut_for_price()
             parts.collector.collect_if_due()
-            parts.guard.before_request()
+        parts.guard.before_request()
         parts.requests.record()
 
     def view(self) -> list[dict[str, Any]]:

@@ -303,8 +303,9 @@ class SessionParts:
             pins=pins, thinking=thinking, editor=editor, archive=archive, events=events,
         )  # fmt: skip
         self.recoverable = recoverable = RecoverableSession(
-            view=view, accounting=accounting, protected=protected, thinking=thinking,
-            collector=collector, checkpoints=checkpoints, notices=notices, archive=archive,
+            options=options, view=view, accounting=accounting, protected=protected,
+            thinking=thinking, collector=collector, checkpoints=checkpoints, notices=notices,
+            archive=archive,
         )  # fmt: skip
 
         def new_auto_recall() -> AutoRecall:
