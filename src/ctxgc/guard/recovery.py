@@ -430,7 +430,7 @@ class _StateMachine:
     def stop(self, attempt: _Attempt, why: str) -> NoReturn:
         """Raise the fatal error: it names what must stay, with its tokens, largest first."""
         attempt.path += [s for s in (State.FATAL, State.STOPPED) if s not in attempt.path]
-        parts = sorted(self._subject.parts(), key=lambda part: (-part.tokens, part.name))
+        parts = sorted(self._subject.parts(), key=lambda part: -part.tokens)
         size = self._subject.size()
         largest = ", ".join(f"{part.name} ({part.tokens})" for part in parts[:_NAMED_PARTS])
         raise ContextOverflowError(
