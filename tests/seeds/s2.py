@@ -178,6 +178,32 @@ ENTRIES: tuple[Requirement, ...] = (
         },
     ),
     *section(
+        "S2.tools",
+        "New plugin: gc_budget",
+        {
+            "live": "A tool schema that left is not sent: `Session.live_tools()` says which are.",
+            "used": "A discoverable schema is locked by the first call of its tool.",
+            "client": "ChatClient sends the live schemas and no others.",
+        },
+        issue=3,
+        code="session/alongside.py",
+        differs={
+            "live": "The seed takes a schema out of the budget only. Here it comes back when a message names its tool; a host without ChatClient has to send what `live_tools()` returns.",
+        },
+    ),
+    *section(
+        "S2.enrichment",
+        "New plugin: gc_budget",
+        {
+            "live": "Enrichment that was cleared is neither sent nor counted until it is made again.",
+        },
+        issue=3,
+        code="session/alongside.py",
+        differs={
+            "live": "`Session.enrichment()` has the texts to send now. ChatClient sends them after the messages, as the user's.",
+        },
+    ),
+    *section(
         "S2.plugins",
         "Updating existing plugins",
         {

@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import msgspec
 
+from ctxgc.budget import GCPolicy
 from ctxgc.client.answer import Reply
 from ctxgc.client.conversation import Conversation, OnThreshold
 from ctxgc.client.provider import OnText, Provider, open_provider
@@ -84,7 +85,7 @@ class ChatClient:
             sdk: an SDK client of your own, for example for a cloud.
             sdk_options: more arguments for the SDK's client, such as `timeout` or `max_retries`.
             system: instructions that come before the conversation.
-            tools: functions, or `{"schema": ..., "callable": ...}`.
+            tools: functions, or `{"schema": ..., "callable": ...}`, with a `policy` if they may leave.
             max_output_tokens: the longest answer; Anthropic needs one and gets 4096.
             options: more fields for every request, such as `temperature` or `thinking`.
             recall: whether the model is offered tools to get back what was moved out.
@@ -127,12 +128,15 @@ class ChatClient:
         name: str | None = None,
         description: str | None = None,
         schema: Mapping[str, Any] | None = None,
+        policy: GCPolicy = GCPolicy.LOCKED,
     ) -> None:
         """Offer the model one more tool: a function, or `{"schema": ..., "callable": ...}`.
 
         Without a schema it is read from the function's annotations, the description from its docstring.
+        With the policy CONDITIONAL or EPHEMERAL a collection may leave the schema out of the requests until
+        a message names the tool.
         """
-        made = make_tool(tool, name=name, description=description, schema=schema)
+        made = make_tool(tool, name=name, description=description, schema=schema, policy=policy)
         self._connected().add_tool(made)
 
     def send_message(

@@ -83,10 +83,10 @@ class Conversation:
     def _ask(self, on_text: OnText | None) -> Answer:
         recovery = OverflowRecovery(self.session)
         while True:
-            view = self.session.messages(self.provider.format)
+            view = [*self.session.messages(self.provider.format), *self._enrichment()]
             try:
                 answer = self.provider.send(
-                    view, system=self.system, tools=self._schemas, on_text=on_text
+                    view, system=self.system, tools=self.session.live_tools(), on_text=on_text
                 )
                 break
             except Exception as error:
@@ -122,9 +122,14 @@ class Conversation:
         for message in messages:
             self.session.append(message, self.provider.format)
 
+    def _enrichment(self) -> list[dict[str, Any]]:
+        """What the host adds to each request, after all else so that the cached prefix stays."""
+        text = "\n\n".join(self.session.enrichment().values())
+        return [self.provider.user(text)] if text else []
+
     def _describe_tools(self) -> None:
-        self._schemas = [self.provider.schema(tool) for tool in self.toolbox]
-        self.session.set_tools(self._schemas)
+        policies = {tool.name: tool.policy for tool in self.toolbox}
+        self.session.set_tools([self.provider.schema(tool) for tool in self.toolbox], policies)
 
 
 class _ThresholdWatch:

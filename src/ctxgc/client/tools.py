@@ -15,6 +15,7 @@ from typing import Any, get_type_hints
 
 import msgspec
 
+from ctxgc.budget import GCPolicy
 from ctxgc.client.answer import Call
 from ctxgc.config import mask_text
 from ctxgc.core import note
@@ -67,13 +68,17 @@ class ToolOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
-    """A function with the name, description and JSON Schema that the model sees."""
+    """A function with the name, description and JSON Schema that the model sees.
+
+    Its policy says whether a collection may leave the schema out until the tool is named again.
+    """
 
     name: str
     description: str
     parameters: dict[str, Any]
     function: Callable[..., Any]
     signature: FunctionSignature | None = None
+    policy: GCPolicy = GCPolicy.LOCKED
 
     def run(self, arguments: Mapping[str, Any]) -> str:
         """Call the function and return its result as text."""
@@ -87,6 +92,7 @@ def make_tool(
     name: str | None = None,
     description: str | None = None,
     schema: Mapping[str, Any] | None = None,
+    policy: GCPolicy = GCPolicy.LOCKED,
 ) -> Tool:
     """Return a tool from a function, or from `{"schema": ..., "callable": ...}`.
 
@@ -99,7 +105,7 @@ def make_tool(
     if isinstance(tool, Tool):
         return tool
     if isinstance(tool, Mapping):
-        return _from_pair(tool)
+        return _from_pair(tool, policy)
     if inspect.iscoroutinefunction(tool) or not callable(tool):
         raise InputError(
             f"a tool must be a function, got {type(tool).__name__}",
@@ -115,6 +121,7 @@ def make_tool(
         parameters=said["parameters"] if signature is None else signature.schema(),
         function=tool,
         signature=signature,
+        policy=GCPolicy(policy),
     )
 
 
@@ -135,15 +142,15 @@ def _checked_name(name: Any) -> str:
     )
 
 
-def _from_pair(pair: Mapping[str, Any]) -> Tool:
-    unknown = set(pair) - {"schema", "callable"}
+def _from_pair(pair: Mapping[str, Any], policy: GCPolicy) -> Tool:
+    unknown = set(pair) - {"schema", "callable", "policy"}
     if unknown or "callable" not in pair:
         raise InputError(
             f"a tool cannot be read from the keys {sorted(map(str, pair))}",
             hint='pass a function, or {"schema": ..., "callable": ...}',
             field="tools",
         )
-    return make_tool(pair["callable"], schema=pair.get("schema"))
+    return make_tool(pair["callable"], schema=pair.get("schema"), policy=pair.get("policy", policy))
 
 
 def _unpack(schema: Mapping[str, Any]) -> dict[str, Any]:

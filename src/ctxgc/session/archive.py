@@ -361,7 +361,7 @@ class Archive:
         state.step = self._heap.step
         state.opened = list(recent.opened)
         state.first_request = recent.first_request
-        state.beside = self._accounting.beside()
+        state.beside = self._accounting.alongside.to_docs()
         return state.to_doc()
 
     def arrival(self, message: Message, place: float | None = None) -> Put:
@@ -469,7 +469,7 @@ class Archive:
 
     def _load_accounting(self, docs: Docs) -> None:
         accounting, segmenter = self._accounting, self._segmenter
-        accounting.restore_beside(self._state.beside)
+        accounting.alongside.restore(self._state.beside)
         self._thinking.behind = {key: doc["behind"] for key, doc in docs.items() if "behind" in doc}
         accounting.born = {key: doc["born"] for key, doc in docs.items() if "born" in doc}
         accounting.makers = {k: doc["created_by"] for k, doc in docs.items() if "created_by" in doc}

@@ -452,6 +452,8 @@ class Collector:
             state.undone.note((m.message_id for m in record.before), state.requests)
             self._editor.show_again(new, more=[Put("collections", record.key, kept)])
         self._log.applied.pop()
+        left = self._log.results[record.number - 1].removal_list
+        self._accounting.alongside.bring_back(item.child_key for item in left)
         self._events.emit("undone", number=record.number)
 
     def _to_bring_back(self, record: Applied) -> list[Message]:

@@ -123,6 +123,7 @@ class Intake:
         self._view.take(message, state.requests + 1)
         ids = self._segmenter.take(message)
         accounting.enter(message)
+        accounting.alongside.hear(message)
         if isinstance(self._options.plugin, MarkSweepStrategy):
             self._texts.read(message)
         state.ingested_tokens += accounting.tokens(message)

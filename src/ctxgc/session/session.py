@@ -168,20 +168,38 @@ class Session:
 
     def set_system(self, text: str) -> None:
         """Count a system prompt that is sent alongside the messages."""
-        self._parts.accounting.set_system(text)
+        self._parts.accounting.alongside.set_system(text)
 
     def set_tools(
-        self, tools: Sequence[dict[str, Any]], policy: GCPolicy = GCPolicy.LOCKED
+        self,
+        tools: Sequence[dict[str, Any]],
+        policy: GCPolicy | Mapping[str, GCPolicy] = GCPolicy.LOCKED,
     ) -> None:
-        """Count the tool schemas that are sent alongside the messages."""
-        self._parts.accounting.set_tools(tools, policy)
+        """Count the tool schemas that are sent alongside the messages.
+
+        `policy` is that of all of them, or of each by its name. CONDITIONAL and EPHEMERAL schemas can leave:
+        then send what `live_tools()` returns.
+        """
+        self._parts.accounting.alongside.set_tools(tools, policy)
+
+    def live_tools(self) -> list[dict[str, Any]]:
+        """Return the tool schemas to send now: those given, without those that a collection took out.
+
+        Ask after `messages()`, which may collect. A schema comes back when a message names its tool.
+        """
+        return self._parts.accounting.alongside.live_tools()
 
     def enrich(self, key: str, text: str) -> None:
         """Count text that is added to each request alongside the messages, such as documents found.
 
-        `gc_budget` clears all of it first; the result then lists the source `enrichment`.
+        `gc_budget` clears all of it first; the result then lists the source `enrichment`, and
+        `enrichment()` no longer has it. A blank text takes the key out.
         """
-        self._parts.accounting.enrich(key, text)
+        self._parts.accounting.alongside.enrich(key, text)
+
+    def enrichment(self) -> dict[str, str]:
+        """Return the texts of `enrich` to send now, by their keys; ask after `messages()`."""
+        return self._parts.accounting.alongside.enrichment()
 
     def set_task(self, task_id: str | None, depends_on: Iterable[str] = ()) -> None:
         """Name the current task: segments that carry it are roots."""

@@ -8,7 +8,6 @@ full the context is and what the requests cost.
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ from ctxgc.economics import PriceSheet, SavingsLedger
 from ctxgc.errors import MessageError, StoreDamagedError
 from ctxgc.guard import ThrashBreaker, Zone, next_zone, zone_of
 from ctxgc.invariants import is_thinking, may_stay_open
+from ctxgc.session.alongside import Alongside
 from ctxgc.session.calls import Events
 from ctxgc.session.view import View
 from ctxgc.strategies import GCPlugin
@@ -185,10 +185,6 @@ def _part_to_doc(part: Any) -> Any:
 # -- Accounting: what each message costs, how full the context is, and what the requests cost
 
 
-SYSTEM_KEY = "system_prompt"
-_BESIDE = (InstructionSource.SYSTEM, InstructionSource.PLUGIN, InstructionSource.ENRICHMENT)
-
-
 class Accounting:
     """Keeps the budget equal to the view, message by message."""
 
@@ -201,6 +197,7 @@ class Accounting:
     ) -> None:
         self.budget = InstructionBudget(context_limit, clock=self._now)
         self.counter = counter
+        self.alongside = Alongside(self.budget, counter)
         self._state = state
         self.message_total = 0
         """The tokens of all messages in the view."""
@@ -272,37 +269,6 @@ class Accounting:
         for source, key in self.budget.children_of_message(message_id):
             self.budget.set_policy(source, key, policy)
 
-    def enrich(self, key: str, text: str) -> None:
-        """Book text that the host adds to each request by itself, such as retrieved documents."""
-        self.budget.add_child(
-            InstructionSource.ENRICHMENT, key, self.counter.count(text), GCPolicy.EPHEMERAL
-        )
-
-    def set_system(self, text: str) -> None:
-        """Book a system prompt that is not part of the messages."""
-        self.budget.add_child(
-            InstructionSource.SYSTEM, SYSTEM_KEY, self.counter.count(text), GCPolicy.LOCKED
-        )
-
-    def set_tools(self, tools: Sequence[dict[str, Any]], policy: GCPolicy) -> None:
-        """Book tool schemas; those of an earlier call that are not named again are removed."""
-        sizes = {
-            _tool_name(tool) or f"tool_{number}": self.counter.count(
-                json.dumps(tool, ensure_ascii=False)
-            )
-            for number, tool in enumerate(tools)
-        }
-        entry = self.budget.get_entry(InstructionSource.PLUGIN)
-        for key in list(entry.children) if entry is not None else ():
-            if key not in sizes:
-                self.budget.remove_child(InstructionSource.PLUGIN, key)
-        for key, tokens in sizes.items():
-            known = self.budget.get_child(InstructionSource.PLUGIN, key)
-            # A schema that was used once is locked, and stays so when it is named again.
-            used = known is not None and known.gc_policy is GCPolicy.LOCKED
-            kept = GCPolicy.LOCKED if used and policy is GCPolicy.CONDITIONAL else policy
-            self.budget.add_child(InstructionSource.PLUGIN, key, tokens, kept)
-
     def beside_tokens(self) -> int:
         """Return the tokens that are sent alongside the messages: system prompt, tools, enrichment."""
         return self.budget.total_tokens() - self.message_total
@@ -321,30 +287,6 @@ class Accounting:
             self.leave(message)
             self.enter(message)
         return True
-
-    def beside(self) -> list[dict[str, Any]]:
-        """Return the children of the budget that are sent alongside the messages, as documents."""
-        entries = filter(None, map(self.budget.get_entry, _BESIDE))
-        return [
-            {
-                "source": child.source.value,
-                "key": key,
-                "tokens": child.tokens,
-                "policy": child.gc_policy.value,
-                "created_at": child.created_at,
-            }
-            for entry in entries
-            for key, child in entry.children.items()
-            if not child.message_ids
-        ]
-
-    def restore_beside(self, docs: Iterable[Mapping[str, Any]]) -> None:
-        """Book again what `beside` returned."""
-        for doc in docs:
-            source, policy = InstructionSource(doc["source"]), GCPolicy(doc["policy"])
-            self.budget.add_child(
-                source, doc["key"], doc["tokens"], policy, created_at=doc["created_at"]
-            )
 
     def _place(self, message: Message) -> tuple[InstructionSource, GCPolicy]:
         if message.role == "system":
@@ -368,12 +310,6 @@ def _says_something(message: Message) -> bool:
         part.kind in ("text", "media") and (part.text.strip() or part.media_tokens)
         for part in message.parts
     )
-
-
-def _tool_name(tool: dict[str, Any]) -> str | None:
-    function = tool.get("function")
-    name = function.get("name") if isinstance(function, dict) else tool.get("name")
-    return name if isinstance(name, str) and name else None
 
 
 # -- Usage
