@@ -178,6 +178,18 @@ ENTRIES: tuple[Requirement, ...] = (
         },
     ),
     *section(
+        "S2.clarifications",
+        "New plugin: gc_budget",
+        {
+            "found": "Clarification questions and their answers are preservable by themselves.",
+        },
+        issue=3,
+        code="session/clarifications.py",
+        differs={
+            "found": "Only what is plainly one: a call of a tool such as `ask_user`, or a message that does nothing but ask and is answered at once; `set_policy` does it for others. `preserve_clarifications` switches it off.",
+        },
+    ),
+    *section(
         "S2.tools",
         "New plugin: gc_budget",
         {

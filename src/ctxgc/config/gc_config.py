@@ -160,6 +160,10 @@ class GCConfig(
         Mapping[str, Any], _says("Options handed to the plugin's initialize().")
     ] = msgspec.field(default_factory=FrozenDict)
 
+    preserve_clarifications: Annotated[
+        bool, _says("Questions to the user and the answers become PRESERVABLE by themselves.")
+    ] = True
+
     notify_on_gc: Annotated[bool, _says("Leave a note in the view after a collection.")] = True
     notification_template: Annotated[str | None, _says("The text of that note.")] = None
     summarize_middle_turns: Annotated[

@@ -14,6 +14,7 @@ from ctxgc.errors import MessageError
 from ctxgc.session.apply import ViewEditor
 from ctxgc.session.archive import Archive, CollectionLog, form_writes
 from ctxgc.session.calls import Events
+from ctxgc.session.clarifications import Clarifications
 from ctxgc.session.state import Accounting, SessionOptions, SessionState, UsageMeter
 from ctxgc.session.view import BoundThinking, View, compare, digest, wrong_format
 from ctxgc.stores import Drop
@@ -54,6 +55,7 @@ class Intake:
         self._log = log
         self._events = events
         self._texts = texts
+        self._clarifications = Clarifications(options, state, view, accounting)
         self._format_is_guess = all(map(_is_plain, view.messages))
 
     def append(self, message: RawMessage, asked: Format | None) -> list[str]:
@@ -120,10 +122,13 @@ class Intake:
     def _take(self, message: Message) -> list[str]:
         state, accounting = self._state, self._accounting
         self._thinking.note(message)
+        question = self._clarifications.question_of(message)
         self._view.take(message, state.requests + 1)
         ids = self._segmenter.take(message)
         accounting.enter(message)
         accounting.alongside.hear(message)
+        if question is not None:
+            self._clarifications.preserve(question, message.message_id)
         if isinstance(self._options.plugin, MarkSweepStrategy):
             self._texts.read(message)
         state.ingested_tokens += accounting.tokens(message)
