@@ -8,7 +8,7 @@ import pytest
 
 from tools.golden import goldens
 from tools.golden.places import FILES
-from tools.golden.stored import continued_in_memory
+from tools.golden.stored import lived_and_continued
 
 BOOK = goldens()
 
@@ -24,5 +24,5 @@ def test_each_file_has_its_golden() -> None:
 
 
 def test_a_store_in_memory_answers_as_a_json_store(tmp_path: Path) -> None:
-    written = (FILES / "stored-json.txt").read_text(encoding="utf-8")
-    assert continued_in_memory(tmp_path).splitlines() == written.splitlines()
+    stored = lived_and_continued(f"json:{tmp_path}/stored.json", tmp_path)
+    assert lived_and_continued("memory:", tmp_path).splitlines() == stored.splitlines()

@@ -90,6 +90,16 @@ def _segment(spec: tuple[Any, ...], ids: list[str], place: int) -> ContextSegmen
     )
 
 
+def annotations() -> st.SearchStrategy[dict[str, Any]]:
+    """What may be said about a segment later: some of its fields, or nothing."""
+    fields = {
+        name: st.sampled_from(_CHOICES[name]) for name in ("tags", "topic_id", "task_id", "policy")
+    }
+    return st.fixed_dictionaries(
+        {}, optional={"type": st.sampled_from(("decision", "summary")), **fields}
+    )
+
+
 def batches(
     first: int = 0, known: tuple[str, ...] = (), max_size: int = 4
 ) -> st.SearchStrategy[list[ContextSegment]]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import msgspec
 
 from ctxgc.core import ContextSegment
 from tests.properties import naive_engine
@@ -73,6 +76,10 @@ class History:
             and self.places[source] == self.places[segment_id]
             and source != segment_id
         }
+
+    def annotate(self, segment_id: str, said: dict[str, Any]) -> None:
+        """Change what is said about a segment; its links are known apart from it."""
+        self.segments[segment_id] = msgspec.structs.replace(self.segments[segment_id], **said)
 
     def open_file(self, path: str) -> None:
         self.opened = [path, *(other for other in self.opened if other != path)]

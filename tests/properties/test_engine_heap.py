@@ -24,6 +24,7 @@ from ctxgc.core import (
 )
 from ctxgc.core.codec import heap_from_json, heap_to_json
 from ctxgc.core.roots import compute_roots
+from ctxgc.core.segment import explicit_references
 from ctxgc.errors import StalePlanError, UnknownSegmentError
 from tests.properties import heaps, naive_engine, naive_history
 from tests.properties.mark_checker import check_marks, check_roots
@@ -117,6 +118,19 @@ class HeapMachine(RuleBasedStateMachine):
     @rule(pick=PICKS, steps=st.integers(0, 4))
     def protect(self, pick: int, steps: int) -> None:
         self.heap.protect(self._pick(pick), self.heap.step + steps)
+
+    @precondition(_has_segments)
+    @rule(pick=PICKS, said=heaps.annotations())
+    def annotate(self, pick: int, said: dict) -> None:
+        known = self.heap.get(self._pick(pick))
+        if known.type == "message" and known.message_id is None:
+            said.pop("type", None)
+        before = set(explicit_references(known))
+        self.heap.annotate(known.segment_id, **said)
+        now = set(explicit_references(known))
+        links = self.history.links - {(known.segment_id, target) for target in before - now}
+        self.history.links = links
+        self.history.annotate(known.segment_id, said)
 
     @rule(path=st.sampled_from(("src/a.py", "src/b.py")))
     def open_file(self, path: str) -> None:

@@ -86,19 +86,21 @@ def _continued(kind: str, folder: Path) -> str:
     return account.text()
 
 
-def continued_in_memory(folder: Path) -> str:
-    """Return the account of a session that is opened again on the same store in memory.
+def lived_and_continued(url: str, folder: Path) -> str:
+    """Return the account of a session that is lived in a store by our code, and then opened again there.
 
-    Such a store has nothing to open later; it should say what a JSON store says.
+    Of a store in memory there is only the one that lived; it should say what a JSON store says.
     """
     account, script, clock = Account(), Script("openai"), Clock()
-    store = open_store("memory:")
+    store: Any = open_store(url) if url == "memory:" else url
     with quiet_place(folder):
         first = opened(store, script, clock)
         live(first, script, clock)
+        first.flush()
         _go_on(store, script, account)
         _say_documents(account, store)
-        first.close()
+        if store is not url:
+            first.close()
     return account.text()
 
 
@@ -112,6 +114,8 @@ def _go_on(store: Any, script: Script, account: Account) -> None:
     say_session(account, "opened", session)
     account.say("checkpoints", _checkpoints(session))
     for place in play(session, script, clock, 120, 132):
+        # Named before the usage, which may hold it in the order of chance.
+        account.say(f"message {place}", session.arrivals()[-1])
         account.say(f"usage after message {place}", session.usage().to_dict())
     account.say("recalled first", recall_first(session))
     account.say("found 'harvest'", session.search("harvest", limit=4))

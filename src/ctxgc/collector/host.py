@@ -133,12 +133,20 @@ def protect_roots(
 
 
 def root_messages(
-    history: Sequence[Message], pinned: Iterable[str], budget: InstructionBudget | None
+    history: Sequence[Message],
+    pinned: Iterable[str],
+    budget: InstructionBudget | None,
+    marked: Mapping[str, str] = {},
 ) -> Iterator[tuple[str, Iterable[str]]]:
-    """Yield the rules by which messages must stay, each with the messages that it keeps."""
+    """Yield the rules by which messages must stay, each with the messages that it keeps.
+
+    `marked` are further messages, each with its rule: those that an annotation makes roots.
+    """
     frame = frame_of(history)
     yield "instructions", frame.system
     yield "pinned", pinned
+    for message_id, rule in marked.items():
+        yield rule, (message_id,)
     if budget is not None:
         yield "locked", locked_messages(budget)
     yield "original request", frame.first_request

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     )
     from ctxgc.core.recall_memory import RecallMemory
     from ctxgc.core.roots import (
-        GCState, RootKnobs, RootSet, compute_roots, is_message, is_request, message_key,
+        GCState, RootKnobs, RootSet, SESSION_INVARIANT, compute_roots, is_message, is_request,
+        marked_roots, message_key,
     )
     from ctxgc.core.score import Explanation, KeepScore, POINTS_TYPE, ScoreContext, prune_score
     from ctxgc.core.secrets import find_secrets, mask_secrets
@@ -55,7 +56,8 @@ else:
                 "checked_target reason_for",
             "recall_memory": "RecallMemory",
             "roots":
-                "GCState RootKnobs RootSet compute_roots is_message is_request message_key",
+                "GCState RootKnobs RootSet SESSION_INVARIANT compute_roots is_message is_request "
+                "marked_roots message_key",
             "score": "Explanation KeepScore POINTS_TYPE ScoreContext prune_score",
             "secrets": "find_secrets mask_secrets",
             "segment":

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from copy import copy
 from datetime import datetime
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec.structs import force_setattr
@@ -56,6 +56,11 @@ class Ledger:
         """Count a segment that came in."""
         _post(self._ingested, 1, segment.tokens or 0)
         self._book(segment, segment.tier, 1)
+
+    def restate(self, before: ContextSegment, now: ContextSegment) -> None:
+        """Count a segment as what it is said to be now, and no longer as what it was."""
+        self._book(before, before.tier, -1)
+        self._book(now, now.tier, 1)
 
     def move(self, segment: ContextSegment, before: Tier) -> None:
         """Count a segment in its present tier and no longer in the one it had before."""
@@ -283,6 +288,17 @@ class HeapIndexes:
             self.stashed[segment.segment_id] = segment
         if segment.superseded_by is None:
             self.supersession.arrive(segment)
+
+    def annotate(self, before: ContextSegment, now: ContextSegment) -> None:
+        """Follow a change of what is said about a segment."""
+        if before.type != now.type:
+            self.supersession.forget_text(before)
+        if now.tier != "working":
+            return
+        if (before.tags, before.topic_id) != (now.tags, now.topic_id):
+            self.keys.discard(before)
+            self.keys.add(now)
+        self.root_index.follow(before, now)
 
     def retire(self, segment: ContextSegment) -> None:
         """Follow that a segment was superseded."""
@@ -639,6 +655,31 @@ class Heap(_Headers):
             if source != own.segment_id:
                 self.link(source, own.segment_id)
         self.stash(segment_id)
+
+    def annotate(self, segment_id: str, **said: Any) -> None:
+        """Change what is said about a segment: its type, tags, topic_id, task_id or policy.
+
+        Raises:
+            SegmentError: a field has a value that no segment may have; nothing has changed.
+            UnknownSegmentError: no segment has the id, or the one that a tag `ref:ID` names.
+        """
+        segment = self.get(segment_id)
+        before, now = copy(segment), msgspec.structs.replace(segment, **said)
+        if before == now:
+            return
+        links, new_links = explicit_references(before), explicit_references(now)
+        for target in new_links:
+            if target not in self:
+                raise _unknown(target, named_by=segment_id, field="tags")
+        for field in said:
+            force_setattr(segment, field, getattr(now, field))
+        self.ledger.restate(before, segment)
+        self.index.annotate(before, segment)
+        for target in links.keys() - new_links.keys():
+            self._unlink(segment, self._segments[target])
+        for target in new_links.keys() - links.keys():
+            self._link(segment, self._segments[target])
+        self.version += 1
 
     def stash(self, segment_id: str) -> None:
         """Move a segment out of the working tier; it stays intact and can be recalled."""

@@ -212,7 +212,12 @@ class Supersession:
             self._keep_views(path, (v for v in self._views[path] if v.segment_id != segment_id))
         if segment.command is not None and self._outputs.get(segment.command) == segment_id:
             del self._outputs[segment.command]
-        if _repeatable(segment) and self._texts.get(segment.text) == segment_id:
+        if _repeatable(segment):
+            self.forget_text(segment)
+
+    def forget_text(self, segment: ContextSegment) -> None:
+        """Let no later copy supersede a segment."""
+        if self._texts.get(segment.text) == segment.segment_id:
             del self._texts[segment.text]
 
     def _file(self, segment: ContextSegment, path: str) -> dict[str, Superseding]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from heapq import merge
 from itertools import chain, islice
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -25,6 +25,7 @@ from ctxgc.errors import ConfigError, InputError
 
 
 _PLACE = itemgetter(1)
+_POSITION = attrgetter("position")
 
 
 class ArrivalOrder:
@@ -128,6 +129,25 @@ class RootIndex:
             else:
                 group.pop(segment_id, None)
 
+    def follow(self, before: ContextSegment, now: ContextSegment) -> None:
+        """Follow a change of what is said about a segment: its type, task, tags or policy."""
+        segment_id = now.segment_id
+        for wanted, group in (
+            (now.type == "decision", self.decisions),
+            (is_instruction(now), self.instructions),
+        ):
+            if wanted:
+                group.setdefault(segment_id)
+            else:
+                group.pop(segment_id, None)
+        if before.task_id != now.task_id:
+            leave(self.tasks, before.task_id or "", segment_id)
+            if now.task_id is not None:
+                enter(self.tasks, now.task_id, segment_id)
+        if _is_said(before) != _is_said(now):
+            (self._add_message if _is_said(now) else self._discard_message)(now)
+        self.watch(now)
+
     def resolve(self, segment: ContextSegment) -> None:
         """Note that an error was superseded and is no longer open."""
         self.errors.discard(segment.segment_id)
@@ -205,6 +225,7 @@ class RootIndex:
 
 
 _INVARIANT_TAG = "invariant"
+SESSION_INVARIANT = "session invariant"
 
 
 def is_message(segment: ContextSegment) -> bool:
@@ -237,7 +258,11 @@ if TYPE_CHECKING:
 
 
 class RootKnobs(msgspec.Struct, frozen=True, kw_only=True):
-    """How far the root rules reach. Zero switches a rule with a number off."""
+    """How far the root rules reach. Zero switches a rule with a number off.
+
+    With `task_tokens` the current task holds only its newest segments, up to so many tokens, and none that
+    is superseded: a task that fills the window must not keep everything.
+    """
 
     recent_messages: int = 10
     recent_user_messages: int = 3
@@ -245,10 +270,11 @@ class RootKnobs(msgspec.Struct, frozen=True, kw_only=True):
     recent_files: int = 5
     unresolved_errors: int = 5
     original_request: bool = True
+    task_tokens: int | None = None
 
     def __post_init__(self) -> None:
         for field in self.__struct_fields__:
-            if getattr(self, field) < 0:
+            if (getattr(self, field) or 0) < 0:
                 raise ConfigError(f"{field} cannot be below zero", field=field)
 
 
@@ -367,6 +393,19 @@ def _ruled_roots(state: GCState) -> RootSet:
     return RootSet.of(reasons)
 
 
+def marked_roots(state: GCState) -> dict[str, str]:
+    """Return the roots that somebody marked as such, each with its rule: invariants, decisions, the task.
+
+    Unlike the other rules these hold wherever the segment is in the conversation, so every strategy must
+    know them.
+    """
+    found: dict[str, str] = {}
+    for rule in _MARKED_RULES:
+        for segment_id in rule.find(state):
+            found.setdefault(segment_id, rule.reason)
+    return found
+
+
 def root_reasons(state: GCState, segment: ContextSegment) -> tuple[str, ...]:
     """Return the reasons that make one segment a root, without looking at the others."""
     if segment.tier != "working":
@@ -378,11 +417,28 @@ def root_reasons(state: GCState, segment: ContextSegment) -> tuple[str, ...]:
 
 def _task_segments(state: GCState) -> Iterable[str]:
     task = state.current_task_id
-    return () if task is None else state.heap.root_index.tasks.get(task, ())
+    found = () if task is None else state.heap.root_index.tasks.get(task, ())
+    most = state.knobs.task_tokens
+    return found if most is None else _newest(state.heap, found, most)
+
+
+def _newest(heap: Heap, segment_ids: Ids, most_tokens: int) -> list[str]:
+    """The last of these that nothing supersedes, as many as fit, oldest first."""
+    kept: list[str] = []
+    for segment in sorted(map(heap.get, segment_ids), key=_POSITION, reverse=True):
+        if segment.superseded_by is not None:
+            continue
+        most_tokens -= segment.tokens or 0
+        if most_tokens < 0:
+            break
+        kept.append(segment.segment_id)
+    return kept[::-1]
 
 
 def _in_task(state: GCState, segment: ContextSegment) -> bool:
-    return state.current_task_id is not None and segment.task_id == state.current_task_id
+    if state.current_task_id is None or segment.task_id != state.current_task_id:
+        return False
+    return state.knobs.task_tokens is None or segment.segment_id in _task_segments(state)
 
 
 def _active_file(state: GCState) -> Iterable[str]:
@@ -490,9 +546,14 @@ ROOT_RULES: tuple[RootRule, ...] = (
         lambda st, s: st.heap.bonds.is_open(s),
     ),
     RootRule(
-        "session invariant",
+        SESSION_INVARIANT,
         lambda st: st.heap.root_index.invariants,
         lambda st, s: s.segment_id in st.heap.root_index.invariants,
     ),
     RootRule("recalled", _protected_segments, _protected),
+)
+
+_MARKED_RULES = sorted(
+    (r for r in ROOT_RULES if r.reason in ("current task", "recent decision", SESSION_INVARIANT)),
+    key=lambda rule: rule.reason != SESSION_INVARIANT,
 )

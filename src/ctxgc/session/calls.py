@@ -35,7 +35,7 @@ from ctxgc.errors import CtxgcError, InputError, SessionBusyError
 EventKind = Literal[
     "appended", "collected", "refused", "budget_updated", "zone_changed", "alert", "recalled",
     "deleted", "pinned", "unpinned", "checkpoint", "restored", "undone", "secret_found", "deduplicated",
-    "thrashing",
+    "thrashing", "annotated",
 ]  # fmt: skip
 
 _log = logging.getLogger("ctxgc")

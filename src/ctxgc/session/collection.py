@@ -26,7 +26,6 @@ from ctxgc.collector import (
     Thrift,
     custom,
     preset,
-    root_knobs,
 )
 from ctxgc.config import mask_text
 from ctxgc.core import (
@@ -62,7 +61,7 @@ from ctxgc.session.plugin_check import (
     run_plugin,
     true_items,
 )
-from ctxgc.session.recall import ProtectedMessages, RecallFeedback
+from ctxgc.session.recall import ProtectedMessages, RecallFeedback, gc_state
 from ctxgc.session.state import (
     Accounting,
     ContextUsage,
@@ -148,18 +147,8 @@ class SessionHost:
 
     def gc_state(self, history: list[Message]) -> GCState:  # noqa: ARG002 - the heap has it already
         """Return the heap with task, active file and time."""
-        state = self._state
-        return GCState(
-            heap=self._heap,
-            now=self._options.clock(),
-            current_task_id=state.task_id,
-            task_dependencies=state.task_dependencies,
-            active_file=state.active_file,
-            active_range=state.active_range,
-            knobs=root_knobs(self._options.config),
-            recalls=state.ghosts,
-            request=state.requests,
-        )
+        limit = self._accounting.budget.context_limit
+        return gc_state(self._options, self._state, self._heap, limit)
 
     def groups(self, history: list[Message]) -> list[tuple[int, ...]]:
         """Return the places of the messages that live and die together, oldest first."""

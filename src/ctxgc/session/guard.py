@@ -30,13 +30,14 @@ from ctxgc.guard import (
     compare_files,
 )
 from ctxgc.invariants import check
+from ctxgc.session.annotations import Annotations
 from ctxgc.session.apply import ViewEditor
 from ctxgc.session.archive import Archive, CollectionLog, message_from_doc, message_to_doc
 from ctxgc.session.calls import Events
 from ctxgc.session.collection import Collector
 from ctxgc.session.delete import StashCollector
 from ctxgc.session.notices import Notices
-from ctxgc.session.recall import AutoRecall, Pins, ProtectedMessages, whole_groups
+from ctxgc.session.recall import AutoRecall, ProtectedMessages, whole_groups
 from ctxgc.session.state import Accounting, SessionOptions, SessionState, UsageMeter
 from ctxgc.session.view import BoundThinking, View, compare
 from ctxgc.strategies import GCPlugin, NoneStrategy
@@ -182,7 +183,7 @@ class Checkpoints:
         heap: Heap,
         accounting: Accounting,
         meter: UsageMeter,
-        pins: Pins,
+        annotations: Annotations,
         thinking: BoundThinking,
         editor: ViewEditor,
         archive: Archive,
@@ -194,7 +195,7 @@ class Checkpoints:
         self._heap = heap
         self._accounting = accounting
         self._meter = meter
-        self._pins = pins
+        self._annotations = annotations
         self._thinking = thinking
         self._editor = editor
         self._archive = archive
@@ -298,7 +299,7 @@ class Checkpoints:
         segments = self._segment_pins(set(snapshot["pinned_segments"]), spared)
         with state.rollback_on_error():
             state.held_until = {name: n for name, n in state.held_until.items() if name in shown}
-            with self._pins.pinned_as(pinned, segments):
+            with self._annotations.pinned_as(pinned, segments):
                 yield
 
     def _segment_pins(self, wanted: set[str], spared: set[str]) -> dict[str, bool]:

@@ -8,9 +8,11 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
+from ctxgc.budget import GCPolicy
 from ctxgc.collector import Segmenter
 from ctxgc.core import SECRET_TAG, ContextSegment, Format, Heap, Message, find_secrets
 from ctxgc.errors import MessageError
+from ctxgc.session.annotations import Said, annotated
 from ctxgc.session.apply import ViewEditor
 from ctxgc.session.archive import Archive, CollectionLog, form_writes
 from ctxgc.session.calls import Events
@@ -20,6 +22,8 @@ from ctxgc.session.view import BoundThinking, View, compare, digest, wrong_forma
 from ctxgc.stores import Drop
 from ctxgc.strategies import MarkSweepStrategy
 from ctxgc.wire import PartTexts, RawMessage, detect_format, message_bytes, parse, refuse_answers
+
+_NOTHING: Said = {}
 
 
 class Intake:
@@ -58,15 +62,17 @@ class Intake:
         self._clarifications = Clarifications(options, state, view, accounting)
         self._format_is_guess = all(map(_is_plain, view.messages))
 
-    def append(self, message: RawMessage, asked: Format | None) -> list[str]:
-        """Take in one message that may come next, and return its segments."""
+    def append(self, message: RawMessage, asked: Format | None, said: Said) -> list[str]:
+        """Take in one message that may come next, with what is said about it, and return its segments."""
         (parsed,) = self._parse([message], asked)
         self._view.check_next(parsed)
-        return self._take(parsed)
+        return self._take(parsed, said)
 
-    def extend(self, batch: Sequence[RawMessage], asked: Format | None) -> list[str]:
+    def extend(
+        self, batch: Sequence[RawMessage], asked: Format | None, said: Said = _NOTHING
+    ) -> list[str]:
         """Take in several messages, or none when one of them cannot come next."""
-        return self._take_all(self._parse(batch, asked)) if batch else []
+        return self._take_all(self._parse(batch, asked), said) if batch else []
 
     def sync(self, history: Sequence[RawMessage], asked: Format | None) -> list[str]:
         """Take in what is new; where the history differs from what came in, go on from there."""
@@ -115,16 +121,21 @@ class Intake:
 
     # -- taking in ----------------------------------------------------------------------------------
 
-    def _take_all(self, messages: Sequence[Message]) -> list[str]:
+    def _take_all(self, messages: Sequence[Message], said: Said = _NOTHING) -> list[str]:
         self._view.check_next(*messages)
-        return [segment_id for message in messages for segment_id in self._take(message)]
+        return [segment_id for message in messages for segment_id in self._take(message, said)]
 
-    def _take(self, message: Message) -> list[str]:
+    def _take(self, message: Message, said: Said) -> list[str]:
         state, accounting = self._state, self._accounting
         self._thinking.note(message)
         question = self._clarifications.question_of(message)
         self._view.take(message, state.requests + 1)
-        ids = self._segmenter.take(message)
+        said = {"task_id": state.task_id, **said}
+        made = self._segmenter.prepare(message)
+        ids = self._segmenter.enter(message, [replace(s, **annotated(s, said)) for s in made])
+        if "policy" in said:
+            policy = GCPolicy(said["policy"])
+            state.policies = {**state.policies, message.message_id: policy}
         accounting.enter(message)
         accounting.alongside.hear(message)
         if question is not None:

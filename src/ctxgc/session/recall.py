@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import takewhile
 
 import msgspec
+from msgspec.structs import replace
 
-from ctxgc.budget import GCPolicy
 from ctxgc.collector import (
     Segmenter,
     frame_of,
     locked_messages,
+    root_knobs,
     root_messages,
 )
 from ctxgc.core import (
+    SESSION_INVARIANT,
     ContextSegment,
+    GCState,
     Heap,
     Mentions,
     Message,
     describe,
     identifiers,
     is_tombstone,
+    marked_roots,
     mask_secrets,
     note,
 )
@@ -42,7 +45,6 @@ from ctxgc.wire import text_message
 
 
 MINIMAL_GROUPS = 2
-_IDS = "history[n].message_id is the id of a message, append() returns the ids of segments"
 
 
 _RULES = {
@@ -52,8 +54,33 @@ _RULES = {
     "last request": "it is the last request",
     "open tool call": "a tool call of it waits for its result",
     "compaction": "it is the provider's newest compaction",
+    "current task": "it belongs to the current task",
+    "recent decision": "it is a recent decision",
+    SESSION_INVARIANT: "it is an invariant of the session",
 }
 """How a rule is told to the author of a plugin; pins have words of their own."""
+
+TASK_SHARE = 0.5
+"""How much of what a collection leaves the current task may hold; what is older of it can leave."""
+
+
+def gc_state(
+    options: SessionOptions, state: SessionState, heap: Heap, context_limit: int
+) -> GCState:
+    """Return what the root rules have to know: the heap, the time, the task and the active file."""
+    config = options.config
+    room = context_limit * config.target_percent / 100
+    return GCState(
+        heap=heap,
+        now=options.clock(),
+        current_task_id=state.task_id,
+        task_dependencies=state.task_dependencies,
+        active_file=state.active_file,
+        active_range=state.active_range,
+        knobs=replace(root_knobs(config), task_tokens=int(room * TASK_SHARE)),
+        recalls=state.ghosts,
+        request=state.requests,
+    )
 
 
 class ProtectedMessages:
@@ -61,12 +88,15 @@ class ProtectedMessages:
 
     def __init__(
         self,
+        *,
+        options: SessionOptions,
         state: SessionState,
         view: View,
         heap: Heap,
         accounting: Accounting,
         log: CollectionLog,
     ) -> None:
+        self._options = options
         self._state = state
         self._view = view
         self._heap = heap
@@ -74,7 +104,25 @@ class ProtectedMessages:
         self._log = log
 
     def held(self) -> set[str]:
-        """Return the messages that no collection may touch: pinned, or recalled not long ago."""
+        """Return the messages that no collection may touch.
+
+        They are pinned, recalled not long ago, invariants, decisions of the last hour, or the newest of the
+        current task. In an emergency decisions and the task give way, see `held_or_locked`.
+        """
+        return self.pinned() | self.marked().keys()
+
+    def marked(self) -> dict[str, str]:
+        """Return the messages that an annotation makes roots, each with the rule."""
+        heap, limit = self._heap, self._accounting.budget.context_limit
+        index = heap.root_index
+        if not (index.invariants or index.decisions or self._state.task_id):
+            return {}
+        rules = marked_roots(gc_state(self._options, self._state, heap, limit))
+        segments = map(heap.get, rules)
+        return {s.message_id: rules[s.segment_id] for s in segments if s.message_id is not None}
+
+    def pinned(self) -> set[str]:
+        """Return the messages that are pinned or were recalled not long ago."""
         now = len(self._log.applied)
         recalled = {m for m, until in self._state.held_until.items() if until > now}
         pinned = {
@@ -85,14 +133,16 @@ class ProtectedMessages:
         return {*self._state.pinned_messages, *recalled, *pinned}
 
     def held_or_locked(self) -> set[str]:
-        """Return the messages that stay even in an emergency: the held ones, and locked entries."""
-        return self.held().union(locked_messages(self._accounting.budget))
+        """Return the messages that stay even in an emergency: pins, recalls, invariants, locked entries."""
+        invariants = [m for m, rule in self.marked().items() if rule == SESSION_INVARIANT]
+        return self.pinned().union(invariants, locked_messages(self._accounting.budget))
 
     def reasons(self) -> dict[str, str]:
         """Return the messages that no strategy may remove or edit, each with the reason."""
         found: dict[str, str] = {}
         messages, budget = self._view.messages, self._accounting.budget
-        rules = root_messages(messages, self.held(), budget)
+        marked = self.marked()
+        rules = root_messages(messages, self.pinned(), budget, marked)
         # A first request is locked because it is one: that says more.
         for rule, message_ids in sorted(rules, key=lambda each: each[0] == "locked"):
             for message_id in message_ids:
@@ -154,92 +204,6 @@ def _last_error(messages: Sequence[Message]) -> set[str]:
             if part.is_error and not is_tombstone(part.text):
                 return {message.message_id}
     return set()
-
-
-# -- Pins and policies
-
-
-class Pins:
-    """Protects messages and segments by request of the user."""
-
-    def __init__(
-        self,
-        *,
-        state: SessionState,
-        view: View,
-        heap: Heap,
-        segmenter: Segmenter,
-        stash: Stash,
-        accounting: Accounting,
-        archive: Archive,
-        events: Events,
-    ) -> None:
-        self._state = state
-        self._view = view
-        self._heap = heap
-        self._segmenter = segmenter
-        self._stash = stash
-        self._accounting = accounting
-        self._archive = archive
-        self._events = events
-
-    def set_pinned(self, name: str, *, pinned: bool) -> None:
-        """Pin or unpin a message with all its parts, or a single segment.
-
-        Raises:
-            UnknownHandleError: nothing has this id or name.
-            StoreError: it could not be made durable; nothing has changed.
-        """
-        is_message = self._view.get(name) is not None
-        messages = {name} if is_message else set()
-        before = self._state.pinned_messages
-        ids = (
-            self._segmenter.segment_ids(name)
-            if is_message
-            else (self._stash.find(name, _IDS).segment_id,)
-        )
-        kept = before | messages if pinned else before - messages
-        with self.pinned_as(kept, dict.fromkeys(ids, pinned)):
-            self._archive.save()
-        self._events.emit("pinned" if pinned else "unpinned", id=name)
-
-    @contextmanager
-    def pinned_as(self, messages: frozenset[str], segments: Mapping[str, bool]) -> Iterator[None]:
-        """Pin exactly these messages, and pin or unpin segments, before something is made durable.
-
-        If that fails, the pins are as before.
-        """
-        changed = {
-            i: pinned for i, pinned in segments.items() if self._heap.get(i).pinned != pinned
-        }
-        self._pin_segments(changed)
-        try:
-            with self._state.rollback_on_error():
-                self._state.pinned_messages = messages
-                yield
-        except BaseException:
-            self._pin_segments({segment_id: not pinned for segment_id, pinned in changed.items()})
-            raise
-
-    def set_policy(self, name: str, policy: GCPolicy) -> None:
-        """Give a message, or the message of a segment, another policy.
-
-        Raises:
-            UnknownHandleError: nothing has this id or name.
-            StoreError: it could not be made durable; nothing has changed.
-        """
-        is_message = self._view.get(name) is not None
-        message_id = (name if is_message else self._stash.find(name, _IDS).message_id) or name
-        chosen = GCPolicy(policy)
-        with self._state.rollback_on_error():
-            self._state.policies = {**self._state.policies, message_id: chosen}
-            self._archive.save()
-        self._accounting.set_policy(message_id, chosen)
-
-    def _pin_segments(self, pins: Mapping[str, bool]) -> None:
-        for segment_id, pinned in pins.items():
-            (self._heap.pin if pinned else self._heap.unpin)(segment_id)
-        self._archive.note_unsaved(pins)
 
 
 MOST_NAMES = 8
@@ -358,7 +322,7 @@ class SessionRecall:
     def _check_room(self, new: Sequence[Message], ids: Sequence[str]) -> None:
         """Refuse what would not fit together with all else that is held: nothing could be sent any more."""
         accounting, budget = self._accounting, self._accounting.budget
-        held = whole_groups(new, {*self._protected.held(), *ids})
+        held = whole_groups(new, {*self._protected.held_or_locked(), *ids})
         size = accounting.beside_tokens() + sum(map(accounting.tokens, held))
         if size > budget.context_limit:
             raise PlanError(

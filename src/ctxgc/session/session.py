@@ -28,11 +28,13 @@ from ctxgc.core import (
     Format,
     Message,
     PruningPlan,
+    SegmentType,
     utc_now,
 )
 from ctxgc.economics import PriceSheet
 from ctxgc.errors import InputError, MessageError
 from ctxgc.guard import Checkpoint, CheckpointInfo, RecoveryReport
+from ctxgc.session.annotations import annotation
 from ctxgc.session.archive import Hit, excerpt
 from ctxgc.session.calls import Callback, SessionLock, flush_at_exit, one_at_a_time, stop_flushing
 from ctxgc.session.guard import Restored
@@ -127,22 +129,53 @@ class Session:
 
     # -- messages come in ---------------------------------------------------------------------------
 
-    def append(self, message: RawMessage, format: Format | None = None) -> list[str]:  # noqa: A002
+    def append(
+        self,
+        message: RawMessage,
+        format: Format | None = None,  # noqa: A002
+        *,
+        task_id: str | None = None,
+        type: SegmentType | None = None,  # noqa: A002
+        tags: Iterable[str] = (),
+        topic_id: str | None = None,
+        policy: GCPolicy | None = None,
+    ) -> list[str]:
         """Take in one provider message and return the ids of its segments.
+
+        What is said about it makes roots: `type="decision"` for an hour, the tag `invariant` for good, and
+        `task_id` while that is the current task; without one it belongs to the current task.
 
         Raises:
             MessageError: its shape is unknown, it cannot come next, or it holds a likely key and
                 `secrets` says to refuse those; nothing was changed.
+            SegmentError: what is said about it cannot be said of a segment; nothing was changed.
         """
-        return self._taken_in(self._parts.intake.append(message, format))
+        said = annotation(
+            self._parts.heap, task_id=task_id, type=type, tags=tags or None, topic_id=topic_id,
+            policy=policy,
+        )  # fmt: skip
+        return self._taken_in(self._parts.intake.append(message, format, said))
 
     def extend(
         self,
         messages: Iterable[RawMessage],
         format: Format | None = None,  # noqa: A002
+        *,
+        task_id: str | None = None,
+        type: SegmentType | None = None,  # noqa: A002
+        tags: Iterable[str] = (),
+        topic_id: str | None = None,
+        policy: GCPolicy | None = None,
     ) -> list[str]:
-        """Take in several messages, all of them or none, and return the ids of their segments."""
-        return self._taken_in(self._parts.intake.extend(list(messages), format))
+        """Take in several messages, all of them or none, and return the ids of their segments.
+
+        What is said about them is said about each, as in `append`.
+        """
+        said = annotation(
+            self._parts.heap, task_id=task_id, type=type, tags=tags or None, topic_id=topic_id,
+            policy=policy,
+        )  # fmt: skip
+        return self._taken_in(self._parts.intake.extend(list(messages), format, said))
 
     def sync(
         self,
@@ -202,7 +235,7 @@ class Session:
         return self._parts.accounting.alongside.enrichment()
 
     def set_task(self, task_id: str | None, depends_on: Iterable[str] = ()) -> None:
-        """Name the current task: segments that carry it are roots."""
+        """Name the current task: what comes in from now on carries it, and its newest segments are roots."""
         dependencies = frozenset(checked_ids(depends_on, "depends_on"))
         self._parts.state.task_id = checked_text(task_id, "task_id")
         self._parts.state.task_dependencies = dependencies
@@ -319,15 +352,43 @@ class Session:
 
     def pin(self, id: str) -> None:  # noqa: A002 - the word of the public face
         """Protect a segment or a message, by its id or name, from every collection."""
-        self._parts.pins.set_pinned(id, pinned=True)
+        self._parts.annotations.set_pinned(id, pinned=True)
 
     def unpin(self, id: str) -> None:  # noqa: A002
         """End the protection of a pin."""
-        self._parts.pins.set_pinned(id, pinned=False)
+        self._parts.annotations.set_pinned(id, pinned=False)
 
     def set_policy(self, id: str, policy: GCPolicy) -> None:  # noqa: A002
         """Give a message a policy of its own, for example PRESERVABLE to a clarification."""
-        self._parts.pins.set_policy(id, policy)
+        self._parts.annotations.annotate(id, annotation(self._parts.heap, policy=policy))
+
+    def annotate(
+        self,
+        id: str,  # noqa: A002
+        *,
+        type: SegmentType | None = None,  # noqa: A002
+        tags: Iterable[str] | None = None,
+        topic_id: str | None = None,
+        task_id: str | None = None,
+        policy: GCPolicy | None = None,
+    ) -> None:
+        """Say later what `append` can say at once, by the id of a segment or message, or by name.
+
+        None leaves a field as it is; an empty text or list clears it.
+
+        Raises:
+            UnknownHandleError: nothing has this id or name.
+            SegmentError: that cannot be said of a segment; nothing was changed.
+        """
+        said = annotation(
+            self._parts.heap,
+            type=type,
+            tags=tags,
+            topic_id=topic_id,
+            task_id=task_id,
+            policy=policy,
+        )
+        self._parts.annotations.annotate(id, said)
 
     # -- what comes back ----------------------------------------------------------------------------
 

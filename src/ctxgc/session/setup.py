@@ -21,6 +21,7 @@ from ctxgc.config import (
 from ctxgc.core import ContextSegment, Heap, SegmentType, Tier
 from ctxgc.economics import PriceSheet, SavingsLedger, price_sheet
 from ctxgc.errors import InputError
+from ctxgc.session.annotations import Annotations
 from ctxgc.session.apply import ViewEditor
 from ctxgc.session.archive import Archive, CollectionLog, Stash
 from ctxgc.session.calls import Events
@@ -29,7 +30,7 @@ from ctxgc.session.delete import Deletion, StashCollector
 from ctxgc.session.guard import Checkpoints, RecoverableSession, SessionGuard
 from ctxgc.session.intake import Intake
 from ctxgc.session.notices import Notices
-from ctxgc.session.recall import AutoRecall, Pins, ProtectedMessages, RecallFeedback, SessionRecall
+from ctxgc.session.recall import AutoRecall, ProtectedMessages, RecallFeedback, SessionRecall
 from ctxgc.session.state import Accounting, RequestLog, SessionOptions, SessionState, UsageMeter
 from ctxgc.session.view import BoundThinking, View
 from ctxgc.stores import SearchFilters, Store, consistent_read, open_store
@@ -245,8 +246,10 @@ class SessionParts:
         )  # fmt: skip
         if archive.is_known:
             archive.load(log)
-        self.protected = protected = ProtectedMessages(state, view, heap, accounting, log)
-        self.pins = pins = Pins(
+        self.protected = protected = ProtectedMessages(
+            options=options, state=state, view=view, heap=heap, accounting=accounting, log=log
+        )
+        self.annotations = annotations = Annotations(
             state=state, view=view, heap=heap, segmenter=segmenter, stash=stash,
             accounting=accounting, archive=archive, events=events,
         )  # fmt: skip
@@ -300,7 +303,7 @@ class SessionParts:
         )  # fmt: skip
         self.checkpoints = checkpoints = Checkpoints(
             options=options, state=state, view=view, heap=heap, accounting=accounting, meter=meter,
-            pins=pins, thinking=thinking, editor=editor, archive=archive, events=events,
+            annotations=annotations, thinking=thinking, editor=editor, archive=archive, events=events,
         )  # fmt: skip
         self.recoverable = recoverable = RecoverableSession(
             options=options, view=view, accounting=accounting, protected=protected,

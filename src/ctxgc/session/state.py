@@ -319,7 +319,8 @@ def _says_something(message: Message) -> bool:
 class ContextUsage(Mapping[str, Any]):
     """The size of the context now; also a mapping, so `usage["percent_used"]` works as well.
 
-    `target_tokens` is where a collection would land; `pinned_message_ids` may never leave.
+    `target_tokens` is where a collection would land; `pinned_message_ids` may not leave: pins, and
+    what annotations make roots.
     """
 
     total_tokens: int

@@ -83,7 +83,9 @@ class MarkSweepStrategy(BuiltinStrategy):
 
     def _analyze(self, run: CollectionRun) -> Analysis:
         config = run.config
-        state = replace(self._host.gc_state(run.history), knobs=self._reach(run))
+        state = self._host.gc_state(run.history)
+        knobs = replace(self._reach(run), task_tokens=state.knobs.task_tokens)
+        state = replace(state, knobs=knobs)
         options = EngineOptions(profile=config.score_profile, weights=dict(config.score_weights))
         return analyze(state, options)
 
