@@ -311,7 +311,11 @@ def test_a_store_that_was_handed_in_stays_open(server: StrictServer) -> None:
         ({"model": None}, InputError, "no model is given"),
         ({"provider": "antropic"}, ConfigError, 'did you mean "anthropic"'),
         ({"contxt_limit": 9}, ConfigError, 'did you mean "context_limit"'),
-        ({"context_limit": None}, InputError, "context_limit is missing"),
+        (
+            {"context_limit": None, "model": "mine"},
+            InputError,
+            "context_limit is missing: the window of 'mine' is not known",
+        ),
         ({"options": {"messages": []}}, InputError, '"messages" is set by the client itself'),
         ({"location": "http://127.0.0.1:1"}, InputError, "location and base_url"),
         ({"max_rounds": 0}, InputError, "max_rounds must be at least 1, got 0"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ctxgc.economics import SHEETS, PriceSheet, price_sheet
+from ctxgc.economics import SHEETS, PriceSheet, price_sheet, sheet_of
 from ctxgc.errors import ConfigError
 
 
@@ -56,3 +56,18 @@ def test_a_wrong_sheet_is_a_typed_error(prices: Any, says: str) -> None:
 def test_free_reads_make_every_rewrite_infinitely_dear() -> None:
     assert price_sheet({"read": 0, "write": 1}).penalty == math.inf
     assert price_sheet({"read": 0, "write": 0}).penalty == 0.0
+
+
+@pytest.mark.parametrize(
+    ("model", "sheet"),
+    [
+        ("claude-sonnet-4-5", "anthropic-5m"), ("us.anthropic.claude-opus-4-1", "anthropic-5m"),
+        ("gpt-5-mini", "openai"), ("gpt-4o", "openai-legacy"), ("openai/o3", "openai-legacy"),
+        ("gemini-2.5-pro", "gemini"), ("deepseek-chat", "deepseek"), ("turbo3", None), (None, None),
+    ],
+)  # fmt: skip
+def test_a_model_is_billed_by_the_sheet_of_its_provider(
+    model: str | None, sheet: str | None
+) -> None:
+    assert sheet_of(model) == sheet
+    assert sheet is None or sheet in SHEETS

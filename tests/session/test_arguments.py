@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from ctxgc import Session
+from ctxgc import Session, collect
 from ctxgc.errors import InputError
+from ctxgc.stores import open_store
 from tests.session.build import filled, state_of
 
 
@@ -28,6 +29,36 @@ def test_a_session_names_the_argument_that_is_wrong(field: str, options: dict[st
         Session(**{"context_limit": 1_000, "store": "memory:", **options})
 
     assert caught.value.details["field"] == field
+
+
+def test_window_counter_and_prices_follow_from_the_model() -> None:
+    session = Session(model="claude-sonnet-4-5", store="memory:")
+    parts = session.inspect()
+    assert session.context_limit == 200_000
+    assert (parts.options.prices.name, session.usage().exact) == ("anthropic-5m", False)
+    other = Session(model="gpt-4o", store="memory:", context_limit=9_000, prices="none")
+    assert (other.context_limit, other.usage().exact) == (9_000, True)
+    assert other.inspect().options.prices.name == "none"
+    shorter, result = collect([{"role": "user", "content": "Hello"}], model="gpt-4o")
+    assert (len(shorter), result.tokens_freed) == (1, 0)
+
+
+def test_a_model_whose_window_is_unknown_needs_it_to_be_given() -> None:
+    with pytest.raises(InputError, match="the window of 'mine' is not known") as caught:
+        Session(model="mine", store="memory:")
+    assert caught.value.details["field"] == "context_limit"
+    assert "context_limit=" in caught.value.hint
+    assert Session(9_000, model="mine", store="memory:").context_limit == 9_000
+
+
+def test_a_continued_session_keeps_its_window_unless_the_model_has_a_smaller_one() -> None:
+    store = open_store("memory:")
+    first = Session(150_000, store=store, session_id="s")
+    first.append({"role": "user", "content": "Hello"})
+    first.flush()
+    assert Session(store=store, session_id="s").context_limit == 150_000
+    assert Session(store=store, session_id="s", model="claude-opus-4-1").context_limit == 150_000
+    assert Session(store=store, session_id="s", model="gpt-4o").context_limit == 128_000
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ctxgc.errors import InputError
-from ctxgc.tokens import EstimatedCounter, counter_for
+from ctxgc.tokens import EstimatedCounter, counter_for, window_of
 
 O200K, CL100K = "o200k_base", "cl100k_base"
 EXPECTED = {
@@ -90,3 +90,20 @@ def test_estimates_of_one_family_share_what_was_counted(monkeypatch: pytest.Monk
 def test_what_is_no_name_is_refused(model: object) -> None:
     with pytest.raises(InputError, match="model must be a name or None"):
         counter_for(model)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("model", "window"),
+    [
+        ("claude-sonnet-4-5", 200_000), ("anthropic/claude-3-5-haiku", 200_000),
+        ("claude-2.1", 200_000), ("claude-2.0", 100_000), ("claude-sonnet-4-5[1m]", 1_000_000),
+        ("gpt-5.1-codex", 272_000), ("gpt-5-chat-latest", 128_000), ("openai/gpt-4.1", 1_047_576),
+        ("gpt-4o-mini", 128_000), ("gpt-4-turbo", 128_000), ("gpt-4-0613", 8_192),
+        ("gpt-4-32k", 32_768), ("gpt-3.5-turbo", 16_385), ("o3", 200_000), ("o1-mini", 128_000),
+        ("codex-mini-latest", 200_000), ("gpt-oss-120b", 131_072), ("gemini-2.5-flash", 1_048_576),
+        ("models/gemini-1.5-pro", 2_097_152), ("deepseek-chat", 128_000),
+        ("deepseek-r1-distill-llama-8b", None), ("mine", None), (None, None),
+    ],
+)  # fmt: skip
+def test_the_window_follows_from_the_name(model: str | None, window: int | None) -> None:
+    assert window_of(model) == window

@@ -12,7 +12,7 @@ from ctxgc._lazy import lazy
 # fmt: off
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ctxgc.economics.prices import PriceSheet, SHEETS, price_sheet
+    from ctxgc.economics.prices import PriceSheet, SHEETS, price_sheet, sheet_of
     from ctxgc.economics.savings import (
         Savings, SavingsLedger, admission_gain, best_period, break_even, expected_gain,
         expected_requests_left, fault_adjusted_gain, fault_cost, highest_fault_rate, largest_saving,
@@ -22,7 +22,7 @@ else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
-            "prices": "PriceSheet SHEETS price_sheet",
+            "prices": "PriceSheet SHEETS price_sheet sheet_of",
             "savings":
                 "Savings SavingsLedger admission_gain best_period break_even expected_gain "
                 "expected_requests_left fault_adjusted_gain fault_cost highest_fault_rate "

@@ -7,6 +7,7 @@ wherever a name is taken.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -115,6 +116,21 @@ SHEETS: Mapping[str, PriceSheet] = {
     )
 }
 """The sheets that ship with ctxgc, by name."""
+
+MODEL_SHEETS: tuple[tuple[str, str], ...] = (
+    (r"claude", "anthropic-5m"),
+    (r"gpt-?5|codex", "openai"),
+    (r"gpt-?[34o]|(^|[/:.@\s])o[134](?![0-9a-z])", "openai-legacy"),
+    (r"gemini", "gemini"),
+    (r"deepseek", "deepseek"),
+)
+"""Part of a model's name -> its sheet, as of 2026-11; the first that fits."""
+
+
+def sheet_of(model: str | None) -> str | None:
+    """Return the name of the sheet that a model is billed by; None if it is not known."""
+    name = (model or "").lower()
+    return next((sheet for part, sheet in MODEL_SHEETS if re.search(part, name)), None)
 
 
 def price_sheet(prices: str | Mapping[str, Any] | PriceSheet) -> PriceSheet:

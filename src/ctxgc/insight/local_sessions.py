@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +12,7 @@ import msgspec
 
 from ctxgc.config import GCConfig
 from ctxgc.guard import zone_of
+from ctxgc.tokens import window_of
 from ctxgc.wire.transcripts import TranscriptFacts, Usage, claude_code, codex, decode_line
 
 # -- The context window of a model
@@ -20,14 +20,6 @@ from ctxgc.wire.transcripts import TranscriptFacts, Usage, claude_code, codex, d
 
 DEFAULT_LIMIT = 200_000
 _SIZES = (128_000, 200_000, 400_000, 1_000_000, 2_000_000)
-_MODELS: tuple[tuple[str, int], ...] = (
-    (r"\[1m\]|-1m\b", 1_000_000),
-    (r"claude", 200_000),
-    (r"gpt-?4\.1|gemini", 1_000_000),
-    (r"gpt-?5|codex", 272_000),
-    (r"o[134]\b", 200_000),
-    (r"gpt-?4|llama|qwen|mistral|deepseek", 128_000),
-)
 
 
 def limit_for(model: str | None, reported: int | None = None, largest: int = 0) -> int:
@@ -40,8 +32,7 @@ def limit_for(model: str | None, reported: int | None = None, largest: int = 0) 
     """
     if reported is not None and reported >= largest:
         return reported
-    name = (model or "").lower()
-    known = next((size for pattern, size in _MODELS if re.search(pattern, name)), DEFAULT_LIMIT)
+    known = window_of(model) or DEFAULT_LIMIT
     return next((size for size in (known, *_SIZES) if size >= max(known, largest)), largest)
 
 

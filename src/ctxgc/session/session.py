@@ -62,13 +62,13 @@ class Session:
     """One conversation under garbage collection; threads that share it wait for each other.
 
     Args:
-        context_limit: the size of the model's window in tokens.
+        context_limit: the size of the window in tokens; else the model's.
         config: when and how far to collect; else environment, `.ctxgc/gc.json`, defaults.
         plugin: a strategy by name or as an object; `gc_mark_sweep` unless something names another.
         store: where the session is kept: `memory:`, `json:PATH`, `sqlite:PATH`, `postgresql://...`.
-        prices: the price sheet that decisions are weighed with.
+        prices: the price sheet that decisions are weighed with; else the model's.
         session_id: of an existing session of the store continues it; else a new one is made.
-        model: the model that the view is sent to; it chooses the token counter.
+        model: the model that the view is sent to: window, token counter and prices follow from it.
         counter: counts tokens, in place of the model's.
         recall_call: how the model recalls a handle, with `{handle}`; None when it has no way to.
         clock: gives the present time, for tests and replays.
@@ -555,7 +555,7 @@ def _check_format(asked: Format | None, known: Format | None) -> None:
 
 def collect(
     messages: Sequence[RawMessage],
-    context_limit: int,
+    context_limit: int | None = None,
     *,
     format: Format | None = None,  # noqa: A002 - the word of the public face
     target_tokens: int | None = None,
@@ -565,7 +565,7 @@ def collect(
 
     Args:
         messages: a whole history in one wire format.
-        context_limit: the size of the window in tokens.
+        context_limit: the size of the window in tokens; else that of the `model` among the options.
         format: the wire format; detected when it is not given.
         target_tokens: where to land; else `target_percent` of the limit.
         options: anything that `Session` takes, such as `plugin` or `config`.

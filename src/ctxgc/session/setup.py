@@ -19,7 +19,7 @@ from ctxgc.config import (
     unknown_key,
 )
 from ctxgc.core import ContextSegment, Heap, SegmentType, Tier
-from ctxgc.economics import PriceSheet, SavingsLedger, price_sheet
+from ctxgc.economics import PriceSheet, SavingsLedger, price_sheet, sheet_of
 from ctxgc.errors import InputError
 from ctxgc.session.annotations import Annotations
 from ctxgc.session.apply import ViewEditor
@@ -35,7 +35,7 @@ from ctxgc.session.state import Accounting, RequestLog, SessionOptions, SessionS
 from ctxgc.session.view import BoundThinking, View
 from ctxgc.stores import SearchFilters, Store, consistent_read, open_store
 from ctxgc.strategies import GCPlugin, load_gc_plugin, serving
-from ctxgc.tokens import CountingCache, TokenCounter, counter_for
+from ctxgc.tokens import CountingCache, TokenCounter, counter_for, window_of
 from ctxgc.wire import PartTexts
 
 DEFAULT_STORE = "json:artifacts/context_stash.json"
@@ -168,7 +168,7 @@ def set_up(asked: SessionSetup) -> SessionParts:
     options = SessionOptions(
         config=config,
         plugin=plugin,
-        prices=price_sheet(asked.prices or said.prices or DEFAULT_PRICES),
+        prices=price_sheet(asked.prices or said.prices or sheet_of(asked.model) or DEFAULT_PRICES),
         model=asked.model,
         recall_call=asked.recall_call,
         clock=asked.clock,
@@ -194,16 +194,20 @@ def set_up(asked: SessionSetup) -> SessionParts:
 
 
 def _limit(asked: SessionSetup, said: SessionSettings, stored: Mapping[str, Any]) -> int:
-    limit = asked.context_limit
-    if limit is None:
-        limit = said.context_limit or stored.get("context_limit")
-    if limit is None:
+    """Return the size of the window: given, or that of the model and of the session as it was stored."""
+    limit = asked.context_limit if asked.context_limit is not None else said.context_limit
+    if limit is not None:
+        return limit
+    known = [size for size in (stored.get("context_limit"), window_of(asked.model)) if size]
+    if not known:
+        unknown = "" if asked.model is None else f": the window of {asked.model!r} is not known"
         raise InputError(
-            "context_limit is missing",
-            hint="pass the size of the model's window, or set CTXGC_CONTEXT_LIMIT",
+            f"context_limit is missing{unknown}",
+            hint="pass context_limit=, the size of the model's window in tokens, or a model= that is known, "
+            "or set CTXGC_CONTEXT_LIMIT",
             field="context_limit",
         )
-    return limit
+    return min(known)
 
 
 # -- Parts

@@ -2,7 +2,7 @@
 
 Nothing here reads the network; the vocabularies ship with the package and are loaded by the first count.
 
-- `models`: `counter_for(model)` gives the right counter.
+- `models`: `counter_for(model)` gives the right counter, `window_of(model)` the size of its window.
 - `counter`: the `TokenCounter` protocol, a cache for any counter, and calibration by reported usage.
 - `messages`: what a message costs, and how many tokens a provider counts for one of ours.
 - `exact`: OpenAI's public vocabularies; `estimated`: upper bounds for other tokenizers.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         CALL_OVERHEAD, RESULT_OVERHEAD, Reported, message_tokens, part_tokens, scale_of,
         tokens_before,
     )
-    from ctxgc.tokens.models import counter_for
+    from ctxgc.tokens.models import counter_for, window_of
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
@@ -33,6 +33,6 @@ else:
             "messages":
                 "CALL_OVERHEAD RESULT_OVERHEAD Reported message_tokens part_tokens scale_of "
                 "tokens_before",
-            "models": "counter_for",
+            "models": "counter_for window_of",
         },
     )
