@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -91,6 +92,16 @@ def test_the_answer_names_all_triggers() -> None:
             "time_interval",
         ],
     )
+
+
+def test_any_object_with_the_names_of_the_seed_is_asked() -> None:
+    context = SimpleNamespace(
+        phase_changed=True, tasks_completed=4, next_operation=None, owner="me"
+    )
+    metrics = SimpleNamespace(context_size=81, context_limit=100)
+    expected = (True, ["context_size_threshold", "phase_transition"])
+    assert should_create_checkpoint(context, metrics) == expected
+    assert should_create_checkpoint(vars(context), metrics) == expected
 
 
 def test_the_marks_are_configuration() -> None:

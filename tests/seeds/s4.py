@@ -208,7 +208,7 @@ ENTRIES: tuple[Requirement, ...] = (
             "critical": "Armed again when the zone is left. The seed never sends a second one.",
             "danger": "Not after CRITICAL. The seed sends DANGER and WARNING with the next checks at the same size.",
             "warning": "As for the other two.",
-            "history": "With the zone.",
+            "history": "A reading also has its zone, as an attribute.",
         },
     ),
     *section(

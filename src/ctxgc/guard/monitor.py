@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -76,39 +76,39 @@ def percent_of(context_size: int, context_limit: int) -> float:
     return context_size * 100 / context_limit
 
 
-_ALERT_TYPE: Literal["CONTEXT_SIZE_ALERT"] = "CONTEXT_SIZE_ALERT"
-
 _RECOMMENDATIONS: dict[str, str] = {
-    "WARNING": "Some content is not essential: prune it soon.",
-    "DANGER": "Make a checkpoint and plan what to prune.",
-    "CRITICAL": "Act now: make a checkpoint and prune.",
+    "WARNING": "Consider pruning non-essential context soon",
+    "DANGER": "Prepare checkpoint and pruning strategy",
+    "CRITICAL": "Immediate action required - create checkpoint and prune",
 }
-_GENERAL_RECOMMENDATION = "Keep an eye on the size of the context."
+_GENERAL_RECOMMENDATION = "Monitor context size"
 
 _log = logging.getLogger("ctxgc")
 
 
-class Alert(msgspec.Struct, frozen=True, kw_only=True):
-    """The news that the context entered a fuller zone."""
+class _Record(dict[str, Any]):
+    """A dict as S4 writes it, whose keys are attributes too, with the zone as one more attribute."""
 
-    level: str
-    ratio: float
-    recommendation: str
-    zone: Zone
-    type: Literal["CONTEXT_SIZE_ALERT"] = _ALERT_TYPE
+    def __init__(self, zone: Zone, **values: Any) -> None:
+        super().__init__(**values)
+        self.zone = zone
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self:
+            return self[name]
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the alert as JSON values."""
-        return dict(msgspec.to_builtins(self))
+        """Return the record as JSON values, with the zone."""
+        return {**msgspec.to_builtins(dict(self)), "zone": self.zone.value}
 
 
-class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """One look at the context: when, how many tokens, which share of the limit, in which zone."""
+class Alert(_Record):
+    """The news that the context entered a fuller zone: `type`, `level`, `ratio`, `recommendation`."""
 
-    timestamp: datetime
-    size: int
-    ratio: float
-    zone: Zone
+
+class Reading(_Record):
+    """One look at the context: `timestamp`, `size` in tokens, and `ratio`, the share of the limit."""
 
 
 AlertCallback = Callable[[Alert], object]
@@ -167,7 +167,7 @@ class ContextMonitor:
         before, self.zone = self.zone, next_zone(self.zone, percent, self.config)
         ratio = context_size / context_limit
         self._readings.append(
-            Reading(timestamp=self._clock(), size=context_size, ratio=ratio, zone=self.zone)
+            Reading(self.zone, timestamp=self._clock(), size=context_size, ratio=ratio)
         )
         self._arm_again()
         if self.zone.rank <= before.rank:
@@ -178,8 +178,9 @@ class ContextMonitor:
     def send_alert(self, level: str, ratio: float) -> Alert:
         """Send an alert to all listeners, and return it."""
         alert = Alert(
-            level=level, ratio=ratio, recommendation=self.get_recommendation(level), zone=self.zone
-        )
+            self.zone, type="CONTEXT_SIZE_ALERT", level=level, ratio=ratio,
+            recommendation=self.get_recommendation(level),
+        )  # fmt: skip
         for callback in tuple(self._callbacks):
             try:
                 callback(alert)
@@ -228,6 +229,16 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
             if value is not None and value < 0:
                 raise InputError(f"{field} cannot be {value}", hint="zero or more", field=field)
 
+    @classmethod
+    def of(cls, context: Any) -> Progress:
+        """Return what any object, or dict, with fields of these names says."""
+        if isinstance(context, cls):
+            return context
+        names = cls.__struct_fields__
+        if isinstance(context, Mapping):
+            return cls(**{name: context[name] for name in names if name in context})
+        return cls(**{name: getattr(context, name) for name in names if hasattr(context, name)})
+
 
 class ContextMetrics(msgspec.Struct, frozen=True, kw_only=True):
     """The size of the context and of the window, in tokens."""
@@ -242,9 +253,9 @@ class ContextMetrics(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def should_create_checkpoint(
-    progress: Progress,
-    metrics: ContextMetrics,
-    now: datetime,
+    context: Any,
+    metrics: Any,
+    now: datetime | None = None,
     last: datetime | None = None,
     *,
     config: GCConfig | None = None,
@@ -252,15 +263,23 @@ def should_create_checkpoint(
 ) -> tuple[bool, list[str]]:
     """Return whether to make a checkpoint now, and the names of all triggers that say so.
 
-    `last` is the time of the last checkpoint; without one no interval has passed.
+    Args:
+        context: a `Progress`, or any object or dict with fields of its names.
+        metrics: a `ContextMetrics`, or any object with `context_size` and `context_limit`.
+        now: the present time.
+        last: the time of the last checkpoint; without one no interval has passed.
+        config: the marks and intervals.
+        risky_operations: the operations before which a checkpoint is made.
     """
     config = config if config is not None else GCConfig()
+    progress = Progress.of(context)
+    percent = percent_of(metrics.context_size, metrics.context_limit)
     reasons = {
-        CONTEXT_SIZE: metrics.percent > config.checkpoint_percent,
+        CONTEXT_SIZE: percent > config.checkpoint_percent,
         PHASE: progress.phase_changed,
         MILESTONE: _passed_milestone(progress, config.checkpoint_every_tasks),
         RISK: progress.next_operation in risky_operations,
-        TIME: _waited(now, last) > config.checkpoint_interval_seconds,
+        TIME: _waited(now or utc_now(), last) > config.checkpoint_interval_seconds,
     }
     names = [name for name in TRIGGERS if reasons[name]]
     return bool(names), names
