@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import logging
 from typing import Any
 
@@ -169,3 +171,56 @@ def _errors(made: Session) -> list[CtxgcError]:
             act()
         caught.append(error.value)
     return caught
+
+
+def held(made: Session) -> str:
+    """Return all that the newest checkpoint holds, its conversation unpacked."""
+    shelf = made.inspect().checkpoints.shelf
+    newest = shelf.get(made.checkpoints()[-1].checkpoint_id)
+    docs = [
+        base64.b64decode(doc["source"]).decode() if "source" in doc else doc["data"]
+        for doc in newest.conversation_history
+    ]
+    return json.dumps([*docs, newest.to_dict()])
+
+
+@pytest.mark.parametrize("as_bytes", [False, True])
+@pytest.mark.parametrize(("secrets", "is_held"), [("off", True), ("mark", False), ("mask", False)])
+def test_a_checkpoint_holds_no_key_and_a_restore_brings_it_back(
+    secrets: str, is_held: bool, as_bytes: bool
+) -> None:
+    made, _ = session(secrets)
+    first = user(f"The token is {CANARY}.")
+    made.append(json.dumps(first).encode() if as_bytes else first, format="openai")
+    fill(made)
+    before = json.dumps(made.view())
+    checkpoint = made.checkpoint("here")
+    assert (CANARY in held(made)) is is_held
+    made.collect(0)
+    made.append(user("something else"))
+    assert json.dumps(made.view()) != before
+    made.restore(checkpoint.checkpoint_id)
+    assert json.dumps(made.view()) == before
+
+
+def test_a_key_in_an_edited_form_is_masked_in_a_checkpoint_only_if_configured_so() -> None:
+    """The session may not have that form later, and what is only marked comes back as it was."""
+    for secrets in ("mark", "mask"):
+        made, _ = session(secrets)
+        fill(made)
+        made.collect(1_600)
+        before = json.dumps(made.view())
+        checkpoint = made.checkpoint("here")
+        made.append(user("something else"))
+        made.restore(checkpoint.checkpoint_id)
+        assert json.dumps(made.view()) == before
+        assert (CANARY in held(made)) is (CANARY in before)
+        assert (CANARY in before) is (secrets == "mark")
+
+
+def test_what_a_host_adds_to_a_checkpoint_is_masked_if_configured_so() -> None:
+    for secrets in ("mark", "mask"):
+        made, _ = session(secrets)
+        fill(made)
+        made.checkpoint("x", system_state={"token": CANARY}, task_queue=[f"use {CANARY}"])
+        assert (CANARY in held(made)) is (secrets == "mark")

@@ -12,7 +12,7 @@ import msgspec
 from ctxgc.budget import InstructionSource
 from ctxgc.collector import GCTriggerReason, frame_of
 from ctxgc.config import GCConfig
-from ctxgc.core import Heap, Message
+from ctxgc.core import Heap, Message, find_secrets
 from ctxgc.errors import CheckpointError
 from ctxgc.guard import (
     Alert,
@@ -39,11 +39,14 @@ from ctxgc.session.delete import StashCollector
 from ctxgc.session.notices import Notices
 from ctxgc.session.recall import AutoRecall, ProtectedMessages, whole_groups
 from ctxgc.session.state import Accounting, SessionOptions, SessionState, UsageMeter
-from ctxgc.session.view import BoundThinking, View, compare
+from ctxgc.session.view import BoundThinking, View, compare, digest
+from ctxgc.stores import masked_document
 from ctxgc.strategies import GCPlugin, NoneStrategy
 from ctxgc.wire import Overflow
 
 EMERGENCY = "emergency"
+_DIGEST = "digest"
+"""Of a message that a checkpoint holds without its keys: the digest of the message with them."""
 _MOST_FILES = 20
 _NEVER = f"{NoneStrategy.name} never collects"
 
@@ -230,10 +233,9 @@ class Checkpoints:
                 "places": {m.message_id: self._view.place_of(m.message_id) for m in messages},
                 "pinned_segments": list(self._heap.root_index.pinned),
             },
-            system_state=dict(system_state or {}),
-            task_queue=list(task_queue),
+            **self._unmarked(system_state=dict(system_state or {}), task_queue=list(task_queue)),
             metrics=self._meter.usage().to_dict(),
-            conversation_history=[message_to_doc(message) for message in messages],
+            conversation_history=[self._doc(message) for message in messages],
             file_checksums=checksum_files(known),
         )
         self._archive.note_changes()
@@ -265,7 +267,7 @@ class Checkpoints:
         view = self._view
         here = {message.message_id: message for message in view.messages}
         view.remember_places(checkpoint.context_snapshot["places"])
-        wanted = [*messages_of(checkpoint), *also]
+        wanted = [*map(self._message, checkpoint.conversation_history), *also]
         wanted.sort(key=lambda m: view.place_of(m.message_id))
         new = [_same_or(here.get(message.message_id), message) for message in wanted]
         if also:
@@ -277,6 +279,37 @@ class Checkpoints:
             self._editor.apply(new, change)
         self._events.emit("restored", checkpoint_id=checkpoint.checkpoint_id)
         return Restored(checkpoint=checkpoint, differences=tuple(compare_files(checkpoint)))
+
+    def _unmarked(self, **contents: Any) -> dict[str, Any]:
+        """Return what a host adds, without likely keys if the configuration says so."""
+        if self._options.config.secrets != "mask":
+            return contents
+        return masked_document("messages", contents)
+
+    def _doc(self, message: Message) -> dict[str, Any]:
+        """Return a message as a checkpoint holds it: without likely keys that the session itself has.
+
+        A form of a message that the session may not have later is masked only if the configuration says so.
+        """
+        doc, mode = message_to_doc(message), self._options.config.secrets
+        if mode == "off" or not any(find_secrets(part.text) for part in message.parts):
+            return doc
+        name = message.message_id
+        stays = self._view.arrival_of(name) is not None and name not in self._view.originals
+        if not stays and mode != "mask":
+            return doc
+        return {**masked_document("messages", doc), _DIGEST: digest(message).hex()}
+
+    def _message(self, doc: Mapping[str, Any]) -> Message:
+        """Return a message of a checkpoint, as it was if the session still has it so."""
+        masked = message_from_doc(doc)
+        if _DIGEST not in doc:
+            return masked
+        name = masked.message_id
+        here = (m for m in self._view.messages if m.message_id == name)
+        left = self._view.originals.get(name)
+        known = [*here, *(() if left is None else (left.message,))]
+        return next((m for m in known if digest(m).hex() == doc[_DIGEST]), masked)
 
     def newest_valid(self) -> Checkpoint | None:
         """Return the newest checkpoint that verifies and could be sent; an emergency one only if no other."""

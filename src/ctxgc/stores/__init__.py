@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ctxgc.stores.concurrency import consistent_read
     from ctxgc.stores.export import (
         ExportEntry, UNMASKABLE, chosen_sessions, export_entries, export_json, export_lines,
-        read_export, session_digest, write_export,
+        masked_document, read_export, session_digest, write_export,
     )
     from ctxgc.stores.inbox import add_to_inbox, drain_inbox, file_of, inbox_of
     from ctxgc.stores.open import DEFAULT_URL, SCHEMES, open_store
@@ -39,7 +39,7 @@ else:
             "concurrency": "consistent_read",
             "export":
                 "ExportEntry UNMASKABLE chosen_sessions export_entries export_json export_lines "
-                "read_export session_digest write_export",
+                "masked_document read_export session_digest write_export",
             "inbox": "add_to_inbox drain_inbox file_of inbox_of",
             "open": "DEFAULT_URL SCHEMES open_store",
             "search": "search_words",
