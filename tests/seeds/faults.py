@@ -97,6 +97,26 @@ FAULTS: tuple[Fault, ...] = (
         "The middle has 10 turns here and 15 there.",
         "10 unless told otherwise.",
     ),
+    Fault(
+        "S3.options.summarizer",
+        "A summarizer is a function, and required; a file or a profile, two of the ways to configure, cannot hold one.",
+        "A name such as `openai:MODEL` will do; without one an extract stays, and the result says so.",
+    ),
+    Fault(
+        "S3.config.max-turns-holds",
+        "`max_turns` only triggers, and `preserve_recent_turns` may ask for more turns than it allows.",
+        "The limit prevails over recent turns; what pins and roots hold above it is `GCResult.turns_over`.",
+    ),
+    Fault(
+        "S3.config.watched-when-off",
+        "Without `auto_trigger` nothing looks at the context any more, until the provider refuses it.",
+        "It is watched all the same; what does not fit is an error that says that collecting is switched off.",
+    ),
+    Fault(
+        "S3.custom.collect-four-arguments",
+        "A plugin returns a history, and nothing checks it: a call may lose its result, a pin may be gone.",
+        "A proposal that breaks a promise is refused, with the reason in the result; numbers are counted again.",
+    ),
     # -- S4
     Fault(
         "S4.tree.adjusts-threshold",

@@ -30,7 +30,7 @@ ENTRIES: tuple[Requirement, ...] = (
         issue=3,
         code="strategies/truncate.py",
         differs={
-            "oldest-removed": "Only as many as the target asks for; the seed drops all but the recent. What leaves is in the session's stash.",
+            "oldest-removed": "`TruncateStrategy()` is the seed's `create_plugin()`, and so for the others. Only as many as the target asks for; the seed drops all but the recent. What leaves is in the session's stash.",
             "notifies": "Not when nothing left, or when the notice would cost more than was freed.",
         },
     ),
@@ -90,6 +90,17 @@ ENTRIES: tuple[Requirement, ...] = (
             "max-turns-holds": "`preserve_recent_turns` yields to it, pins and roots do not: `GCResult.turns_over` then says how many turns are too many.",
             "preserve-recent-turns-default": "For `gc_mark_sweep`, where a turn may hold hundreds of calls, those that leave last.",
             "pinned-turn-indices": "Resolved to message ids once, so that an inserted notice does not move a pin.",
+            "check-before-send": "Without it, after everything that comes in.",
+        },
+        doors={
+            "max-turns-holds": {
+                "engine": "Not there: segments have no turns.",
+                "Session": "At every request.",
+            },
+            "watched-when-off": {
+                "engine": "Not there: `ContextMonitor` watches by itself.",
+                "Session": "Alerts, zones, checkpoints at their triggers, `ContextOverflowError` with its cause.",
+            },
         },
     ),
     *section(
@@ -172,7 +183,7 @@ ENTRIES: tuple[Requirement, ...] = (
         issue=3,
         code="client/client.py",
         differs={
-            "connect": "`ChatClient`, where the seed has `JaatoClient`; `project` is OpenAI's project, `location` the address.",
+            "connect": "`ChatClient`, where the seed has `JaatoClient`; `project` is OpenAI's project, `location` the address. The window follows from the model.",
         },
     ),
     *section(

@@ -15,23 +15,31 @@ from ctxgc._lazy import lazy
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ctxgc.strategies.base import Constraints, GCPlugin, run_collect
+    from ctxgc.strategies.budget import BudgetStrategy
     from ctxgc.strategies.builtin import BuiltinStrategy, serving
+    from ctxgc.strategies.hybrid import HybridStrategy
     from ctxgc.strategies.mark_sweep import MarkSweepStrategy
     from ctxgc.strategies.none import NoneStrategy
     from ctxgc.strategies.plugins import (
         BUILT_IN, PluginFailure, discover_gc_plugins, gc_from_inline, gc_from_spec,
         load_gc_from_file, load_gc_plugin,
     )
+    from ctxgc.strategies.summarize import SummarizeStrategy
+    from ctxgc.strategies.truncate import TruncateStrategy
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
             "base": "Constraints GCPlugin run_collect",
+            "budget": "BudgetStrategy",
             "builtin": "BuiltinStrategy serving",
+            "hybrid": "HybridStrategy",
             "mark_sweep": "MarkSweepStrategy",
             "none": "NoneStrategy",
             "plugins":
                 "BUILT_IN PluginFailure discover_gc_plugins gc_from_inline gc_from_spec "
                 "load_gc_from_file load_gc_plugin",
+            "summarize": "SummarizeStrategy",
+            "truncate": "TruncateStrategy",
         },
     )
