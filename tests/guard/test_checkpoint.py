@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -314,3 +315,18 @@ def test_one_value_has_one_canonical_text(value: Any) -> None:
     shuffled = json.loads(json.dumps(value))
     assert canonical(shuffled) == canonical(value)
     assert json.loads(canonical(value)) == value
+
+
+@dataclass
+class ProjectState:
+    branch: str
+    since: datetime
+
+
+def test_states_tasks_and_metrics_may_be_objects_with_fields() -> None:
+    state = ProjectState("main", datetime(2026, 1, 1, tzinfo=UTC))
+    given: dict[str, Any] = {"system_state": state, "task_queue": [state]}
+    made = Checkpoint(context_snapshot={}, **given)
+    plain = {"branch": "main", "since": "2026-01-01T00:00:00Z"}
+    assert (made.system_state, made.task_queue) == (plain, [plain])
+    assert Checkpoint.from_dict(made.to_dict()) == made

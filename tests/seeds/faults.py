@@ -151,7 +151,12 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "S4.pruner.essentials-first",
         "The size of the essentials is not checked.",
-        "Essentials that do not fit are an error that names them.",
+        "If they do not fit, only the last resort is left; if that does not fit either, an error names it.",
+    ),
+    Fault(
+        "S4.pruner.steps",
+        "The categories, a dict, are walked over as if they were the list of their items.",
+        "Every step takes what the one before it returns.",
     ),
     Fault(
         "S4.pruner.aggressive",
@@ -162,6 +167,11 @@ FAULTS: tuple[Fault, ...] = (
         "S4.aggressive.current-file",
         "Some keys are read without a default, and a context that lacks one raises KeyError.",
         "What is missing is no error.",
+    ),
+    Fault(
+        "S4.aggressive.last-user-message",
+        "The last message is called the last user message, whoever says it.",
+        "It is the last one that the user says.",
     ),
     Fault(
         "S4.checkpoint.file-checksums",

@@ -244,6 +244,7 @@ ENTRIES: tuple[Requirement, ...] = (
         differs={
             "system-prompt": "Pins stay as well, and so does what is bonded to what stays.",
             "current-file": "What is missing is no error; the seed reads some keys without a default.",
+            "last-user-message": "The seed takes the last message, whoever says it.",
         },
     ),
 )

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     )
     from ctxgc.guard.pruner import ContextPruner, PruneResult, ScoredContent, aggressive_prune
     from ctxgc.guard.recovery import (
-        FixedPart, Outlook, Recoverable, Recovery, RecoveryReport, State, window_after,
+        FixedPart, Outlook, Recoverable, Recovery, RecoveryReport, State, chart, window_after,
     )
 else:
     __getattr__, __dir__, __all__ = lazy(
@@ -41,6 +41,7 @@ else:
             "ctxgc.collector": "Category Focus Priority",
             "ctxgc.config": "PriorityMatrix PriorityRule",
             "pruner": "ContextPruner PruneResult ScoredContent aggressive_prune",
-            "recovery": "FixedPart Outlook Recoverable Recovery RecoveryReport State window_after",
+            "recovery":
+                "FixedPart Outlook Recoverable Recovery RecoveryReport State chart window_after",
         },
     )

@@ -142,13 +142,13 @@ _CODEC = "zlib+base64"
 
 
 def _plain(field: str, value: Any) -> Any:
-    """Return a copy of a value as JSON keeps it.
+    """Return a copy of a value as JSON keeps it; dataclasses, structs and times as well.
 
     Raises:
         InputError: JSON cannot keep it.
     """
     try:
-        return json.loads(json.dumps(value, allow_nan=False))
+        return json.loads(json.dumps(value, allow_nan=False, default=msgspec.to_builtins))
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(
             f"{field} cannot be kept in a checkpoint: {error}",
