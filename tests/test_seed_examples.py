@@ -24,8 +24,6 @@ from tools.requirement_scan import ROOT
 
 FILES = sorted((ROOT / "examples" / "seeds").glob("*.py"))
 SEEDS = ROOT.parent / "shared" / "seeds"  # the seeds themselves are not part of the repository
-# Not every block of these has its file yet: take a seed out when it is done.
-UNDER_WAY = {"S2"}
 
 _CLAIM = re.compile(
     r'"""(?P<seed>S\d) (?:[^:]*\bblocks? (?P<blocks>\d+(?:(?:, | and )\d+)*)|[^:]+): \S'
@@ -65,11 +63,7 @@ def test_an_example_of_a_seed_imports_from_faces(file: Path) -> None:
 def test_every_block_of_a_seed_is_exactly_one_file(number: int) -> None:
     claims = sorted(block for file in FILES for block in _claimed(file, f"S{number}"))
     blocks = [place for place, _ in enumerate(_blocks(number), start=1)]
-    if f"S{number}" in UNDER_WAY:
-        assert len(claims) == len(set(claims))
-        assert set(claims) < set(blocks)
-    else:
-        assert claims == blocks
+    assert claims == blocks
 
 
 @pytest.mark.skipif(not SEEDS.is_dir(), reason="the seeds are not at hand")

@@ -59,7 +59,7 @@ def test_a_sound_file_is_explained_key_by_key(
         ({"threshold_percent": 500}, "threshold_percent: expected"),
         ({"type": "hybird"}, 'unknown GC plugin "hybird" (did you mean "gc_hybrid"?)'),
         ({"plugin": "gc_budget", "threshold_percent": 5}, "at the wrong level"),
-        ({"type": "truncate", "plugin_config": {"summariser": 1}}, 'did you mean "summarizer"?'),
+        ({"type": "hybrid", "plugin_config": {"summariser": 1}}, 'did you mean "summarizer"?'),
         ("{", "holds no JSON object"),
         (
             {"plugin_config": {"preset": "leen"}},

@@ -253,12 +253,14 @@ ENTRIES: tuple[Requirement, ...] = (
         "Message ID tracking",
         {
             "message-id-default": "A message without an id gets a unique one.",
+            "made-of-parts": "A message is made of its role and its parts.",
             "entry-reference": "Budget entries carry the ids of their messages.",
             "removal-by-id": "History loses exactly the messages of the removed entries.",
         },
         issue=3,
         code="core/segment.py",
         differs={
+            "made-of-parts": "It gets the form of chat completions; for others, and for media and thinking, parse the provider's message.",
             "removal-by-id": "Groups that the provider wants whole leave whole.",
         },
     ),

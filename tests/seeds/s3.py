@@ -118,6 +118,7 @@ ENTRIES: tuple[Requirement, ...] = (
         differs={
             "notify-on-gc": "Not when nothing left: a collection must not grow the context.",
             "notification-template": "An unknown field is refused when the option is set; it used to fail the collection.",
+            "summarizer": "For gc_summarize and gc_hybrid; the others, which do not summarize, refuse it.",
         },
     ),
     *section(

@@ -6,6 +6,7 @@ import copy
 
 import pytest
 
+from ctxgc import Session
 from ctxgc.collector import GCTriggerReason
 from ctxgc.config import GCConfig
 from ctxgc.errors import ConfigError
@@ -88,3 +89,29 @@ def test_what_left_and_what_stayed_make_up_the_numbers(name: str) -> None:
 def test_a_wrong_option_is_a_typed_error(options: dict[str, object]) -> None:
     with pytest.raises(ConfigError):
         load_gc_plugin("gc_truncate", options)
+
+
+@requirement("S3.options.summarizer")
+@pytest.mark.parametrize("name", ["gc_none", "gc_truncate", "gc_budget", "gc_mark_sweep"])
+def test_a_strategy_that_does_not_summarize_refuses_a_summarizer(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"{name} does not summarize") as caught:
+        load_gc_plugin(name, {"summarizer": "extractive"})
+    assert caught.value.details == {"field": "plugin_config"}
+    with pytest.raises(ConfigError, match=f"{name} does not summarize"):
+        Session(1_000, plugin=name, config=GCConfig(plugin_config={"summarizer": "extractive"}))
+
+
+@requirement("S3.options.summarizer")
+@pytest.mark.parametrize("name", ["gc_summarize", "gc_hybrid"])
+def test_a_strategy_that_takes_a_summarizer_uses_it(name: str) -> None:
+    asked: list[str] = []
+
+    def brief(conversation: str) -> str:
+        asked.append(conversation)
+        return "In brief."
+
+    history = talk(12)
+    options = {"summarizer": brief, "preserve_recent_turns": 1}
+    new, _ = collect(name, history, target=size_of(history) // 4, limit=9_999, options=options)
+    assert len(asked) == 1
+    assert "In brief." in "".join(m.text() for m in new if m.origin == "gc_summary")

@@ -18,7 +18,7 @@ from types import NoneType
 from typing import Any, Literal, get_args
 
 import msgspec
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
 from ctxgc.errors import InputError, SegmentError
 
@@ -40,7 +40,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     `path` is its place in `Message.data`, for example `("content", 2)`; the whole message is `()`.
     """
 
-    kind: PartKind
+    kind: PartKind = "text"
     text: str = ""
     path: tuple[str | int, ...] = ()
     call_id: str | None = None
@@ -51,19 +51,31 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     server_side: bool = False
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True):
+def _new_message_id() -> str:
+    return f"msg-{secrets.token_hex(8)}"
+
+
+class Message(msgspec.Struct, frozen=True):
     """One message of a history, in the order the provider wants it.
 
-    In the `responses` format every input item is a message of its own.
+    In the `responses` format every input item is a message of its own. Role and parts are enough to make
+    one (S2): it gets an id, and the form that chat completions have.
+
+    Raises:
+        InputError: chat completions have no form for these parts.
     """
 
-    message_id: str
     role: Role
     parts: tuple[Part, ...]
-    data: dict[str, Any]
-    format: Format
+    message_id: str = msgspec.field(default_factory=_new_message_id)
+    data: dict[str, Any] = msgspec.field(default_factory=dict)
+    format: Format = "openai"
     source: bytes | None = None
     origin: Origin = "conversation"
+
+    def __post_init__(self) -> None:
+        if not self.data:
+            _complete(self)
 
     def calls(self) -> tuple[str, ...]:
         """Return the ids of the client-side tool calls that this message makes, in order."""
@@ -90,6 +102,41 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
             if part.kind == kind and part.call_id is not None and not part.server_side
         ]
         return tuple(ids)
+
+
+def _complete(message: Message) -> None:
+    """Give a message that was made of its parts alone an id and its provider form."""
+    given: str | None = message.message_id
+    force_setattr(message, "message_id", given or _new_message_id())
+    said = [part for part in message.parts if part.kind == "text"]
+    calls = [part for part in message.parts if part.kind == "tool_call"]
+    results = [part for part in message.parts if part.kind == "tool_result"]
+    data: dict[str, Any] = {"role": message.role}
+    if message.role == "tool" and len(results) == len(message.parts) == 1:
+        data |= {"tool_call_id": results[0].call_id or "", "content": results[0].text}
+        parts = results
+    elif message.format != "openai" or results or len(said) + len(calls) < len(message.parts):
+        raise InputError(
+            f"a message of {message.role} cannot be made of these parts alone",
+            hint="pass texts, calls, or one tool result; else parse the provider's own message",
+            field="parts",
+        )
+    else:
+        blocks = [{"type": "text", "text": part.text} for part in said]
+        whole = len(said) == 1
+        data["content"] = said[0].text if whole else blocks or None
+        paths = [("content",)] if whole else [("content", place) for place in range(len(said))]
+        parts = [replace(part, path=path) for part, path in zip(said, paths, strict=True)]
+        if calls:
+            data["tool_calls"] = [_call_data(part) for part in calls]
+            parts += [replace(p, path=("tool_calls", n)) for n, p in enumerate(calls)]
+    force_setattr(message, "parts", tuple(parts))
+    force_setattr(message, "data", data)
+
+
+def _call_data(part: Part) -> dict[str, Any]:
+    function = {"name": part.name or "", "arguments": part.text}
+    return {"id": part.call_id or "", "type": "function", "function": function}
 
 
 def common_prefix(before: Sequence[object], now: Sequence[object]) -> int:

@@ -37,7 +37,6 @@ class StrategyOptions(msgspec.Struct, frozen=True, kw_only=True):
     preserve_recent_turns: Annotated[int, Meta(ge=0)] | None = None
     notify_on_gc: bool | None = None
     notification_template: str | None = None
-    summarizer: Any = None
     summarize_middle_turns: Annotated[int, Meta(ge=0)] | None = None
 
 
@@ -69,6 +68,12 @@ class BuiltinStrategy(ABC):
         """
         given = dict(config or {})
         for key in given:
+            if key == "summarizer" and key not in self.options.__struct_fields__:
+                raise ConfigError(
+                    f"{self.name} does not summarize, so it takes no summarizer",
+                    hint="use gc_summarize or gc_hybrid, or leave the summarizer out",
+                    field="plugin_config",
+                )
             if key not in self.options.__struct_fields__:
                 raise unknown_key(key, self.options.__struct_fields__, f"option of {self.name}")
         try:

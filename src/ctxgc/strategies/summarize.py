@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from ctxgc.collector import CollectionRun
 from ctxgc.core import Message, note
 from ctxgc.strategies.base import Constraints
-from ctxgc.strategies.builtin import BuiltinStrategy
+from ctxgc.strategies.builtin import BuiltinStrategy, StrategyOptions
 from ctxgc.strategies.truncate import drop_turns, hold_turn_limit
 from ctxgc.summarizers import (
     ExtractiveSummarizer,
@@ -134,8 +134,16 @@ def _extract(run: CollectionRun, text: str) -> SummaryOutcome:
     return SummaryRunner(extractive, 30.0, run.host.counter).run(text)
 
 
+class SummaryOptions(StrategyOptions, frozen=True, kw_only=True):
+    """The options of strategies that summarize: `summarizer` is a callable or a name."""
+
+    summarizer: Any = None
+
+
 class SummaryStrategy(BuiltinStrategy):
     """A strategy that may replace turns by summaries."""
+
+    options: ClassVar[type[StrategyOptions]] = SummaryOptions
 
     def __init__(self) -> None:
         super().__init__()
@@ -144,7 +152,8 @@ class SummaryStrategy(BuiltinStrategy):
     def initialize(self, config: dict[str, Any] | None = None) -> None:
         """Take options; `summarizer` is a callable or a name such as `openai:MODEL`."""
         super().initialize(config)
-        self._summaries = Summaries(resolve_summarizer(self._options.summarizer))
+        given = self._options.summarizer if isinstance(self._options, SummaryOptions) else None
+        self._summaries = Summaries(resolve_summarizer(given))
 
 
 class SummarizeStrategy(SummaryStrategy):
