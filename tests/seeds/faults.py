@@ -82,6 +82,31 @@ FAULTS: tuple[Fault, ...] = (
         "Nothing is listed twice.",
     ),
     Fault(
+        "S2.gc-budget.reasons",
+        "Ephemeral and preservable entries are removed by their label, which is not the key of a child.",
+        "By their key.",
+    ),
+    Fault(
+        "S2.tools.live",
+        "Removing a tool schema from the budget takes nothing out of the request: tokens are counted as saved and still sent.",
+        "`live_tools()` says which schemas to send; what left comes back when its tool is named.",
+    ),
+    Fault(
+        "S2.summary.child",
+        "The loop over a removal list reads `result`, which it is not given, to book a summary.",
+        "The session books a summary when it applies the collection.",
+    ),
+    Fault(
+        "S2.plugins.hybrid-middle",
+        "gc_summarize and gc_hybrid make a removal list and never put it into the result.",
+        "It is in the result.",
+    ),
+    Fault(
+        "S2.removal.turn-keys",
+        "`turn_N` is the place of a turn in a history that gets shorter: after a collection the same number means another turn.",
+        "Messages are found by id; by number only where budget and history have the same turns.",
+    ),
+    Fault(
         "S2.summary.numbered",
         "The key of a summary is `gc_summary` here and `gc_summary_N` there.",
         "Numbered, and a number is never used again.",

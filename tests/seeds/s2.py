@@ -40,7 +40,13 @@ ENTRIES: tuple[Requirement, ...] = (
         code="strategies/base.py",
         differs={
             "fields": "With `message_ids`, the messages that left or shrank.",
-            "turn-keys": "A turn of which a message must stay (the original request) stays whole. What a budget does not book goes by the id of its message; without a budget a whole turn is `turn_N`, a part of one its messages. In a session each message is a child of its own.",
+            "turn-keys": "A turn of which a message must stay (the original request) stays whole. What a budget does not book goes by the id of its message; without a budget a whole turn is `turn_N`, a part of one its messages. gc_mark_sweep also lists what only shrank, with what that freed; the seed's loop, which knows removal only, would remove it whole.",
+        },
+        doors={
+            "turn-keys": {
+                "engine": "`plugin.collect(..., budget)`: the keys of the budget that is given.",
+                "Session": "Each message is a child of its own, under its id; a plugin may still name `turn_N`.",
+            },
         },
     ),
     *section(
@@ -124,7 +130,7 @@ ENTRIES: tuple[Requirement, ...] = (
         code="session/collection.py",
         differs={
             "updates-history": "After the proposal passed the checks: one that loses a pin, orphans a call, reorders or grows the history is refused.",
-            "removes-child": "By message ids, so that each removal reaches the budget.",
+            "removes-child": "The seed's own loop works on a budget of its user. The session goes by the messages that really left, so that each removal reaches the budget.",
         },
     ),
     *section(
@@ -140,7 +146,12 @@ ENTRIES: tuple[Requirement, ...] = (
         issue=3,
         code="budget/budget.py",
         differs={
-            "granularity": "One child for each message, under its id; a turn is the messages from one request to the next.",
+            "granularity": "Whatever children its user makes: a turn, a message, a tool.",
+        },
+        doors={
+            "granularity": {
+                "Session": "One child for each message, under its id, and one for each tool and each enrichment.",
+            },
         },
     ),
     *section(
@@ -188,6 +199,12 @@ ENTRIES: tuple[Requirement, ...] = (
         differs={
             "found": "Only what is plainly one: a call of a tool such as `ask_user`, or a message that does nothing but ask and is answered at once; `set_policy` does it for others. `preserve_clarifications` switches it off.",
         },
+        doors={
+            "found": {
+                "engine": "Not there: whoever makes the budget gives the policy.",
+                "Session": "As messages come in; gc_budget goes by it.",
+            },
+        },
     ),
     *section(
         "S2.tools",
@@ -200,7 +217,14 @@ ENTRIES: tuple[Requirement, ...] = (
         issue=3,
         code="session/alongside.py",
         differs={
-            "live": "The seed takes a schema out of the budget only. Here it comes back when a message names its tool; a host without ChatClient has to send what `live_tools()` returns.",
+            "live": "The seed takes a schema out of the budget only. Here it comes back when a message names its tool.",
+        },
+        doors={
+            "live": {
+                "Session": "Send what `live_tools()` returns; ChatClient does.",
+                "MCP": "Not there: the client of the server sends its own tools.",
+                "CLI": "Not there: a coding agent sends its own tools.",
+            },
         },
     ),
     *section(
@@ -228,8 +252,8 @@ ENTRIES: tuple[Requirement, ...] = (
         issue=3,
         code="strategies",
         differs={
-            "truncate-removal-list": "One item for each message, under its id, and only as many turns as the target asks for.",
-            "summarize-removal-list": "One item for each message, under its id, and only as many turns as the target asks for.",
+            "truncate-removal-list": "Only as many turns as the target asks for; of the first turn only the answer, since the original request stays, unless the budget has the turn as one child.",
+            "summarize-removal-list": "Only as many turns as the target asks for; of the first turn only the answer, since the original request stays, unless the budget has the turn as one child.",
         },
     ),
     *section(
