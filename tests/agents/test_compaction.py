@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from ctxgc.agents.compaction import KEPT, pre_compact, session_start
+from ctxgc.agents.checkpoints import KEPT
+from ctxgc.agents.compaction import pre_compact, session_start
 from ctxgc.agents.events import HookSettings
 
 TASK = "Port the parser to Rust. You must never change the public API."

@@ -31,6 +31,33 @@ def test_a_checkpoint_is_made_and_listed(run: Run) -> None:
     assert done.stdout == f"ok: {listed(run)[1]['checkpoint_id']} of session work\n"
 
 
+@pytest.mark.parametrize(
+    ("options", "triggers"),
+    [
+        ([], []),
+        (["--next-operation", "large_merge"], ["risky_operation"]),
+        (["--phase-changed", "--tasks-completed", "5"], ["phase_transition", "task_milestone"]),
+    ],
+)
+def test_a_checkpoint_is_made_only_if_one_is_due(
+    run: Run, options: list[str], triggers: list[str]
+) -> None:
+    make_session().close()
+    late = json.loads(run("checkpoint", "make", "--if-due", "--json").stdout)
+    made = json.loads(run("checkpoint", "make", "--if-due", "--json", *options).stdout)
+    assert (made["triggers"], made["checkpoint_id"] is not None) == (triggers, bool(triggers))
+    expected = [late["triggers"], *([triggers] if triggers else [])]
+    assert [each["triggers"] for each in listed(run)[1:]] == expected
+    assert late["triggers"] == ["time_interval"]
+
+
+def test_where_none_is_due_a_line_says_so(run: Run) -> None:
+    make_session().close()
+    run("checkpoint", "make")
+    done = run("checkpoint", "make", "--if-due")
+    assert (done.exit_code, done.stdout) == (0, "ok: none is due in session work\n")
+
+
 def test_restoring_gives_the_view_back(run: Run) -> None:
     with make_session() as session:
         before = session.view()

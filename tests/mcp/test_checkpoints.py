@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from ctxgc.errors import CheckpointError
+from ctxgc.errors import CheckpointError, StoreError
 from ctxgc.mcp import ContextService, NewSegment
 from ctxgc.stores import Put
 from tests.fakes import still
 from tests.mcp.contexts import everything, filled, log, make, opened, put
+from tests.requirements import requirement
 
 
 def _shown(service: ContextService) -> list[dict[str, Any]]:
@@ -52,7 +53,7 @@ def test_the_newest_checkpoint_or_one_by_its_label() -> None:
     with pytest.raises(CheckpointError, match="no checkpoint yet"):
         service.restore(None)
     service.checkpoint("one")
-    clock.wait(hours=1)
+    clock.wait(minutes=1)
     put(service, NewSegment(text="second thought"))
     service.checkpoint("two")
     assert service.restore(None)["label"] == "two"
@@ -106,3 +107,54 @@ def test_files_that_changed_since_are_reported(tmp_path: Path) -> None:
     service.checkpoint("one")
     file.write_text("two", encoding="utf-8")
     assert service.restore("one")["files"] == [{"path": str(file), "kind": "changed"}]
+
+
+def triggers(service: ContextService) -> list[list[str]]:
+    """What each checkpoint was made for, oldest first."""
+    return [c["triggers"] for c in service.checkpoints()["checkpoints"]][::-1]
+
+
+@requirement("S4.triggers.context-size")
+def test_a_full_context_makes_one_checkpoint_by_itself() -> None:
+    clock = still()
+    service = make(clock=clock, limit=100)
+    for number in range(10):
+        clock.wait(seconds=1)
+        put(service, log(number))
+    assert triggers(service) == [["context_size_threshold"]]
+
+
+@requirement("S4.triggers.time")
+def test_half_an_hour_without_a_checkpoint_makes_one_with_the_next_change() -> None:
+    clock = still()
+    service = make(clock=clock)
+    put(service, log(1))
+    clock.wait(minutes=31)
+    service.usage()
+    assert triggers(service) == []
+    put(service, log(2))
+    put(service, log(3))
+    clock.wait(minutes=20)
+    service.checkpoint("by hand")
+    clock.wait(minutes=20)
+    put(service, log(4))
+    assert triggers(service) == [["time_interval"], ["request"]]
+
+
+def test_a_change_that_cannot_be_saved_leaves_its_checkpoint_due(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, store = still(), opened()
+    service = make(store, clock=clock)
+    put(service, log(1))
+    clock.wait(minutes=31)
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "commit", _full)
+        with pytest.raises(StoreError, match="disk"):
+            put(service, log(2))
+    put(service, log(3))
+    assert triggers(service) == [["time_interval"]]
+
+
+def _full(*_: Any, **__: Any) -> int:
+    raise StoreError("the disk is full")

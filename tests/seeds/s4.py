@@ -143,6 +143,33 @@ ENTRIES: tuple[Requirement, ...] = (
         differs={
             "milestone": "When it is passed. The seed's `% 5 == 0` is true at zero and stays true between two tasks.",
         },
+        doors={
+            "context-size": {
+                "Session": "Before each request, and with each `progress(...)`.",
+                "MCP": "With each change.",
+                "CLI": "`ctxgc checkpoint make --if-due`, and the status line of a coding agent.",
+            },
+            "phase": {
+                "Session": "`progress(phase=...)`.",
+                "MCP": "Not there: `context_checkpoint` makes one.",
+                "CLI": "`ctxgc checkpoint make --if-due --phase-changed`.",
+            },
+            "milestone": {
+                "Session": "`progress(tasks_completed=...)`.",
+                "MCP": "Not there: `context_checkpoint` makes one.",
+                "CLI": "`ctxgc checkpoint make --if-due --tasks-completed 5`.",
+            },
+            "risky-operation": {
+                "Session": "`progress(next_operation=...)`.",
+                "MCP": "Not there: `context_checkpoint` makes one.",
+                "CLI": "`ctxgc checkpoint make --if-due --next-operation large_merge`.",
+            },
+            "time": {
+                "Session": "Before each request, since the session was opened or the last checkpoint.",
+                "MCP": "With each change, since the server started or the last checkpoint.",
+                "CLI": "`ctxgc checkpoint make --if-due`, and the status line of a coding agent.",
+            },
+        },
     ),
     *section(
         "S4.checkpoint",

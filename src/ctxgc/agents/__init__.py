@@ -4,8 +4,8 @@
 `toml_config` edit them) and removes it without a trace; `installation_check` is what `ctxgc doctor`
 runs; `plugin_folder` writes a Claude Code plugin. `hook` is the program that agents call: `events`
 dispatches to `big_output` (stash a big tool output), `compaction` (save and quote the roots) and
-`status_line`, which read `transcript`. `backups` changes a transcript in place so that it can be
-undone.
+`status_line`, which read `transcript`; `checkpoints` are copies of it. `backups` changes a transcript in
+place so that it can be undone.
 
 Hooks run after every tool call: importing this page loads nothing, and a hook loads only what its event
 needs.

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
+from ctxgc.agents.checkpoints import save
 from ctxgc.agents.events import HookSettings, log_event
 from ctxgc.agents.transcript import TranscriptText, end_text, read_transcript, size_of
-from ctxgc.files import remove, write_atomic
 from ctxgc.session import moved_handles
 
 # -- The roots of a conversation as text
@@ -117,11 +114,6 @@ def _fitting(parts: list[str]) -> str:
 
 Json = dict[str, Any]
 
-CHECKPOINTS = "checkpoints"
-KEPT = 5
-"""Checkpoints kept per session."""
-
-_NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]+")
 OPENING = (
     "ctxgc: the conversation was just compacted. Key points quoted from it, as a reminder and not as "
     "new instructions:"
@@ -130,21 +122,7 @@ OPENING = (
 
 def pre_compact(settings: HookSettings, said: Json) -> None:
     """Save the transcript as it is now; the agent gets no answer and goes on."""
-    source = said.get("transcript_path")
-    if not size_of(source):
-        return
-    folder = Path(settings.folder) / CHECKPOINTS / _plain(said.get("session_id"))
-    data = Path(str(source)).read_bytes()
-    newest = max(folder.glob("*.jsonl"), default=None)
-    if newest is not None and newest.read_bytes() == data:
-        return  # the agent may announce one compaction several times
-    seconds, rest = divmod(time.time_ns(), 10**9)
-    moment = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(seconds))}-{rest:09d}"
-    write_atomic(folder / f"{moment}-{_plain(said.get('trigger'))}.jsonl", data)
-    for old in sorted(folder.glob("*.jsonl"))[:-KEPT]:
-        with suppress(OSError):
-            remove(old)
-    log_event(settings, "pre-compact", f"saved {len(data)} bytes in {folder.name}")
+    save(settings, said, said.get("trigger"))
 
 
 def session_start(settings: HookSettings, said: Json) -> Json | None:
@@ -158,8 +136,3 @@ def session_start(settings: HookSettings, said: Json) -> Json | None:
     log_event(settings, "session-start", f"quoted {len(roots)} characters of roots")
     text = f"{OPENING}\n{roots}"
     return {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}}
-
-
-def _plain(name: object) -> str:
-    """Return a name that is safe as a part of a path, whatever the agent sent."""
-    return _NOT_PLAIN.sub("-", str(name or "unknown"))[:80]

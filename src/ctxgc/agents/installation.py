@@ -24,7 +24,7 @@ from ctxgc.agents.agent_configs import (
     can_serve,
     config_files,
 )
-from ctxgc.agents.compaction import CHECKPOINTS
+from ctxgc.agents.checkpoints import CHECKPOINTS
 from ctxgc.agents.events import AGENTS, LOG_NAME, STORE_NAME
 from ctxgc.config import unknown_key
 from ctxgc.errors import ConfigError, StoreBusyError, StoreError

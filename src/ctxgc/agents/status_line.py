@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ctxgc.agents.events import HookSettings
+from ctxgc.agents.checkpoints import save_if_due
+from ctxgc.agents.events import HookSettings, log_failure
 from ctxgc.agents.transcript import last_usage
 
 Json = dict[str, Any]
@@ -16,13 +17,17 @@ ZONES = ((95.0, "critical", 31), (85.0, "danger", 31), (70.0, "warning", 33), (0
 _CELLS = 10
 
 
-def status_line(_: HookSettings, said: Json) -> str:
-    """Return one line: zone, a bar, tokens, and the share of the window."""
+def status_line(settings: HookSettings, said: Json) -> str:
+    """Return one line: zone, a bar, tokens, and the share of the window; make a checkpoint if one is due."""
     limit = _limit(said)
     used = _used(said)
     if used is None:
         return "ctxgc"
     percent = 100 * used / limit
+    try:
+        save_if_due(settings, said, percent)
+    except Exception as error:  # noqa: BLE001 (the line is shown whatever happens)
+        log_failure(settings, "checkpoint", error)
     name, colour = next((name, colour) for start, name, colour in ZONES if percent >= start)
     full = min(_CELLS, round(percent / 100 * _CELLS))
     bar = f"{'█' * full}{'░' * (_CELLS - full)}"

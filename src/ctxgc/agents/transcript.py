@@ -57,6 +57,15 @@ def last_usage(path: object) -> Json:
     return {}
 
 
+def began_at(path: object) -> str:
+    """Return when the first entry of a transcript was written, such as `20260102T030405`; else nothing."""
+    for line in _first_lines(path)[:20]:
+        with suppress(ValueError, RecursionError, TypeError, KeyError):
+            said = str(json.loads(line)["timestamp"])
+            return said[:19].replace("-", "").replace(":", "")
+    return ""
+
+
 def end_text(path: object) -> str:
     """Return the lines with tombstones at the end of a transcript, JSON escapes included."""
     from ctxgc.session import OPENING  # noqa: PLC0415 (the status line needs none of it)

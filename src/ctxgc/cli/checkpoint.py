@@ -25,18 +25,23 @@ from ctxgc.errors import CtxgcError
 from ctxgc.session import (
     Checkpoint,
     CheckpointStore,
+    ContextMetrics,
     Message,
+    Progress,
+    Session,
     Store,
     chosen_sessions,
     compare_files,
     messages_of,
     open_stored,
+    should_create_checkpoint,
     utc_now,
 )
 
 _EPILOG = """\b
 Examples:
   ctxgc checkpoint make --session work --label "before the refactoring"
+  ctxgc checkpoint make --if-due --next-operation large_merge
   ctxgc checkpoint list
   ctxgc checkpoint show 20260302
   ctxgc checkpoint restore 20260302     the beginning of an id is enough
@@ -81,18 +86,46 @@ def list_(store_url: str | None, session: str | None, as_json: bool, quiet: bool
 @store_option
 @session_option
 @click.option("--label", default="", help="Label; labelled checkpoints are kept longest.")
+@click.option(
+    "--if-due",
+    is_flag=True,
+    help="Only if the context is full, the last one old, or an option below says so.",
+)
+@click.option(
+    "--phase-changed", is_flag=True, help="With --if-due: a new phase of the work begins."
+)
+@click.option("--tasks-completed", default=0, help="With --if-due: every fifth task counts.")
+@click.option("--next-operation", help="With --if-due: major_refactor or large_merge count.")
 @output_options
 def make(
-    store_url: str | None, session: str | None, label: str, as_json: bool, quiet: bool
+    *,
+    store_url: str | None,
+    session: str | None,
+    label: str,
+    if_due: bool,
+    as_json: bool,
+    quiet: bool,
+    **progress: Any,
 ) -> None:
     """Make a checkpoint of a session as it is now."""
     with command_store(store_url) as store:
         name = one_session(store, session)
-        made = open_stored(store, name, utc_now()).checkpoint(label)
+        stored = open_stored(store, name, utc_now())
+        due, why = _due(stored, Progress(**progress)) if if_due else (True, [])
+        made = stored.checkpoint(label, triggers=why) if due else None
+    known = made.checkpoint_id if made else None
     if as_json:
-        write_json({"session": name, "checkpoint_id": made.checkpoint_id, "label": label})
+        write_json({"session": name, "checkpoint_id": known, "label": label, "triggers": why})
     elif not quiet:
-        write_ok(f"{made.checkpoint_id} of session {name}")
+        write_ok(f"{known} of session {name}" if known else f"none is due in session {name}")
+
+
+def _due(session: Session, progress: Progress) -> tuple[bool, list[str]]:
+    """Return whether S4's triggers ask for a checkpoint now, and which."""
+    usage = session.usage()
+    metrics = ContextMetrics(context_size=usage.total_tokens, context_limit=usage.context_limit)
+    last = max((info.timestamp for info in session.checkpoints()), default=None)
+    return should_create_checkpoint(progress, metrics, utc_now(), last, config=session.config)
 
 
 @checkpoint.command()

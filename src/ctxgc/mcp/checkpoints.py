@@ -6,7 +6,9 @@ restore says so. All other texts are in the store anyway, working or stashed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -15,10 +17,18 @@ import msgspec
 
 from ctxgc.core import ContextSegment, Heap, segment_from_dict, segment_to_dict
 from ctxgc.errors import CheckpointError
-from ctxgc.guard import Checkpoint, CheckpointStore, checksum_files, compare_files
+from ctxgc.guard import (
+    Checkpoint,
+    CheckpointStore,
+    CheckpointTriggers,
+    ContextMetrics,
+    checksum_files,
+    compare_files,
+)
 from ctxgc.mcp import usage
 from ctxgc.mcp.context import AllowedRoots, Context, saved_from_doc
 from ctxgc.mcp.request import MOST_LISTED, Json, RequestContext
+from ctxgc.stores import Put
 
 MOST_FILES = 20
 _OWN = (
@@ -40,7 +50,7 @@ class RestoredContext(msgspec.Struct, frozen=True, kw_only=True):
 
 def checkpoint(request: RequestContext, context: Context, label: str) -> Json:
     """Make a checkpoint."""
-    made = _make(context, label, request.roots)
+    made = _make(context, label, request.roots, ["request"])
     context.writes.extend(request.shelf().writes(made))
     return {
         "checkpoint_id": made.checkpoint_id,
@@ -76,12 +86,39 @@ def restore(request: RequestContext, context: Context, wanted: str | None) -> Js
 # -- Making and restoring
 
 
-def _make(context: Context, label: str, roots: AllowedRoots) -> Checkpoint:
+class DueCheckpoints:
+    """Makes a checkpoint when S4's triggers ask for one: the size, or the time since the last one."""
+
+    def __init__(self, request: RequestContext, clock: Callable[[], datetime]) -> None:
+        self._request = request
+        self._triggers = CheckpointTriggers(clock=clock)
+
+    @contextmanager
+    def watching(self, context: Context) -> Iterator[None]:
+        """Add a checkpoint that is due to what is saved; it counts as made once it is saved."""
+        self._triggers.config = context.config
+        limit = context.saved.context_limit
+        metrics = ContextMetrics(context_size=context.tokens, context_limit=limit)
+        due, why = self._triggers.check(metrics)
+        if due and not _has_checkpoint(context):
+            made = _make(context, "", self._request.roots, why)
+            context.writes.extend(self._request.shelf().writes(made))
+        is_made = _has_checkpoint(context)
+        yield
+        if is_made:
+            self._triggers.made()
+
+
+def _has_checkpoint(context: Context) -> bool:
+    return any(isinstance(w, Put) and w.collection == "checkpoints" for w in context.writes)
+
+
+def _make(context: Context, label: str, roots: AllowedRoots, triggers: Sequence[str]) -> Checkpoint:
     """Return a checkpoint of a context as it is now."""
     return Checkpoint(
         label=label,
         timestamp=context.clock(),
-        triggers=["request"],
+        triggers=list(triggers),
         context_snapshot={"state": msgspec.to_builtins(context.saved)},
         metrics={"tokens": context.tokens, "segments": len(context.heap)},
         conversation_history=[_header(segment) for segment in context.heap.working()],
@@ -120,6 +157,7 @@ def _described(shelf: CheckpointStore) -> list[dict[str, Any]]:
             "checkpoint_id": info.checkpoint_id,
             "label": info.label,
             "made_at": info.timestamp.isoformat(),
+            "triggers": list(info.triggers),
         }
         for info in reversed(shelf.list())
     ]

@@ -72,7 +72,6 @@ class ContextService:
             counter=self._counter,
             clock=clock,
         )
-        self._lock = ContextWork(repository)
         self._request = RequestContext(
             store=self._store,
             session_id=session_id,
@@ -81,6 +80,8 @@ class ContextService:
             counter=self._counter,
             alone=alone,
         )
+        due = checkpoints.DueCheckpoints(self._request, clock)
+        self._lock = ContextWork(repository, due)
 
     def usage(self) -> Json:
         """Return how full the context is, what fills it, and what to do about it."""
@@ -227,8 +228,9 @@ class ContextService:
 class ContextWork:
     """Runs work on the context of a repository, one caller at a time; safe to call from several threads."""
 
-    def __init__(self, repository: ContextRepository) -> None:
+    def __init__(self, repository: ContextRepository, due: checkpoints.DueCheckpoints) -> None:
         self._repository = repository
+        self._due = due
         self._lock = threading.Lock()
 
     def ask(self, work: Callable[[Context], T]) -> T:
@@ -264,7 +266,8 @@ class ContextWork:
         before = _stamp(context)
         try:
             answer = _watched(context, work(context))
-            self._repository.save(context)
+            with self._due.watching(context):
+                self._repository.save(context)
         except BaseException as error:
             # What is in memory must never differ from what is stored.
             if isinstance(error, StoreBusyError) or _stamp(context) != before or context.writes:

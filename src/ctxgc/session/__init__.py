@@ -23,7 +23,10 @@ if TYPE_CHECKING:
         moved_handles, moved_note, recall_call, recall_template, short_command, utc_now, with_gaps,
     )
     from ctxgc.economics import SHEETS, price_sheet
-    from ctxgc.guard import Checkpoint, CheckpointStore, compare_files
+    from ctxgc.guard import (
+        Checkpoint, CheckpointStore, ContextMetrics, Progress, compare_files,
+        should_create_checkpoint,
+    )
     from ctxgc.session.archive import Hit, Stash, excerpt
     from ctxgc.session.calls import Event
     from ctxgc.session.collection import price_preset
@@ -48,7 +51,9 @@ else:
                 "mask_secrets moved_handles moved_note recall_call recall_template "
                 "short_command utc_now with_gaps",
             "ctxgc.economics": "SHEETS price_sheet",
-            "ctxgc.guard": "Checkpoint CheckpointStore compare_files",
+            "ctxgc.guard":
+                "Checkpoint CheckpointStore ContextMetrics Progress compare_files "
+                "should_create_checkpoint",
             "archive": "Hit Stash excerpt",
             "calls": "Event",
             "collection": "price_preset",
