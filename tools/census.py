@@ -125,7 +125,7 @@ PAST: Final[Mapping[str, tuple[int, str]]] = {
     "guard/pruner.py:*": (2, "S4's pruner, which a session never asks"),
     "mcp/compress.py:*": (1, "MCP puts summaries in place by itself"),
     "mcp/prune.py:*": (2, "MCP prunes by the engine"),
-    "session/collection.py:*": (3, "the price pass, and the plan that is made after the fact"),
+    "session/collection.py:*": (2, "the price pass, and the plan that is made after the fact"),
     "session/guard.py:*": (1, "the guard's minimal and aggressive views"),
 }
 """Files that go past the collector still, with how many functions at most: the numbers only fall."""

@@ -1,4 +1,4 @@
-"""Thrift by itself: what it asks for before a request, and what it must leave alone."""
+"""The price collector by itself: what it asks for before a request, and what it must leave alone."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from ctxgc.collector import (
     Billing,
     Edit,
+    PriceCollector,
     PriceRequest,
-    Thrift,
 )
 from ctxgc.core import Message, is_tombstone
 from ctxgc.economics import price_sheet
@@ -33,9 +33,9 @@ def history(work: list[Step]) -> list[Message]:
     return [parse(message, "openai", f"m{n}") for n, message in enumerate(raw)]
 
 
-def thrift() -> Thrift:
+def thrift() -> PriceCollector:
     counter = QuarterCounter()
-    return Thrift(HOW, price_sheet("anthropic-5m"), lambda m: message_tokens(m, counter))
+    return PriceCollector(HOW, price_sheet("anthropic-5m"), lambda m: message_tokens(m, counter))
 
 
 def request(
@@ -43,7 +43,7 @@ def request(
 ) -> PriceRequest:
     return PriceRequest(
         view=view, sent=len(view), number=number, books=books, untouchable=untouchable,
-        recall=lambda message_id, part: f"recall({message_id}/{part})",
+        recall=lambda message_id, part: f"recall({message_id}/{part})", context_limit=200_000,
     )  # fmt: skip
 
 
@@ -57,7 +57,7 @@ def cut_at(number: int, **options: Any) -> list[Edit]:
 def test_dead_results_become_stubs_with_the_call_that_recalls_them() -> None:
     edits = cut_at(30)
     assert [edit.message_id for edit in edits] == ["m2", "m6", "m8"]
-    assert [edit.why for edit in edits] == ["file edited since", "idle", "seen"]
+    assert [edit.evidence.kind for edit in edits] == ["superseded", "idle", "idle"]
     for edit in edits:
         assert is_tombstone(edit.text)
         assert f"recall({edit.message_id}/0)]" in edit.text.split("\n")[0]
@@ -88,7 +88,7 @@ def test_what_was_decided_is_not_decided_again() -> None:
 
 def test_when_sizes_change_small_results_are_weighed_again() -> None:
     sizes = {"tokens": 1}
-    ours = Thrift(HOW, price_sheet("anthropic-5m"), lambda _: sizes["tokens"])
+    ours = PriceCollector(HOW, price_sheet("anthropic-5m"), lambda _: sizes["tokens"])
     view = history(WORK)
     ours.spare_copies(request(view, 1))
     assert ours.cut(request(view, 30)) == []

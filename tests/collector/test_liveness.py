@@ -14,7 +14,6 @@ from ctxgc.collector.calls import CallEffect, Kind, read_call
 from ctxgc.collector.liveness import (
     DEAF,
     ELSEWHERE,
-    WHY,
     Clues,
     evidence,
     haunted,
@@ -45,7 +44,6 @@ def why(item: Item, request: int, clues: Clues | None = None, census: Census | N
 def test_what_is_no_view_dies_once_it_was_sent(kind: Kind) -> None:
     assert [why(result(kind), request) for request in (1, 2)] == ["", kind]
     assert kind in HOW.shares
-    assert kind in WHY
 
 
 def test_a_view_is_held_while_nothing_speaks_against_it() -> None:

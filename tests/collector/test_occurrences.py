@@ -53,7 +53,7 @@ def test_it_equals_a_recount_of_the_view_after_any_decisions(
 ) -> None:
     session = opened(plugin_config={"trim_calls": trims_calls})
     drive(session, work * 2)
-    thrift = session.inspect().price_pass.collector
+    thrift = session.plugin.price_collector
     assert thrift is not None
     names: Counter[str] = Counter()
     listed: Counter[str] = Counter()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import msgspec
 import pytest
 
@@ -11,7 +13,7 @@ from ctxgc.collector import (
     custom,
     preset,
 )
-from ctxgc.collector.liveness import WHY
+from ctxgc.collector.calls import Kind
 from ctxgc.drawing import readable_json
 from ctxgc.errors import ConfigError
 
@@ -19,7 +21,10 @@ from ctxgc.errors import ConfigError
 def test_every_shipped_preset_has_a_share_for_every_reason() -> None:
     for name, how in coefficients().presets.items():
         assert preset(name) is how
-        assert how.shares.keys() >= WHY.keys() - {"view", "todo"}
+        assert how.shares.keys() >= {*get_args(Kind), "edited", "elsewhere", "idle"} - {
+            "view",
+            "todo",
+        }
         assert 0 < how.guard <= 0.05
 
 

@@ -100,9 +100,9 @@ def test_replaced_lists_shrink_to_a_mark_and_the_names_that_only_they_hold(
     assert [is_cut(first), is_cut(second), is_cut(last)] == [True, True, False]
     assert len(first) == 1
     assert second[1:] == ["…", "Ask about once_1"]
-    assert "newer list since; context_recall(handle=" in first[0]
+    assert "superseded (newer list); context_recall(handle=" in first[0]
     reasons = [why for r in session.gc_history for why in r.details["why"].values()]
-    assert reasons.count("newer list since") == 2
+    assert reasons.count("superseded (newer list)") == 2
     assert faults(session) == []
 
 

@@ -126,7 +126,7 @@ def test_what_the_digest_kept_of_the_agents_words_is_not_given_up_first() -> Non
     ]  # fmt: skip
     session = played(3_000, first, *later)
     assert len(session.gc_history) >= 2
-    assert name in notice_of(session)
+    assert name in str(session.view())
 
 
 def test_a_newest_result_that_fills_the_window_shrinks_and_can_be_recalled() -> None:

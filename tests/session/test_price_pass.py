@@ -168,7 +168,7 @@ def test_a_result_that_the_provider_made_is_left_alone_and_nothing_is_collected_
     ran = [m.data["content"][1]["content"]["stdout"] for m in served]
     assert ran == [view_of(2, 0, 60)] * len(served)
     assert all(result.items_collected for result in session.gc_history)
-    thrift = session.inspect().price_pass.collector
+    thrift = session.plugin.price_collector
     assert thrift is not None
     assert all(not thrift._reader.items_of(m.message_id) for m in served)
 
@@ -262,7 +262,7 @@ def test_thrift_stays_in_step_with_whatever_else_changes_the_view(
         _disturb(session, other, checkpoint.checkpoint_id)
         drive(session, LONG[:8], agent)
         assert faults(session) == []
-        thrift = session.inspect().price_pass.collector
+        thrift = session.plugin.price_collector
         assert thrift is not None
         reader = thrift._reader
         assert [reader.known[m.message_id].message for m in session.history] == session.history
@@ -303,9 +303,9 @@ def test_a_collection_for_the_price_says_what_it_wins_and_when_it_has_paid() -> 
     assert last.trigger_reason is GCTriggerReason.PRE_MESSAGE
     assert last.details["tokens_won"] == last.tokens_freed > 0
     assert last.details["requests_to_pay_back"] >= 0
-    assert set(last.details["why"].values()) <= {
-        "seen", "idle", "file edited since", "shown elsewhere",
-    }  # fmt: skip
+    kinds = {item.evidence.kind for item in last.removal_list if item.evidence is not None}
+    assert kinds <= {"idle", "superseded", "copy"}
+    assert last.details["why"].items() <= {(i.child_key, i.why) for i in last.removal_list}
 
 
 @pytest.mark.parametrize(

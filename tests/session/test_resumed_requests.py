@@ -107,8 +107,8 @@ def test_a_restart_changes_nothing_that_was_sent() -> None:
 
 def ages(session: Session) -> dict[str, Any]:
     """Return what the default strategy knows of the age of results and of the files they show."""
-    assert session.inspect().price_pass.collector is not None
-    reader = session.inspect().price_pass.collector._reader
+    assert session.plugin.price_collector is not None
+    reader = session.plugin.price_collector._reader
     clues = reader.clues
     return {
         "born": {item.source: item.born for item in reader.open},

@@ -36,7 +36,7 @@ def test_results_become_tombstones_and_every_call_keeps_its_result() -> None:
     assert check_history(render(new), "openai") == []
     stubs = [m for m in new if m.role == "tool" and is_tombstone(m.parts[0].text)]
     assert [item.child_key for item in result.removal_list] == ids(stubs)
-    assert {item.reason for item in result.removal_list} <= {"stashed", "evacuated"}
+    assert {item.why for item in result.removal_list} == {"unreachable"}
     assert result.tokens_after <= size_of(history) // 3
 
 
@@ -47,8 +47,8 @@ def test_identical_results_shrink_to_a_marker_and_the_last_copy_stays() -> None:
     )
     target = size_of(history) - int(1.5 * size_of(history[2:3]))
     new, _ = collect("gc_mark_sweep", history, target=target, config=NARROW)
-    assert "superseded, identical" in output_of(new, "m2")
-    assert "superseded, identical" in output_of(new, "m4")
+    assert "superseded (same text)" in output_of(new, "m2")
+    assert "superseded (same text)" in output_of(new, "m4")
     assert output_of(new, "m6") == same
 
 
@@ -59,7 +59,7 @@ def test_a_command_that_was_run_again_leaves_before_what_is_current() -> None:
         ("make test", words(150, "green")),
     )
     new, _ = collect("gc_mark_sweep", history, target=size_of(history) - 100, config=NARROW)
-    assert "superseded, re-run" in output_of(new, "m2")
+    assert "superseded (run again)" in output_of(new, "m2")
     assert output_of(new, "m4").startswith("file")
     assert output_of(new, "m6").startswith("green")
 
@@ -68,7 +68,7 @@ def test_whole_groups_leave_when_tombstones_are_not_enough() -> None:
     history = talk(12, 30, tools=2)
     new, result = collect("gc_mark_sweep", history, target=size_of(history) // 6, config=NARROW)
     assert check_history(render(new), "openai") == []
-    assert {"unreachable", "low_score"} & {item.reason for item in result.removal_list}
+    assert "unreachable" in {item.why for item in result.removal_list}
     assert requests(new)[0] == 0
     assert requests(new)[-1] == 11
 

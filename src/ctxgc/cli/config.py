@@ -35,7 +35,7 @@ from ctxgc.config import (
     variables_in_use,
 )
 from ctxgc.errors import CtxgcError
-from ctxgc.session import DEFAULT_PRICES, DEFAULT_STORE, load_gc_plugin, price_preset
+from ctxgc.session import DEFAULT_PRICES, DEFAULT_STORE, load_gc_plugin
 
 # -- The effective configuration
 
@@ -83,7 +83,7 @@ def plugin_problem(path: Path) -> list[str]:
     if found.spec is None or found.config is None:
         return []
     try:
-        price_preset(load_gc_plugin(found.spec.plugin, found.config.plugin_config))
+        load_gc_plugin(found.spec.plugin, found.config.plugin_config)
     except CtxgcError as error:
         return [str(error)]
     return []

@@ -9,7 +9,7 @@ import msgspec
 
 from ctxgc.budget import InstructionSource
 from ctxgc.collector import CollectionRun, Host
-from ctxgc.core import OPENING, ContextSegment, Heap, Message
+from ctxgc.core import OPENING, ContextSegment, Evidence, Heap, Message
 from ctxgc.errors import ContextOverflowError, CtxgcError
 from ctxgc.guard import window_after
 from ctxgc.session import EMERGENCY, Session, why_not_by_itself
@@ -165,7 +165,7 @@ class CutPendingStrategy(BuiltinStrategy):
             keep = min(pending.tokens * CUT_TO, left)
             shorter = _cut(message, pending, keep, run.host)
             if run.host.message_tokens(shorter) < run.draft.size(message.message_id):
-                run.draft.replace(shorter, "cut_pending")
+                run.draft.replace(shorter, Evidence(kind="oldest", tokens=run.excess))
 
 
 def _pending(run: CollectionRun) -> list[_Pending]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         Coefficients, PRESETS, Preset, Shares, WindowConstants, WindowFile, coefficients, custom,
         preset, window_constants, window_file,
     )
-    from ctxgc.collector.price import Billing, Edit, PriceRequest, Thrift
+    from ctxgc.collector.price import Billing, Edit, PriceCollector, PricePlan, PriceRequest
     from ctxgc.collector.priorities import (
         Category, Focus, Priority, Ranked, kind_of, rank, rank_heap,
     )
@@ -55,7 +55,7 @@ else:
             "presets":
                 "Coefficients PRESETS Preset Shares WindowConstants WindowFile coefficients "
                 "custom preset window_constants window_file",
-            "price": "Billing Edit PriceRequest Thrift",
+            "price": "Billing Edit PriceCollector PricePlan PriceRequest",
             "priorities": "Category Focus Priority Ranked kind_of rank rank_heap",
             "result": "GCRemovalItem GCResult GCTriggerReason",
             "room": "NEWEST RoomPass",

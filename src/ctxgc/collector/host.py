@@ -245,6 +245,10 @@ class Host(Protocol):
         """Return the segments of a message, one for each of its parts."""
         ...
 
+    def request_of(self, message_id: str) -> int | None:
+        """Return the request that first carried a message; None if that is not known."""
+        ...
+
     def handle(self, segment_id: str) -> str:
         """Return the handle that will recall a segment once it is stashed."""
         ...
@@ -305,6 +309,10 @@ class StandaloneHost:
     def segment_ids(self, message_id: str) -> tuple[str, ...]:
         """Return the segments of a message of the history last given to `gc_state`."""
         return self._segmenter.segment_ids(message_id)
+
+    def request_of(self, message_id: str) -> int | None:  # noqa: ARG002 - nothing was sent
+        """Return None: there are no requests here."""
+        return None
 
     def handle(self, segment_id: str) -> str:  # noqa: ARG002 - nothing can be recalled here
         """Return no handle: there is no stash."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,8 +14,11 @@ from ctxgc.collector.worth import Census
 from ctxgc.core import (
     ContextSegment,
     EngineOptions,
+    Evidence,
+    EvidenceKind,
     Explanation,
     GCState,
+    Heap,
     KeepScore,
     Marks,
     RootSet,
@@ -28,6 +31,7 @@ from ctxgc.core import (
     keys_of,
     mark_all,
     mark_young,
+    short_command,
 )
 
 if TYPE_CHECKING:
@@ -234,6 +238,33 @@ def _levelled(segments: list[ContextSegment], scores: list[float]) -> list[float
     return [s if b is None else best[b] for b, s in zip(bonds, scores, strict=True)]
 
 
+# -- What superseded a segment
+
+
+RequestOf = Callable[[str], int | None]
+"""The request that first carried a message; None if that is not known."""
+
+
+def superseding(segment: ContextSegment, heap: Heap, request_of: RequestOf) -> Evidence:
+    """Return the evidence that something newer took the place of a segment."""
+    newer, how = heap.peek(segment.superseded_by or ""), segment.superseded_how or ""
+    kind: EvidenceKind = (
+        "copy" if how == "identical" else "resolved" if how == "resolved" else "superseded"
+    )
+    if newer is None:
+        return Evidence(kind=kind, how=how)
+    request = request_of(newer.message_id) if newer.message_id is not None else None
+    return Evidence(kind=kind, how=how, by=_described(newer), request=request or 0)
+
+
+def _described(segment: ContextSegment) -> str:
+    if segment.access == "run" and segment.command:
+        return f"the run of {short_command(segment.command)}"
+    if segment.access is not None and segment.file_path:
+        return f"the {segment.access} of {segment.file_path}"
+    return segment.segment_id
+
+
 # -- Evidence of death: which results may leave before the next request, and by what right
 
 
@@ -241,20 +272,6 @@ DEAF = 1 << 60
 """So much news an item has heard that none can let it die sooner."""
 ELSEWHERE = 0.7
 _NEVER = -1_000
-
-WHY: Mapping[str, str] = {
-    "edited": "file edited since",
-    "elsewhere": "shown elsewhere",
-    "idle": "idle",
-    "view": "idle",
-    "shell_view": "seen",
-    "shell": "seen",
-    "search": "seen",
-    "paths": "seen",
-    "edit": "seen",
-    "todo": "newer list since",
-    "other": "seen",
-}
 
 
 class Clues:
@@ -306,6 +323,10 @@ class Clues:
         named = self._named.get(item.call.path, _NEVER)
         return min(request - item.born, request - named - 1)
 
+    def edited_at(self, path: str) -> int:
+        """Return the request whose answer edited a file last."""
+        return self._edited.get(path, 0)
+
     def edited_since(self, item: Item) -> bool:
         """Tell whether a view's file was edited after it was viewed."""
         return self._edited.get(item.call.path, _NEVER) >= item.born
@@ -333,6 +354,25 @@ def evidence(
         return "elsewhere", idle
     counted = idle + (clues.bonus(item, how) if idle >= how.bonus_from else 0)
     return ("idle" if counted >= how.hold else None), counted
+
+
+def evidence_for(item: Item, why: str, clues: Clues, request: int) -> Evidence:
+    """Return the evidence behind a right to leave, with its data.
+
+    What nothing speaks against is held by a root: a view while its file is in work, other results while they
+    are work in hand. Once such a rule lets go, they are idle.
+    """
+    if why == "edited":
+        path = item.call.path
+        edited = clues.edited_at(path)
+        return Evidence(kind="superseded", how="edited", by=f"the edit of {path}", request=edited)
+    if why == "elsewhere":
+        return Evidence(kind="copy")
+    if why == "todo":
+        return Evidence(kind="superseded", how="newer list")
+    if item.kind == "view":
+        return Evidence(kind="idle", rule="file in work", requests=clues.idle(item, request))
+    return Evidence(kind="idle", rule="work in hand", requests=request - item.born)
 
 
 def next_look(

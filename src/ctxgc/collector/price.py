@@ -12,16 +12,18 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Protocol
 
 import msgspec
+from msgspec.structs import replace
 
 from ctxgc.collector.calls import SHARES, may_change, was_made, without_entries, without_old_text
 from ctxgc.collector.digest import HEAD_CHARS, price_stub, without_copies
-from ctxgc.collector.liveness import WHY, evidence, haunted, next_look, overdue
+from ctxgc.collector.liveness import evidence, evidence_for, haunted, next_look, overdue
 from ctxgc.collector.presets import Preset
 from ctxgc.collector.reader import Born, Item, Known, Reader
 from ctxgc.collector.worth import CopiedLines, PriceCover, cover
-from ctxgc.core import Message
+from ctxgc.core import Evidence, Message, mask_secrets
 from ctxgc.economics import PriceSheet
-from ctxgc.wire import PartTexts, strings_of
+from ctxgc.errors import MessageError
+from ctxgc.wire import PartTexts, replace_arguments, replace_text, strings_of
 
 # -- Sizes: the tokens of the messages of a view
 
@@ -159,8 +161,32 @@ class Edit(msgspec.Struct, frozen=True, kw_only=True):
     message_id: str
     part: int
     text: str
-    why: str
+    evidence: Evidence
     is_call: bool = False
+
+
+def edited(view: Sequence[Message], edits: Sequence[Edit], *, masks: bool) -> list[Message]:
+    """Return a view with edits, without secrets if those are masked; the work is that from the first on."""
+    by_message: dict[str, list[Edit]] = {}
+    for edit in edits:
+        by_message.setdefault(edit.message_id, []).append(edit)
+    new = list(view)
+    for place in range(len(new) - 1, -1, -1):
+        if not by_message:
+            break
+        for edit in by_message.pop(new[place].message_id, ()):
+            new[place] = _with_text(new[place], edit, masks=masks)
+    return new
+
+
+def _with_text(message: Message, edit: Edit, *, masks: bool) -> Message:
+    text = mask_secrets(edit.text) if masks else edit.text
+    try:
+        if edit.is_call:
+            return replace_arguments(message, edit.part, text)
+        return replace_text(message, edit.part, text, keep_media=False)
+    except MessageError:
+        return message
 
 
 class Round:
@@ -323,24 +349,32 @@ class Round:
     def _make(self, item: Item, plan: PriceCover, why: str) -> Edit:
         item.stubbed_at = self._request
         tokens = self._tokens(item)
+        evidence = self._evidence(item, why)
         self._reader.open.drop(item)
         self._reader.show(item, plan.kept, plan.listed, extra=HEAD_CHARS + plan.listed_chars)
         text = price_stub(
             item.text,
             plan,
             tokens=tokens,
-            why=WHY[why],
+            why=evidence.brief,
             recall=self._recall(item.message_id, item.part),
         )
         is_call = item.kind == "todo"
         if is_call:
             text = without_entries(self._view[item.place].parts[item.part].text, text)
         return Edit(
-            message_id=item.message_id, part=item.part, text=text, why=WHY[why], is_call=is_call
+            message_id=item.message_id,
+            part=item.part,
+            text=text,
+            evidence=evidence,
+            is_call=is_call,
         )
 
+    def _evidence(self, item: Item, why: str) -> Evidence:
+        return evidence_for(item, why, self._reader.clues, self._request)
 
-# -- Thrift: before each request, what to send in fewer words
+
+# -- Before each request: what to send in fewer words
 
 
 class PriceRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -350,8 +384,12 @@ class PriceRequest(msgspec.Struct, frozen=True, kw_only=True):
     unchanged, and the last decision saw the first `same`. No message in `untouchable` may change.
     `born` tells which request was the first that could carry a message. `recall` gives the exact call
     that recalls a part of a message, `ghost` how strong the ghost of its kin is; None while nothing was
-    recalled.
+    recalled. While cuts are `paused` only copies are left out; `masks` says that secrets are masked.
     """
+
+    context_limit: int
+    is_paused: bool = False
+    masks: bool = False
 
     view: Sequence[Message]
     sent: int
@@ -364,7 +402,20 @@ class PriceRequest(msgspec.Struct, frozen=True, kw_only=True):
     same: int = 0
 
 
-class Thrift:
+class PricePlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What to do before a request: the view to show, and the edits that lead to it.
+
+    `copies` were never sent; `cuts` change what was. `held` are the messages that stayed because of ghosts,
+    and how strong those are.
+    """
+
+    view: list[Message]
+    copies: list[Edit]
+    cuts: list[Edit]
+    held: Mapping[str, float] = {}
+
+
+class PriceCollector:
     """Decides for one session; what it decides counts as done until `reset`.
 
     `tokens` counts a message; `texts` has what messages say that were read before; `trims_calls` lets
@@ -389,6 +440,18 @@ class Thrift:
         """What the last decision let stay because of ghosts: messages, and how strong the ghosts are."""
         self._texts = PartTexts() if texts is None else texts
         self._reader = Reader(self._texts, reads_lists=trims_calls)
+
+    def plan(self, request: PriceRequest) -> PricePlan:
+        """Return what to leave out of the view before a request: what it shows twice, and what is dead."""
+        copies = self.spare_copies(request)
+        view = request.view
+        if copies:
+            view = edited(view, copies, masks=request.masks)
+            self.settle(view[request.same :])
+        cuts = [] if request.is_paused else self.cut(replace(request, view=view))
+        return PricePlan(
+            view=edited(view, cuts, masks=request.masks), copies=copies, cuts=cuts, held=self.held
+        )
 
     def spare_copies(self, request: PriceRequest) -> list[Edit]:
         """Return shorter texts for new results that repeat what the view shows already.
@@ -450,9 +513,8 @@ class Thrift:
             if text is not None:
                 self._reader.say(known, part, strings_of(text))
                 message_id = known.message.message_id
-                yield Edit(
-                    message_id=message_id, part=part, text=text, why="edit made", is_call=True
-                )
+                made = Evidence(kind="superseded", how="edit made")
+                yield Edit(message_id=message_id, part=part, text=text, evidence=made, is_call=True)
 
     def _may_trim(self, item: Item, call: Known, request: PriceRequest) -> bool:
         """Tell whether the call of an edit was never sent, worked, and may be shortened."""
@@ -481,7 +543,8 @@ class Thrift:
         names = {run.source: self._reader.describe(run.source, request.number) for run in runs}
         recall = request.recall(item.message_id, item.part) if self._loses(item) else ""
         text = without_copies(item.text, runs, names, recall)
-        return Edit(message_id=item.message_id, part=item.part, text=text, why="already shown")
+        evidence = Evidence(kind="copy", by=f"the {names[runs[0].source]} above")
+        return Edit(message_id=item.message_id, part=item.part, text=text, evidence=evidence)
 
     def _loses(self, item: Item) -> bool:
         """Tell whether names of an item stand nowhere now: line numbers may differ from the source's."""

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from ctxgc.budget import InstructionSource
+from ctxgc.core import Evidence
 from ctxgc.errors import InputError
 
 
@@ -25,7 +26,8 @@ class GCTriggerReason(StrEnum):
 class GCRemovalItem(msgspec.Struct, frozen=True):
     """One thing that left the history, as the budget has to book it.
 
-    Without a `child_key` the whole source was cleared.
+    Without a `child_key` the whole source was cleared. `reason` is a word of S2 where S2 has one, else what
+    the `evidence` says.
     """
 
     source: InstructionSource
@@ -33,6 +35,12 @@ class GCRemovalItem(msgspec.Struct, frozen=True):
     tokens_freed: int = 0
     reason: str = ""
     message_ids: tuple[str, ...] = ()
+    evidence: Evidence | None = None
+
+    @property
+    def why(self) -> str:
+        """The evidence in words; the reason, where a plugin gave no more."""
+        return self.reason if self.evidence is None else str(self.evidence)
 
 
 class GCResult(msgspec.Struct):
@@ -66,6 +74,8 @@ class GCResult(msgspec.Struct):
             del data["turns_over"]
         for item in data["removal_list"]:
             item["message_ids"] = list(item["message_ids"])
+            if item["evidence"] is None:
+                del item["evidence"]
         return data | {"tokens_freed": self.tokens_freed}
 
     @classmethod

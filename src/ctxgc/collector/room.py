@@ -8,9 +8,11 @@ their handles and their best lines.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from operator import itemgetter
+from typing import NamedTuple
 
 import msgspec
 
@@ -23,11 +25,12 @@ from ctxgc.collector.digest import (
     stub,
     write_digest,
 )
-from ctxgc.collector.liveness import Analysis
+from ctxgc.collector.liveness import Analysis, superseding
 from ctxgc.collector.presets import WindowConstants
+from ctxgc.collector.priorities import Priority, Ranked, rank_heap
 from ctxgc.collector.run import OLD_NOTICE, CollectionRun
 from ctxgc.collector.worth import Cover, Passage, Pick, Worth
-from ctxgc.core import ContextSegment, Message, Part, Text, is_tombstone, mask_secrets
+from ctxgc.core import ContextSegment, Evidence, Message, Part, Text, is_tombstone, mask_secrets
 from ctxgc.errors import MessageError
 from ctxgc.wire import replace_text
 
@@ -76,6 +79,29 @@ class Result:
         return is_tombstone(self.shown.part.text)
 
 
+SUPERSEDED, UNREACHABLE, REACHABLE = range(3)
+
+
+class Standing(NamedTuple):
+    """Where a group is in the order of leaving: the smallest leaves first.
+
+    Recent turns leave last of all. Then it goes by liveness (`stage`); in the danger and critical zones by
+    S4's priority; then by worth per token, and by age. In a chat what is said leaves after results.
+    """
+
+    is_recent: bool
+    stage: int
+    priority: int
+    is_talk: bool
+    worth: float
+    place: int
+
+
+def _is_replaced(segment: ContextSegment) -> bool:
+    """Tell whether something newer says the same; an edited file is in its old view but for a few lines."""
+    return segment.superseded_how not in (None, "edited")
+
+
 class Scene:
     """What one collection finds."""
 
@@ -83,6 +109,7 @@ class Scene:
         self.run = run
         self.how = how
         self.analysis = analysis
+        self._standings: dict[Group, Standing] = {}
         run.host.texts.keep([message.message_id for message in run.history])
 
     @cached_property
@@ -144,7 +171,7 @@ class Scene:
         return [Result(shown, self._passage(shown)) for shown in loose if can_shrink(shown)]
 
     def loose_groups(self) -> list[Group]:
-        """Return the groups that may leave, oldest first, those of the recent turns behind the others."""
+        """Return the groups that may leave, in the order of leaving."""
         run = self.run
         loose = [
             group
@@ -153,7 +180,101 @@ class Scene:
             and not any(message_id in run.roots for message_id in run.ids(group))
             and run.history[group[0]].origin != "gc_notice"
         ]
-        return sorted(loose, key=lambda g: (any(i in run.protected for i in run.ids(g)), g))
+        return sorted(loose, key=self.standing)
+
+    def standing(self, group: Group) -> Standing:
+        """Return where a group is in the order of leaving."""
+        run, standing = self.run, self._standings.get(group)
+        if standing is None:
+            parts = self.parts_of(group)
+            results = [shown for shown in parts if shown.part.kind == "tool_result"]
+            is_talk = not results and self._is_chat
+            standing = self._standings[group] = Standing(
+                is_recent=any(message_id in run.protected for message_id in run.ids(group)),
+                stage=max(map(self.stage, results or parts), default=UNREACHABLE),
+                priority=-self._priority(group),
+                is_talk=is_talk,
+                worth=self._worth_of_group(group, is_talk=is_talk),
+                place=group[0],
+            )
+        return standing
+
+    def stage(self, shown: ShownPart) -> int:
+        """Return how alive a part is: superseded, unreachable, or reached by a root."""
+        segment = shown.segment
+        if self.analysis.is_reachable(segment.segment_id):
+            return REACHABLE
+        return SUPERSEDED if _is_replaced(segment) and not self.ghost(shown) else UNREACHABLE
+
+    def evidence(self, shown: ShownPart, need: int, stage: int) -> Evidence:
+        """Return why a result shrinks in a collection that had to go as far as a stage."""
+        own = self.stage(shown)
+        if own == SUPERSEDED:
+            return superseding(shown.segment, self.analysis.state.heap, self.run.host.request_of)
+        if own == UNREACHABLE and stage <= UNREACHABLE:
+            return Evidence(kind="unreachable")
+        return Evidence(kind="least_worth", tokens=need)
+
+    def group_evidence(self, group: Group, need: int, last: Standing) -> Evidence:
+        """Return why a group leaves; `last` is the group that left last of all.
+
+        Its state is the reason if it would have stayed without it, else its worth or its age.
+        """
+        own = self.standing(group)
+        stays_if_live = (own.is_recent, REACHABLE, *own[2:]) > tuple(last)
+        if own.stage == SUPERSEDED and stays_if_live:
+            stale = next(s for s in self.parts_of(group) if _is_replaced(s.segment))
+            return superseding(stale.segment, self.analysis.state.heap, self.run.host.request_of)
+        if own.stage <= UNREACHABLE and stays_if_live:
+            return Evidence(kind="unreachable")
+        if own.priority == -Priority.ALWAYS_PRUNE:
+            return Evidence(kind="priority", how=self._rule(group))
+        return Evidence(kind="oldest" if own.is_talk else "least_worth", tokens=need)
+
+    @cached_property
+    def _is_chat(self) -> bool:
+        """Whether people and agents mostly talk: what they say then leaves oldest first, as it was said."""
+        results = {s.place for s in self.parts if s.part.kind == "tool_result"}
+        return 2 * len(results) < len({s.place for s in self.parts})
+
+    def _priority(self, group: Group) -> int:
+        """The kindest of S4's priorities in a group; they rank in the danger and critical zones only."""
+        ranks = [self._ranks[s.segment.segment_id] for s in self.parts_of(group) if self._ranks]
+        return min([rank.priority for rank in ranks], default=0)
+
+    def _rule(self, group: Group) -> str:
+        return next(self._ranks[s.segment.segment_id].rule for s in self.parts_of(group))
+
+    @cached_property
+    def _ranks(self) -> Mapping[str, Ranked]:
+        if self.run.usage.get("zone") not in ("danger", "critical"):
+            return {}
+        return rank_heap(self.analysis.state, self.run.config.matrix)
+
+    def _worth_of_group(self, group: Group, *, is_talk: bool) -> float:
+        """The worth per token of what a group alone holds, or the keep_score of a chosen profile.
+
+        A talk has its order: it leaves oldest first.
+        """
+        if is_talk:
+            return 0.0
+        if self.run.config.score_profile != "default":
+            ids = [s.segment.segment_id for s in self.parts_of(group)]
+            return max([self.analysis.scores.get(i, 0.0) for i in ids], default=0.0)
+        alone = sum(self._view_worth.of(t) for t in self._things(group) if self._holders[t] == 1)
+        return alone / max(1, self.size(group))
+
+    def _things(self, group: Group) -> frozenset[str]:
+        return frozenset[str]().union(*(shown.text.things for shown in self.parts_of(group)))
+
+    @cached_property
+    def _holders(self) -> Counter[str]:
+        """How many groups hold each thing."""
+        return Counter(thing for group in self.run.groups for thing in self._things(group))
+
+    @cached_property
+    def _view_worth(self) -> Worth:
+        return self.worth([], range(len(self.run.history)))
 
     def handle(self, group: Group) -> str | None:
         """Return what brings a group back."""
@@ -193,8 +314,7 @@ class Scene:
             tokens=segment.tokens or 0,
             most=most,
             names=config.tombstone_names_percent / 100,
-            # A file that was edited still stands in its old view, but for a few lines.
-            is_dead=segment.superseded_how not in (None, "edited") and not self.ghost(shown),
+            is_dead=_is_replaced(segment) and not self.ghost(shown),
         )
 
     def _can_shrink(self, shown: ShownPart) -> bool:
@@ -268,7 +388,7 @@ class DigestDraft:
         stays = all(draft.get(m.message_id) is not None for m in self._notices)
         if (stays and text == self._old_text()) or self.tokens >= draft.freed:
             return ""
-        draft.remove_all([m.message_id for m in self._notices], OLD_NOTICE)
+        draft.remove_all([m.message_id for m in self._notices], OLD_NOTICE, "old_notice")
         return text
 
     def _text(self) -> str:
@@ -313,15 +433,16 @@ class DigestDraft:
 # -- The decision written into the draft
 
 
-def leave(scene: Scene, group: Group) -> None:
-    """Take a group out of the draft."""
-    ids = scene.run.ids(group)
-    segments = [s for message_id in ids for s in scene.run.host.segment_ids(message_id)]
-    reachable = any(map(scene.analysis.is_reachable, segments))
-    scene.run.draft.remove_all(ids, "low_score" if reachable else "unreachable")
+def leave(scene: Scene, groups: Sequence[Group], need: int) -> None:
+    """Take groups out of the draft, in their order."""
+    last = scene.standing(groups[-1]) if groups else None
+    for group in groups:
+        if last is not None:
+            evidence = scene.group_evidence(group, need, last)
+            scene.run.draft.remove_all(scene.run.ids(group), evidence)
 
 
-def write_stubs(scene: Scene, results: Iterable[Result]) -> None:
+def write_stubs(scene: Scene, results: Iterable[Result], need: int, stage: int) -> None:
     """Put stubs into the draft where that makes messages smaller; all results of a message come together."""
     by_place: dict[int, list[Result]] = {}
     for result in results:
@@ -330,16 +451,16 @@ def write_stubs(scene: Scene, results: Iterable[Result]) -> None:
     for place, together in by_place.items():
         edited = scene.run.history[place]
         for result in together:
-            edited = _with_stub(scene, edited, result)
+            evidence = scene.evidence(result.shown, need, stage)
+            edited = _with_stub(scene, edited, result, evidence)
         if scene.run.host.message_tokens(edited) < draft.size(edited.message_id):
-            reachable = scene.analysis.is_reachable(together[0].shown.segment.segment_id)
-            draft.replace(edited, "evacuated" if reachable else "stashed")
+            draft.replace(edited, scene.evidence(together[0].shown, need, stage))
 
 
-def _with_stub(scene: Scene, message: Message, result: Result) -> Message:
+def _with_stub(scene: Scene, message: Message, result: Result, evidence: Evidence) -> Message:
     passage, host = result.passage, scene.run.host
     original = _original(scene, result.shown.segment)
-    text = stub(original, _why(original), host, names=passage.names, kept=passage.excerpt())
+    text = stub(original, evidence.brief, host, names=passage.names, kept=passage.excerpt())
     if scene.run.config.secrets == "mask":
         text = mask_secrets(text)
     most = min(scene.how.keep_whole * result.tokens, result.tokens - scene.how.least_saving)
@@ -354,12 +475,6 @@ def _with_stub(scene: Scene, message: Message, result: Result) -> Message:
 def _original(scene: Scene, segment: ContextSegment) -> ContextSegment:
     original = scene.analysis.state.heap.peek(segment.derived_from or "")
     return segment if original is None else original
-
-
-def _why(segment: ContextSegment) -> str:
-    if segment.superseded_by is not None:
-        return f"superseded, {segment.superseded_how}"
-    return "cold"
 
 
 # -- Making room in a full window: one cover over all results decides which lines stay
@@ -390,20 +505,27 @@ class RoomPass:
         self._results: list[Result] = []
         self._dissolved: list[Group] = []
         self._older: list[Text] = []
+        self._stage = SUPERSEDED
+        self.need = max(0, run.draft.tokens - self._target)
+        """The tokens that have to go."""
 
     def make_room(self) -> None:
         """Shrink results and dissolve groups in the draft until the target is met, or nothing helps.
 
-        When the dead results are enough, only they shrink. Stubs of earlier collections, and their
-        digest, stay as they are while there is room for the rest beside them.
+        When the superseded results are enough, only they shrink; else the unreachable ones too; else all.
+        Stubs of earlier collections, and their digest, stay as they are while there is room for the rest.
         """
         if self._run.draft.tokens <= self._target:
             return
         found = self._scene.results()
         whole = [result for result in found if not result.is_stub]
-        self._results = [result for result in whole if result.passage.is_dead]
-        if self._room() < 0:
-            self._results = whole
+        for stage, wanted in ((SUPERSEDED, 0.0), (UNREACHABLE, self._wanted_room())):
+            self._results = [r for r in whole if self._scene.stage(r.shown) <= stage]
+            self._stage = stage
+            if self._room() >= wanted:
+                break
+        else:
+            self._results, self._stage = whole, REACHABLE
             if self._room() < self._how.freeze_share * self._target:
                 self._results = found
                 self._older = self.digest.unfreeze()
@@ -442,7 +564,7 @@ class RoomPass:
         return 0.0 if self._run.is_forced else self._how.lines_share * self._target
 
     def _dissolve(self) -> None:
-        """Let the oldest groups dissolve until there is room enough."""
+        """Let groups dissolve, in the order of leaving, until there is room enough."""
         if self.digest.is_frozen:
             self._older = self.digest.unfreeze()
         room, wanted = self._room(), self._wanted_room()
@@ -454,9 +576,10 @@ class RoomPass:
             if room >= wanted:
                 break
             self._dissolved.append(group)
-            self.digest.add(group)
             won = self._scene.size(group) - sum(shrinking.get(place, 0) for place in group)
             room += won - ENTRY_TOKENS
+        for group in sorted(self._dissolved):
+            self.digest.add(group)
         gone = self._gone()
         self._results = [result for result in self._results if result.shown.place not in gone]
 
@@ -473,9 +596,8 @@ class RoomPass:
         cover.list_names(names * room)
         if self._run.is_forced:
             self._leave_whole(room)
-        for group in self._dissolved:
-            leave(self._scene, group)
-        write_stubs(self._scene, self._results)
+        leave(self._scene, self._dissolved, self.need)
+        self._write(self._results)
         self._trim(picks)
 
     def _leave_whole(self, room: float) -> None:
@@ -531,7 +653,24 @@ class RoomPass:
 
     def _rewrite(self, passages: set[int]) -> None:
         places = {r.shown.place for r in self._results if id(r.passage) in passages}
-        write_stubs(self._scene, [r for r in self._results if r.shown.place in places])
+        self._write([r for r in self._results if r.shown.place in places])
+
+    def _write(self, results: Iterable[Result]) -> None:
+        write_stubs(self._scene, results, self.need, self._stage)
 
     def _over(self) -> float:
         return self._run.draft.tokens + self.digest.tokens - self._target
+
+    def drop_groups(self) -> bool:
+        """Take whole groups out while the draft is above its target; tell whether any left."""
+        run, scene = self._run, self._scene
+        left: list[Group] = []
+        before = run.draft.tokens
+        for group in scene.loose_groups():
+            gone = sum(map(scene.size, left))
+            if run.excess - gone <= 0:
+                break
+            if run.draft.get(run.ids(group)[0]) is not None:
+                left.append(group)
+        leave(scene, left, self.need)
+        return run.draft.tokens < before

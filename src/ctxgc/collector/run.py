@@ -24,7 +24,7 @@ from ctxgc.collector.host import (
 )
 from ctxgc.collector.result import GCRemovalItem, GCTriggerReason
 from ctxgc.config import GCConfig
-from ctxgc.core import Format, Message
+from ctxgc.core import Evidence, Format, Message
 from ctxgc.invariants import positions_outside
 
 # -- The draft
@@ -69,22 +69,22 @@ class HistoryDraft:
         """Return a message as it is in the draft; None if it left."""
         return self._now[message_id]
 
-    def remove(self, message_id: str, reason: str) -> None:
-        """Take a message out."""
-        self._book(message_id, self.size(message_id), reason)
+    def remove(self, message_id: str, evidence: Evidence, reason: str = "") -> None:
+        """Take a message out; `reason` is the word that S2 has for it."""
+        self._book(message_id, self.size(message_id), evidence, reason)
         self._now[message_id] = None
         self.has_removed = True
 
-    def remove_all(self, message_ids: Iterable[str], reason: str) -> None:
+    def remove_all(self, message_ids: Iterable[str], evidence: Evidence, reason: str = "") -> None:
         """Take several messages out for the same reason."""
         for message_id in message_ids:
             if self._now[message_id] is not None:
-                self.remove(message_id, reason)
+                self.remove(message_id, evidence, reason)
 
-    def replace(self, message: Message, reason: str) -> None:
+    def replace(self, message: Message, evidence: Evidence) -> None:
         """Put a smaller message in the place of the one with its id."""
         size = self._count(message)
-        self._book(message.message_id, self.size(message.message_id) - size, reason)
+        self._book(message.message_id, self.size(message.message_id) - size, evidence)
         self._now[message.message_id] = message
         self._size[message.message_id] = size
 
@@ -93,7 +93,7 @@ class HistoryDraft:
         held = sum(self.size(i) for i in item.message_ids if self._now.get(i) is not None)
         for message_id in item.message_ids:
             if self._now.get(message_id) is not None:
-                self.remove(message_id, item.reason)
+                self.remove(message_id, item.evidence or Evidence(kind="policy", how=item.reason))
                 del self._items[message_id]
         self.tokens -= item.tokens_freed - held
         self._cleared.append(item)
@@ -142,14 +142,15 @@ class HistoryDraft:
         """Return the messages that left, as they were."""
         return [m for m in self.before if self._now[m.message_id] is None]
 
-    def _book(self, message_id: str, freed: int, reason: str) -> None:
+    def _book(self, message_id: str, freed: int, evidence: Evidence, reason: str = "") -> None:
         known = self._items.get(message_id)
         self._items[message_id] = GCRemovalItem(
             source=_source(self._now[message_id]),
             child_key=message_id,
             tokens_freed=freed + (known.tokens_freed if known else 0),
-            reason=reason,
+            reason=reason or str(evidence),
             message_ids=(message_id,),
+            evidence=evidence,
         )
         self.tokens -= freed
 
@@ -164,7 +165,7 @@ def _source(message: Message | None) -> InstructionSource:
 
 
 _NOTICE_ROOM = 48
-OLD_NOTICE = "old_notice"
+OLD_NOTICE = Evidence(kind="notice")
 
 
 class CollectionRun:
@@ -351,7 +352,7 @@ class CollectionRun:
 
     def forget_vain_work(self) -> None:
         """Start over if only old notices left and that reached nothing: they may as well stay."""
-        only_notices = all(item.reason == OLD_NOTICE for item in self.draft.items())
+        only_notices = all(item.evidence == OLD_NOTICE for item in self.draft.items())
         if only_notices and not (self.is_due_by_size and self.draft.tokens <= self.target):
             self.draft = self._fresh_draft()
 

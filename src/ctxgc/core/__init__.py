@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from ctxgc.core.mark import Marks, ancestry, mark_all, mark_young, reachable
     from ctxgc.core.options import EngineOptions, Scope, age, checked_scope, in_scope
     from ctxgc.core.plan import (
-        Action, IN_PLACE, PruningCandidate, PruningPlan, age_text, assemble, candidate_for,
-        checked_target, reason_for,
+        Action, Evidence, EvidenceKind, IN_PLACE, Occasion, PruningCandidate, PruningPlan,
+        age_text, assemble, candidate_for, checked_target, reason_for,
     )
     from ctxgc.core.recall_memory import RecallMemory
     from ctxgc.core.roots import (
@@ -52,8 +52,8 @@ else:
             "mark": "Marks ancestry mark_all mark_young reachable",
             "options": "EngineOptions Scope age checked_scope in_scope",
             "plan":
-                "Action IN_PLACE PruningCandidate PruningPlan age_text assemble candidate_for "
-                "checked_target reason_for",
+                "Action Evidence EvidenceKind IN_PLACE Occasion PruningCandidate PruningPlan age_text "
+                "assemble candidate_for checked_target reason_for",
             "recall_memory": "RecallMemory",
             "roots":
                 "GCState RootKnobs RootSet SESSION_INVARIANT compute_roots is_message is_request "

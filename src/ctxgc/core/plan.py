@@ -1,8 +1,12 @@
-"""Plans: what a collection will do, as data. `PruningCandidate` is one segment of a `PruningPlan`."""
+"""Plans: what a collection will do, as data.
+
+A `PruningPlan` is a list of `PruningCandidate`s, one for each segment that leaves, each with the `Evidence`
+that decided about it, and the occasion on which the plan acts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import lru_cache
 from sys import intern
@@ -18,6 +22,99 @@ Action = Literal["stash", "evacuate", "compress", "delete"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
 IN_PLACE: tuple[Action, ...] = ("evacuate", "compress")
 """The actions that leave something smaller in the segment's place, so that its bond stays whole."""
+
+
+EvidenceKind = Literal[
+    "superseded", "copy", "resolved", "unreachable", "idle", "least_worth", "oldest", "priority",
+    "policy", "turn_limit", "asked", "notice", "thinking", "plugin",
+]  # fmt: skip
+Occasion = Literal["price", "room", "hard limit", "turn limit", "by hand"]
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Why something leaves: what decided, never what was found out afterwards.
+
+    `superseded`, `copy` and `resolved` name what did it (`by`, at a `request`) and `how`. `unreachable` and
+    `idle` are about the root `rule` that held it last, if one is known, and for how many `requests` it has
+    not. `least_worth` and `oldest` exist only where room must be made: so many `tokens` had to go.
+    `priority` is the fourth of S4's, with the name of its rule (`how`); `policy` is that of the budget.
+    `asked` is a request by hand.
+    """
+
+    kind: EvidenceKind
+    how: str = ""
+    by: str = ""
+    rule: str = ""
+    request: int = 0
+    requests: int = 0
+    tokens: int = 0
+
+    def __str__(self) -> str:
+        return _SAID[self.kind](self)
+
+    @property
+    def brief(self) -> str:
+        """The evidence in few words, for the note that stays in a view."""
+        if self.kind in ("superseded", "copy", "resolved"):
+            at = f" at request {self.request}" if self.request else ""
+            return f"superseded ({_HOW.get(self.how, self.how)}{at})" if self.how else "copy"
+        if self.kind == "idle":
+            return _idle_for(self)
+        return str(self).partition(":")[0]
+
+
+_HOW = {
+    "re-read": "read again",
+    "edited": "file edited",
+    "re-run": "run again",
+    "identical": "same text",
+    "resolved": "error resolved",
+    "newer list": "newer list",
+}
+
+
+def _by(evidence: Evidence) -> str:
+    at = f" at request {evidence.request}" if evidence.request else ""
+    return f" by {evidence.by}{at}" if evidence.by else at
+
+
+def _superseded(evidence: Evidence) -> str:
+    return f"superseded ({_HOW.get(evidence.how, evidence.how)}){_by(evidence)}"
+
+
+def _idle_for(evidence: Evidence) -> str:
+    return f"idle for {evidence.requests} request{'' if evidence.requests == 1 else 's'}"
+
+
+def _idle(evidence: Evidence) -> str:
+    said = _idle_for(evidence)
+    return f"{said}, no longer {evidence.rule}" if evidence.rule else said
+
+
+def _room(word: str) -> Callable[[Evidence], str]:
+    return lambda evidence: f"{word}: {evidence.tokens:,} tokens had to go"
+
+
+def _unreachable(evidence: Evidence) -> str:
+    return f"unreachable, no longer {evidence.rule}" if evidence.rule else "unreachable"
+
+
+_SAID: Mapping[EvidenceKind, Callable[[Evidence], str]] = {
+    "superseded": _superseded,
+    "copy": lambda e: f"copy of {e.by}" if e.by else "copy: its lines are shown elsewhere",
+    "resolved": lambda e: f"resolved{_by(e)}",
+    "unreachable": _unreachable,
+    "idle": _idle,
+    "least_worth": _room("least needed"),
+    "oldest": _room("oldest"),
+    "priority": lambda e: f"priority 4 of S4: {e.how}",
+    "policy": lambda e: e.how,
+    "turn_limit": lambda e: f"turn limit: {e.how}",
+    "asked": lambda e: f"asked for{f'; {e.how}' if e.how else ''}",
+    "notice": lambda _: "a newer note takes its place",
+    "thinking": lambda _: "thinking that the provider refuses after an edit",
+    "plugin": lambda e: e.how,
+}
 
 
 class PruningCandidate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -38,6 +135,7 @@ class PruningCandidate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     superseded: bool = False
     freed: int = -1
     bond: tuple[str, ...] = ()
+    evidence: Evidence | None = None
 
     def __post_init__(self) -> None:
         if self.action not in ACTIONS:
@@ -65,9 +163,12 @@ def candidate_for(
     superseded: bool = False,
     freed: int = -1,
     bond: tuple[str, ...] = (),
+    evidence: Evidence | None = None,
 ) -> PruningCandidate:
     """Return the candidate for a segment, by default with the reason that its state gives."""
     age = segment.age(now)
+    if evidence is not None and reason is None:
+        reason = f"{evidence}; {segment.type}, {age_text(age)} old"
     if reason is None:
         reason = reason_for(segment, age, reachable=reachable, score=score)
     return PruningCandidate(
@@ -82,6 +183,7 @@ def candidate_for(
         superseded=superseded,
         freed=freed,
         bond=bond,
+        evidence=evidence,
     )
 
 
@@ -92,6 +194,7 @@ class PruningPlan(msgspec.Struct, frozen=True):
     each by keep_score, lowest first. `proposals` are reachable, long and cold: worth compressing, but
     not part of the plan. `stubs` holds the texts that stay in the place of what is evacuated, or of
     what no summary was found for. `shortfall` is what is missing to the target, zero when it is met.
+    `occasion` is why the plan acts now.
     """
 
     candidates: list[PruningCandidate]
@@ -108,6 +211,7 @@ class PruningPlan(msgspec.Struct, frozen=True):
     tokens_before: int = 0
     heap_version: int | None = None
     stubs: dict[str, str] = {}
+    occasion: Occasion | None = None
 
     @property
     def tokens_after(self) -> int:
@@ -187,7 +291,7 @@ def reason_for(segment: ContextSegment, age: float, *, reachable: bool, score: f
     if segment.superseded_by is None:
         return facts
     how = _HOW.get(segment.superseded_how or "", "superseded")
-    return f"{facts}, {how} by {segment.superseded_by}"
+    return f"{facts}, superseded ({how}) by {segment.superseded_by}"
 
 
 @lru_cache(maxsize=4096)
@@ -195,15 +299,6 @@ def _facts(verdict: str, kind: str, age: int, unit: str, refs: int) -> str:
     """Return what many segments share: to look it up takes a fraction of the time of writing it."""
     seen = "never referenced" if not refs else f"referenced {refs} time{'s' if refs > 1 else ''}"
     return intern(f"{verdict}; {kind}, {age} {unit} old, {seen}")
-
-
-_HOW = {
-    "re-read": "superseded (read again)",
-    "edited": "superseded (file edited)",
-    "re-run": "superseded (run again)",
-    "identical": "superseded (same text)",
-    "resolved": "superseded (error resolved)",
-}
 
 
 def age_text(seconds: float) -> str:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     )
     from ctxgc.session.archive import Hit, Stash, excerpt
     from ctxgc.session.calls import Event
-    from ctxgc.session.collection import price_preset
     from ctxgc.session.guard import EMERGENCY, messages_of, why_not_by_itself
     from ctxgc.session.session import Session, collect
     from ctxgc.session.setup import DEFAULT_PRICES, DEFAULT_STORE, SessionParts
@@ -56,7 +55,6 @@ else:
                 "should_create_checkpoint",
             "archive": "Hit Stash excerpt",
             "calls": "Event",
-            "collection": "price_preset",
             "guard": "EMERGENCY messages_of why_not_by_itself",
             "session": "Session collect",
             "setup": "DEFAULT_PRICES DEFAULT_STORE SessionParts",

@@ -8,29 +8,28 @@ while the window is far from full, what costs more to keep than to move.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from typing import Any
 
 from msgspec.structs import replace
 
+from ctxgc.budget import InstructionSource
 from ctxgc.collector import (
     Billing,
     Edit,
+    GCRemovalItem,
     GCResult,
     GCTriggerReason,
-    Preset,
     PriceRequest,
     Segmenter,
-    Thrift,
-    custom,
-    preset,
 )
 from ctxgc.config import mask_text
 from ctxgc.core import (
     Action,
     ContextSegment,
+    Evidence,
     GCState,
     Heap,
     KeepScore,
@@ -45,11 +44,10 @@ from ctxgc.core import (
     candidate_for,
     checked_target,
     in_scope,
-    mask_secrets,
     recall_call,
 )
 from ctxgc.economics import PriceSheet, requests_to_pay_back
-from ctxgc.errors import MessageError, PlanError
+from ctxgc.errors import PlanError
 from ctxgc.invariants import first_difference
 from ctxgc.session.apply import ViewEditor
 from ctxgc.session.archive import Applied, Archive, CollectionLog, Stash
@@ -72,9 +70,9 @@ from ctxgc.session.state import (
 )
 from ctxgc.session.view import PRICE_READER, BoundThinking, HistoryChange, View, compare, turn_count
 from ctxgc.stores import Put
-from ctxgc.strategies import GCPlugin, MarkSweepStrategy, NoneStrategy
+from ctxgc.strategies import CollectsForPrice, NoneStrategy
 from ctxgc.tokens import CountingCache
-from ctxgc.wire import PartTexts, replace_arguments, replace_text
+from ctxgc.wire import PartTexts
 
 STUCK_SHARE = 0.01
 LEAST_SHARE = 0.10
@@ -157,6 +155,11 @@ class SessionHost:
     def segment_ids(self, message_id: str) -> tuple[str, ...]:
         """Return the segments of a message, one for each of its parts."""
         return self._segmenter.segment_ids(message_id)
+
+    def request_of(self, message_id: str) -> int | None:
+        """Return the request that first carried a message; None if that is not known."""
+        arrival = self._view.arrival_of(message_id)
+        return None if arrival is None else arrival.request
 
     def handle(self, segment_id: str) -> str:
         """Return the handle that recalls a segment once it is stashed."""
@@ -321,6 +324,7 @@ class Collector:
         reason: GCTriggerReason = GCTriggerReason.CONTEXT_LIMIT,
         scope: Scope = "major",
         details: dict[str, Any] | None = None,
+        evidence: Mapping[str, Evidence] | None = None,
     ) -> GCResult:
         """Show a smaller view that no plugin proposed, recorded like a collection: it can be undone.
 
@@ -332,7 +336,8 @@ class Collector:
         change = compare(self._view.messages, new)
         budget = self._accounting.budget
         before = budget.total_tokens()
-        items = true_items((), change, budget, self._accounting.tokens, otherwise=who)
+        declared = [_item(message_id, why) for message_id, why in (evidence or {}).items()]
+        items = true_items(declared, change, budget, self._accounting.tokens, otherwise=who)
         result = GCResult(
             success=True,
             items_collected=len(items),
@@ -507,6 +512,11 @@ class Collector:
         )
 
 
+def _item(message_id: str, evidence: Evidence) -> GCRemovalItem:
+    source = InstructionSource.CONVERSATION
+    return GCRemovalItem(source, message_id, 0, str(evidence), (message_id,), evidence)
+
+
 def _without_progress(result: GCResult) -> GCResult:
     """Return the result of a collection that was not applied because it freed too little."""
     if not result.success or not result.tokens_freed:
@@ -523,41 +533,6 @@ def _without_progress(result: GCResult) -> GCResult:
 
 
 # -- The price pass: while the window is far from full, collect what costs more to keep than to move
-
-
-LEAST_WINDOW = 100_000
-"""In a smaller window what leaves is chosen by its worth, when room is needed, not by its price."""
-
-
-def price_preset(plugin: GCPlugin) -> Preset | None:
-    """Return by which constants a strategy wants to collect for the price; None if it does not.
-
-    Raises:
-        ConfigError: its constants are wrong.
-    """
-    if not isinstance(plugin, MarkSweepStrategy):
-        return None
-    chosen = plugin.thrift
-    own = None if chosen.constants is None else custom(chosen.constants)
-    if chosen.preset == "off":
-        return None
-    return own or preset(chosen.preset)
-
-
-def _price_collector(
-    plugin: GCPlugin,
-    context_limit: int,
-    prices: PriceSheet,
-    tokens: Callable[[Message], int],
-    texts: PartTexts,
-) -> Thrift | None:
-    """Return what collects for the price, if the strategy asks for it and the window is large enough."""
-    how = price_preset(plugin)
-    if not isinstance(plugin, MarkSweepStrategy) or how is None or context_limit < LEAST_WINDOW:
-        return None
-    chosen = plugin.thrift
-    trims = how.trims_calls if chosen.trim_calls is None else chosen.trim_calls
-    return Thrift(how, prices, tokens, texts=texts, trims_calls=trims)
 
 
 class PricePass:
@@ -578,7 +553,6 @@ class PricePass:
         editor: ViewEditor,
         collector: Collector,
         events: Events,
-        texts: PartTexts,
     ) -> None:
         self._options = options
         self._state = state
@@ -592,26 +566,15 @@ class PricePass:
         self._editor = editor
         self._collector = collector
         self._events = events
-        self._texts = texts
-        self.collector: Thrift | None = None
-        self.adopt_plugin()
-
-    def adopt_plugin(self) -> None:
-        """Work for the plugin of the options from now on."""
-        options = self._options
-        limit, tokens = self._accounting.budget.context_limit, self._accounting.tokens
-        self.collector = _price_collector(
-            options.plugin, limit, options.prices, tokens, self._texts
-        )
 
     def is_on(self) -> bool:
-        """Return whether what leaves is chosen by its price."""
-        return self.collector is not None
+        """Return whether the strategy collects for the price in a window of this size."""
+        return self._strategy() is not None
 
     def recount(self) -> None:
         """Forget the sizes of messages, after the counter has learned."""
-        if self.collector is not None:
-            self.collector.recount()
+        if (strategy := self._strategy()) is not None:
+            strategy.recount()
 
     def cut_for_price(self) -> GCResult | None:
         """Leave out what the view shows twice, and collect what costs more to keep than to re-write.
@@ -619,37 +582,38 @@ class PricePass:
         Raises:
             StoreError: what would leave could not be made durable; nothing has changed.
         """
-        if self.collector is None or not self._options.config.auto_trigger:
+        strategy = self._strategy()
+        if strategy is None or not self._options.config.auto_trigger:
             return None
         try:
-            return self._cut(self.collector)
+            return self._cut(strategy)
         except BaseException:
-            self.collector.reset()
+            strategy.forget_view()
             raise
 
-    def _cut(self, collector: Thrift) -> GCResult | None:
-        request = self._request()
-        copies = collector.spare_copies(request)
+    def _strategy(self) -> CollectsForPrice | None:
+        plugin = self._options.plugin
+        limit = self._accounting.budget.context_limit
+        return plugin if isinstance(plugin, CollectsForPrice) and plugin.saves_in(limit) else None
+
+    def _cut(self, strategy: CollectsForPrice) -> GCResult | None:
+        plan = strategy.plan_for_price(self._request())
         self._view.note_seen(PRICE_READER)
-        view = request.view
-        if copies:
-            view = self._edited(view, copies)
-            collector.settle(view[request.same :])
-        paused = self._state.thrashing.is_paused(self._state.requests)
-        cut = [] if paused else collector.cut(replace(request, view=view))
-        if not copies and not cut:
+        if not plan.copies and not plan.cuts:
             return None
-        new = self._thinking.strip_edited(self._edited(view, cut))
+        new = self._thinking.strip_edited(plan.view)
         result = None
-        if cut:
+        if plan.cuts:
             result = self._collector.impose(
                 new, self._options.plugin.name, reason=GCTriggerReason.PRE_MESSAGE, scope="minor",
-                details=self._details(new, cut) | _ghosts(collector.held),
+                details=self._details(new, plan.cuts) | _ghosts(plan.held),
+                evidence={edit.message_id: edit.evidence for edit in (*plan.copies, *plan.cuts)},
             )  # fmt: skip
         else:
             self._editor.apply(new, compare(self._view.messages, new))
-            self._events.emit("deduplicated", message_ids=[edit.message_id for edit in copies])
-        collector.settle(self._view.messages[self._view.seen_by(PRICE_READER) :])
+            ids = [edit.message_id for edit in plan.copies]
+            self._events.emit("deduplicated", message_ids=ids)
+        strategy.settle(self._view.messages[self._view.seen_by(PRICE_READER) :])
         return result
 
     def _request(self) -> PriceRequest:
@@ -660,6 +624,9 @@ class PricePass:
             sent=state.sent_messages,
             same=self._view.seen_by(PRICE_READER),
             number=state.requests + 1,
+            context_limit=self._accounting.budget.context_limit,
+            is_paused=state.thrashing.is_paused(state.requests),
+            masks=self._options.config.secrets == "mask",
             born=self._born,
             books=Billing(
                 bill=state.savings.savings.bill,
@@ -688,29 +655,6 @@ class PricePass:
         original = self._heap.get(segment_id).derived_from or segment_id
         return recall_call(original, self._options.recall_call)
 
-    def _edited(self, view: Sequence[Message], edits: Sequence[Edit]) -> list[Message]:
-        """Return the view with edits; only what comes after the first of them is looked at."""
-        by_message: dict[str, list[Edit]] = {}
-        for edit in edits:
-            by_message.setdefault(edit.message_id, []).append(edit)
-        new = list(view)
-        for place in range(len(new) - 1, -1, -1):
-            if not by_message:
-                break
-            for edit in by_message.pop(new[place].message_id, ()):
-                new[place] = self._with_text(new[place], edit)
-        return new
-
-    def _with_text(self, message: Message, edit: Edit) -> Message:
-        masks = self._options.config.secrets == "mask"
-        text = mask_secrets(edit.text) if masks else edit.text
-        try:
-            if edit.is_call:
-                return replace_arguments(message, edit.part, text)
-            return replace_text(message, edit.part, text, keep_media=False)
-        except MessageError:
-            return message
-
     def _details(self, new: Sequence[Message], cut: Sequence[Edit]) -> dict[str, object]:
         """Say what the collection saves, what it re-writes, and when it has paid for itself."""
         now, tokens = self._view.messages, self._accounting.tokens
@@ -722,7 +666,7 @@ class PricePass:
             "tokens_won": won,
             "tokens_rewritten": after,
             "requests_to_pay_back": requests_to_pay_back(won, after, self._options.prices),
-            "why": {edit.message_id: edit.why for edit in cut},
+            "why": {edit.message_id: str(edit.evidence) for edit in cut},
         }
 
 

@@ -20,7 +20,7 @@ from ctxgc.session.clarifications import Clarifications
 from ctxgc.session.state import Accounting, SessionOptions, SessionState, UsageMeter
 from ctxgc.session.view import BoundThinking, View, compare, digest, wrong_format
 from ctxgc.stores import Drop
-from ctxgc.strategies import MarkSweepStrategy
+from ctxgc.strategies import CollectsForPrice
 from ctxgc.wire import PartTexts, RawMessage, detect_format, message_bytes, parse, refuse_answers
 
 _NOTHING: Said = {}
@@ -140,7 +140,7 @@ class Intake:
         accounting.alongside.hear(message)
         if question is not None:
             self._clarifications.preserve(question, message.message_id)
-        if isinstance(self._options.plugin, MarkSweepStrategy):
+        if isinstance(self._options.plugin, CollectsForPrice):
             self._texts.read(message)
         state.ingested_tokens += accounting.tokens(message)
         self._count_turn(message)

@@ -374,5 +374,6 @@ def _of_message(
         child_key=message_id,
         tokens_freed=tokens,
         reason=otherwise if known is None else known.reason,
+        evidence=None if known is None else known.evidence,
         message_ids=(message_id,),
     )

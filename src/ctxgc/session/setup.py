@@ -286,7 +286,7 @@ class SessionParts:
         self.price_pass = price_pass = PricePass(
             options=options, state=state, view=view, heap=heap, segmenter=segmenter,
             accounting=accounting, requests=requests, protected=protected, thinking=thinking,
-            editor=editor, collector=collector, events=events, texts=texts,
+            editor=editor, collector=collector, events=events,
         )  # fmt: skip
         self.recall = SessionRecall(
             options=options, state=state, view=view, heap=heap, stash=stash,
@@ -331,7 +331,6 @@ class SessionParts:
     def adopt(self, plugin: GCPlugin, config: GCConfig | None) -> None:
         """Use another strategy, and another configuration if one is given."""
         self.options.plugin = serving(plugin, self.host)
-        self.price_pass.adopt_plugin()
         if config is not None:
             self.options.config = config
             self.segmenter.marks_secrets = config.secrets != "off"

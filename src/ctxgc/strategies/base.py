@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
 from ctxgc.budget import InstructionBudget
-from ctxgc.collector import GCResult, GCTriggerReason
+from ctxgc.collector import GCResult, GCTriggerReason, PricePlan, PriceRequest
 from ctxgc.config import GCConfig
 from ctxgc.core import Message
 
@@ -60,6 +60,34 @@ class GCPlugin(Protocol):
         budget: InstructionBudget | None = None,
     ) -> tuple[list[Message], GCResult]:
         """Return the new history and what was done; `history` itself is not changed."""
+        ...
+
+
+@runtime_checkable
+class CollectsForPrice(Protocol):
+    """A strategy that also collects for the price: before a request, while the window is far from full.
+
+    `collect` makes room; this is its other pass. A plugin of any package may have it.
+    """
+
+    def saves_in(self, context_limit: int) -> bool:
+        """Return whether it collects for the price in a window of this size."""
+        ...
+
+    def plan_for_price(self, request: PriceRequest) -> PricePlan:
+        """Return what to leave out before a request."""
+        ...
+
+    def settle(self, changed: Iterable[Message]) -> None:
+        """Take messages for those that the last plan asked for."""
+        ...
+
+    def recount(self) -> None:
+        """Forget the sizes of messages: the counter has learned."""
+        ...
+
+    def forget_view(self) -> None:
+        """Forget everything that was read; a plan was not carried out."""
         ...
 
 

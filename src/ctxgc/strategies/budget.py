@@ -11,6 +11,7 @@ from typing import ClassVar, NamedTuple
 
 from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource, SourceEntry
 from ctxgc.collector import CollectionRun, GCRemovalItem, turn_number
+from ctxgc.core import Evidence
 from ctxgc.strategies.base import Constraints
 from ctxgc.strategies.builtin import BuiltinStrategy
 from ctxgc.strategies.truncate import drop_turns, hold_turn_limit
@@ -86,7 +87,7 @@ class BudgetStrategy(BuiltinStrategy):
             if isinstance(candidate, GCRemovalItem):
                 run.draft.release(candidate)
             elif len(run.free_ids(candidate)) == len(candidate):
-                run.draft.remove_all(run.ids(candidate), reason)
+                run.draft.remove_all(run.ids(candidate), Evidence(kind="policy", how=reason))
 
     def _tell(self, run: CollectionRun) -> None:
         """Count what each phase removed, under the names that S2 gives."""
@@ -144,7 +145,9 @@ def _kept_turns(run: CollectionRun, children: Mapping[str, SourceEntry]) -> set[
 
 def _released(key: str, entry: SourceEntry, reason: str) -> tuple[_Rank, GCRemovalItem]:
     tokens = entry.total_tokens()
-    item = GCRemovalItem(entry.source, key, tokens, reason)
+    item = GCRemovalItem(
+        entry.source, key, tokens, reason, evidence=Evidence(kind="policy", how=reason)
+    )
     return (entry.created_at or 0.0, -tokens, key), item
 
 

@@ -141,7 +141,7 @@ class BuiltinStrategy(ABC):
 
     def clear_notices(self, run: CollectionRun) -> None:
         """Take out the notices of earlier collections."""
-        run.draft.remove_all([m.message_id for m in run.old_notices()], OLD_NOTICE)
+        run.draft.remove_all([m.message_id for m in run.old_notices()], OLD_NOTICE, "old_notice")
 
     def _preserved(self, config: GCConfig) -> int:
         own = self._options.preserve_recent_turns

@@ -7,6 +7,7 @@ then reachable ones with the lowest keep_score; roots never.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar, Literal
 
 from msgspec.structs import replace
@@ -17,20 +18,30 @@ from ctxgc.collector import (
     Analysis,
     CollectionRun,
     GCTriggerReason,
+    Host,
+    PriceCollector,
+    PricePlan,
+    PriceRequest,
     RoomPass,
     WindowConstants,
     analyze,
+    custom,
     handles_in,
+    preset,
     root_knobs,
     window_constants,
 )
 from ctxgc.config import GCConfig
-from ctxgc.core import ContextSegment, EngineOptions, RootKnobs
+from ctxgc.core import EngineOptions, Message, RootKnobs
 from ctxgc.economics import requests_to_pay_back
 from ctxgc.strategies.builtin import BuiltinStrategy, StrategyOptions
 from ctxgc.strategies.truncate import hold_turn_limit
 
 _DEFAULT_KNOBS = root_knobs(GCConfig.from_dict({}))  # GCConfig() would read the environment
+
+
+LEAST_WINDOW = 100_000
+"""In a smaller window what leaves is chosen by its worth, when room is needed, not by its price."""
 
 
 class MarkSweepOptions(StrategyOptions, frozen=True, kw_only=True):
@@ -55,25 +66,82 @@ class MarkSweepStrategy(BuiltinStrategy):
     name: ClassVar[str] = "gc_mark_sweep"
     options: ClassVar[type[StrategyOptions]] = MarkSweepOptions
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.price_collector: PriceCollector | None = None
+        """What collects for the price; made when it is first asked."""
+
     @property
-    def thrift(self) -> MarkSweepOptions:
+    def own_options(self) -> MarkSweepOptions:
         """How to collect for the price alone, and by which constants for room."""
         options = self._options
         return options if isinstance(options, MarkSweepOptions) else MarkSweepOptions()
 
+    def initialize(self, config: dict[str, Any] | None = None) -> None:
+        """Take options; what is not given comes from GCConfig."""
+        super().initialize(config)
+        if self.own_options.constants is not None:
+            custom(self.own_options.constants)
+        self.price_collector = None
+
+    def bind(self, host: Host) -> None:
+        """Work with the services of a session."""
+        super().bind(host)
+        self.price_collector = None
+
+    # -- for the price ------------------------------------------------------------------------------
+
+    def saves_in(self, context_limit: int) -> bool:
+        """Return whether it collects for the price in a window of this size."""
+        return self.own_options.preset != "off" and context_limit >= LEAST_WINDOW
+
+    def plan_for_price(self, request: PriceRequest) -> PricePlan:
+        """Return what to leave out before a request."""
+        if self.price_collector is None:
+            self.price_collector = self._new_price_collector()
+        return self.price_collector.plan(request)
+
+    def settle(self, changed: Iterable[Message]) -> None:
+        """Take messages for those that the last plan asked for."""
+        if self.price_collector is not None:
+            self.price_collector.settle(changed)
+
+    def recount(self) -> None:
+        """Forget the sizes of messages: the counter has learned."""
+        if self.price_collector is not None:
+            self.price_collector.recount()
+
+    def forget_view(self) -> None:
+        """Forget everything that was read."""
+        if self.price_collector is not None:
+            self.price_collector.reset()
+
+    def _new_price_collector(self) -> PriceCollector:
+        chosen, host = self.own_options, self._host
+        how = preset(chosen.preset) if chosen.constants is None else custom(chosen.constants)
+        return PriceCollector(
+            how,
+            host.prices,
+            host.message_tokens,
+            texts=host.texts,
+            trims_calls=how.trims_calls if chosen.trim_calls is None else chosen.trim_calls,
+        )
+
+    # -- for room -----------------------------------------------------------------------------------
+
     def clear_notices(self, run: CollectionRun) -> None:
         """Take out earlier notices; a digest stays until there is a new one."""
         others = [m.message_id for m in run.old_notices() if not handles_in(m.text())]
-        run.draft.remove_all(others, OLD_NOTICE)
+        run.draft.remove_all(others, OLD_NOTICE, "old_notice")
 
     def shrink(self, run: CollectionRun) -> None:
         """Let one cover decide which lines of the results stay, then drop groups while that is not enough."""
         analysis = self._analyze(run)
-        how = self.thrift.window_constants or window_constants()
+        how = self.own_options.window_constants or window_constants()
         window = RoomPass(run, analysis, how, digests=self._notifies(run.config))
         window.make_room()
         run.digest_tokens = window.digest.tokens
-        while (run.is_forced or run.above_hard_limit) and self._drop_groups(run, analysis):
+        while (run.is_forced or run.above_hard_limit) and window.drop_groups():
             run.digest_tokens = window.digest.tokens
         hold_turn_limit(run)
         run.digest = window.digest.close()
@@ -106,29 +174,6 @@ class MarkSweepStrategy(BuiltinStrategy):
             unresolved_errors=1,
         )
 
-    def _drop_groups(self, run: CollectionRun, analysis: Analysis) -> bool:
-        """Drop whole groups, least worth first, those of the recent turns last; tell whether any left."""
-        if run.excess <= 0:
-            return False
-        ranked = sorted(
-            (_worth(run, analysis, group), group)
-            for group in run.groups
-            if not _has_root(run, analysis, group)
-            and run.draft.get(run.ids(group)[0]) is not None
-            and run.history[group[0]].origin != "gc_notice"
-        )
-        dropped = False
-        for spare_recent in (True, False):
-            for (reachable, _, _), group in ranked:
-                ids = run.ids(group)
-                if run.excess <= 0:
-                    return dropped
-                if spare_recent and any(message_id in run.protected for message_id in ids):
-                    continue
-                run.draft.remove_all(ids, "low_score" if reachable else "unreachable")
-                dropped = True
-        return dropped
-
     def _price(self, run: CollectionRun) -> None:
         """Say what the collection wins, what it re-writes, and when it has paid for itself."""
         moved = [i for item in run.draft.items() for i in item.message_ids]
@@ -144,26 +189,3 @@ class MarkSweepStrategy(BuiltinStrategy):
             "requests_to_pay_back": requests_to_pay_back(won, rewritten, self._host.prices),
         }
         run.details.update(details)
-
-
-def _has_root(run: CollectionRun, analysis: Analysis, group: tuple[int, ...]) -> bool:
-    return any(
-        message_id in run.roots
-        or any(s in analysis.roots for s in run.host.segment_ids(message_id))
-        for message_id in run.ids(group)
-    )
-
-
-def _worth(
-    run: CollectionRun, analysis: Analysis, group: tuple[int, ...]
-) -> tuple[bool, float, int]:
-    """Reachable groups after unreachable ones; then by the score of their most valuable part."""
-    segments: list[ContextSegment] = []
-    for message_id in run.ids(group):
-        for segment_id in run.host.segment_ids(message_id):
-            segment = analysis.state.heap.peek(segment_id)
-            if segment is not None:
-                segments.append(segment)
-    reachable = any(analysis.is_reachable(s.segment_id) for s in segments)
-    score = max((analysis.scores.get(s.segment_id, 0.0) for s in segments), default=0.0)
-    return (reachable, score, group[0])

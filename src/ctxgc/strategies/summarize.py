@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from ctxgc.collector import CollectionRun
-from ctxgc.core import Message, note
+from ctxgc.core import Evidence, Message, note
 from ctxgc.strategies.base import Constraints
 from ctxgc.strategies.builtin import BuiltinStrategy, StrategyOptions
 from ctxgc.strategies.truncate import drop_turns, hold_turn_limit
@@ -92,7 +92,8 @@ def replace_by_summary(
     cost = run.host.message_tokens(summary)
     if cost >= freed:
         return False
-    run.draft.remove_all(message_ids, reason)
+    evidence = Evidence(kind="oldest", tokens=max(0, run.excess))
+    run.draft.remove_all(message_ids, evidence, reason)
     run.draft.insert(summary, before=run.place_near(messages[-1].message_id))
     run.details["summary_tokens"] = run.details.get("summary_tokens", 0) + cost
     run.details.setdefault("summaries", []).append(summary.message_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ctxgc.collector import CollectionRun, TurnSpan
+from ctxgc.core import Evidence
 from ctxgc.strategies.base import Constraints
 from ctxgc.strategies.builtin import BuiltinStrategy
 
@@ -33,7 +34,8 @@ def drop_turns(
         free = run.free_ids(turn.places())
         requests = run.requests_in(free)
         if too_large or requests:
-            run.draft.remove_all(free, reason)
+            evidence = _too_large(run) if too_large else _too_many(run)
+            run.draft.remove_all(free, evidence, reason)
             over -= requests
 
 
@@ -43,3 +45,11 @@ def hold_turn_limit(run: CollectionRun) -> None:
     if run.turns_over:
         run.release_recent_turns()
         drop_turns(run, run.turns, "turn_limit", by_size=False)
+
+
+def _too_large(run: CollectionRun) -> Evidence:
+    return Evidence(kind="oldest", tokens=run.excess)
+
+
+def _too_many(run: CollectionRun) -> Evidence:
+    return Evidence(kind="turn_limit", how=f"more than {run.config.max_turns} turns")
