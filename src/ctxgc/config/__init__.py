@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     )
     from ctxgc.config.gc_config import DEFAULTS, GCConfig
     from ctxgc.config.keys import NOTICE_FIELDS, check_template, choices, render_notice, unknown_key
-    from ctxgc.config.priorities import PriorityMatrix, PriorityRule
+    from ctxgc.config.priorities import LAST_RESORT, PriorityMatrix, PriorityRule
     from ctxgc.config.profiles import Profile, list_profiles, load_profile, parse_inline
     from ctxgc.config.secrets import mask_text, shown
 else:
@@ -41,7 +41,7 @@ else:
             "files": "DEFAULT_PLUGIN GCSpec find_gc_file load_config parse_spec read_gc_file",
             "gc_config": "DEFAULTS GCConfig",
             "keys": "NOTICE_FIELDS check_template choices render_notice unknown_key",
-            "priorities": "PriorityMatrix PriorityRule",
+            "priorities": "LAST_RESORT PriorityMatrix PriorityRule",
             "profiles": "Profile list_profiles load_profile parse_inline",
             "secrets": "mask_text shown",
         },

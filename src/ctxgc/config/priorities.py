@@ -194,3 +194,22 @@ def _wrong(what: str, hint: str = "a rule is one of S4's names, or an object") -
 
 
 _S4 = PriorityMatrix()
+
+LAST_RESORT = PriorityMatrix(
+    always_keep=_rules(
+        _R(name="system_prompt", kinds=("system_role_prompt",)),
+        _R(name="current_task", kinds=("current_task_description",), current_task=True),
+        _R(
+            name="current_file", kinds=("active_file", "active_file_being_edited"), active_file=True
+        ),
+        _R(name="last_user_message", kinds=("user_message",), newest=1),
+        _R(
+            name="error_context", kinds=("error", "critical_error_context"),
+            resolved=False, newest=1,
+        ),
+    ),
+    keep_if_relevant=(),
+    keep_if_space=(),
+    always_prune=(),
+)  # fmt: skip
+"""What S4's aggressive pruning keeps; of these, what is not there is not missed."""

@@ -2,38 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 import msgspec
 
 from ctxgc.collector import Category, Focus, Priority, Ranked, choose, order_of_leaving, rank
-from ctxgc.config import GCConfig, PriorityMatrix, PriorityRule
-from ctxgc.core import (
-    KeepScore,
-    PruningCandidate,
-    ScoreContext,
-    rough_tokens,
-    utc_now,
-)
+from ctxgc.config import LAST_RESORT, GCConfig, PriorityMatrix
+from ctxgc.core import KeepScore, PruningCandidate, ScoreContext, rough_tokens, utc_now
 from ctxgc.errors import InputError, ShortfallError
 from ctxgc.guard.content import Content, ContentItem, Count, items_of
 
 ANY_SCORE = -1.0
-
-ESSENTIAL_ONLY: tuple[PriorityRule, ...] = (
-    PriorityRule(name="system_prompt", kinds=("system_role_prompt",)),
-    PriorityRule(name="current_task", kinds=("current_task_description",), current_task=True),
-    PriorityRule(
-        name="current_file", kinds=("active_file", "active_file_being_edited"), active_file=True
-    ),
-    PriorityRule(name="last_user_message", kinds=("user_message",), newest=1),
-    PriorityRule(
-        name="error_context", kinds=("error", "critical_error_context"), resolved=False, newest=1
-    ),
-)
-"""What S4's last resort keeps; of these, what is not there is not missed."""
 
 
 class ScoredContent(msgspec.Struct, frozen=True):
@@ -57,16 +38,23 @@ class PruneResult(dict[str, Any]):
     that was weighed stayed; `aggressive` says that only the last resort was left.
     """
 
-    kept: tuple[Judged, ...] = ()
-    pruned: tuple[Judged, ...] = ()
-    target: int = 0
-    threshold: float = ANY_SCORE
-    aggressive: bool = False
-
-    @property
-    def size(self) -> int:
-        """The tokens of what stayed."""
-        return sum(one.item.size for one in self.kept)
+    def __init__(
+        self,
+        context: Mapping[str, Any],
+        judged: Sequence[Judged],
+        stays: Collection[str],
+        target: int,
+        *,
+        threshold: float = ANY_SCORE,
+        aggressive: bool = False,
+    ) -> None:
+        super().__init__(context)
+        self.kept = tuple(one for one in judged if one.item.id in stays)
+        self.pruned = tuple(one for one in judged if one.item.id not in stays)
+        self.size = sum(one.item.size for one in self.kept)
+        self.target = target
+        self.threshold = threshold
+        self.aggressive = aggressive
 
 
 class ContextPruner:
@@ -118,19 +106,18 @@ class ContextPruner:
         items, target = self._items(context), self._target(target)
         if self.calculate_size(items) <= target:
             whole = context if isinstance(context, Mapping) else self.build_context(items)
-            ids = {item.id for item in items}
-            return _result(whole, items, ids, lambda _: "the context fits", target)
+            fitting = [Judged(item, "the context fits") for item in items]
+            return PruneResult(whole, fitting, {item.id for item in items}, target)
         scored = self.score_content(self.categorize_content(items))
         selected = self.select_content(scored, target)
-        new = self.build_context(selected)
         if self.calculate_size(selected) > target:
             return self.aggressive_prune(items, target)
-        weighed = {one.item.id: one for one in self._weigh(scored)}
         stays = {item.id for item in selected}
-        result = _result(new, items, stays, lambda i: weighed[i].why(left=i not in stays), target)
-        gone = (w.best for i, w in weighed.items() if i not in stays and w.priority == 3)
-        result.threshold = max(gone, default=self.threshold)
-        return result
+        weighed = {one.item.id: one for one in self._weigh(scored)}
+        judged = [Judged(i, weighed[i.id].why(left=i.id not in stays)) for i in items]
+        gone = [one.best for i, one in weighed.items() if i not in stays and one.priority == 3]
+        threshold = max(gone, default=self.threshold)
+        return PruneResult(self.build_context(selected), judged, stays, target, threshold=threshold)
 
     def aggressive_prune(self, context: Content, target: int | None = None) -> PruneResult:
         """Return S4's last resort: its five essentials by name, None for what is not there.
@@ -141,23 +128,16 @@ class ContextPruner:
             ShortfallError: these alone do not fit.
         """
         items, target = self._items(context), self._target(target)
-        only = PriorityMatrix(
-            always_keep=ESSENTIAL_ONLY, keep_if_relevant=(), keep_if_space=(), always_prune=()
-        )
-        ranks = rank([item.segment() for item in items], self._focus(), only)
-        essential = {"pinned", *(rule.name for rule in ESSENTIAL_ONLY)}
+        ranks = rank([item.segment() for item in items], self._focus(), LAST_RESORT)
+        essential = {"pinned", *(rule.name for rule in LAST_RESORT.always_keep)}
         named = {i: ranked.rule for i, ranked in ranks.items() if ranked.rule in essential}
         bonds = {item.bond for item in items if item.id in named} - {None}
         named |= {i.id: "bonded" for i in items if i.bond in bonds and i.id not in named}
         stays = [item for item in items if item.id in named]
         if self.calculate_size(stays) > target:
             raise _shortfall(stays, target)
-        new = _by_name(stays, named)
-        result = _result(
-            new, items, set(named), lambda i: named.get(i, "not an absolute essential"), target
-        )
-        result.aggressive = True
-        return result
+        judged = [Judged(i, named.get(i.id, "not an absolute essential")) for i in items]
+        return PruneResult(_by_name(stays, named), judged, named, target, aggressive=True)
 
     def categorize_content(self, context: Content) -> dict[Category, list[ContentItem]]:
         """Return the content by the categories of S4's second chart; each is there, if need be empty."""
@@ -176,19 +156,19 @@ class ContextPruner:
             task_dependencies=focus.task_dependencies,
         )
         scores = KeepScore("points").all((item.segment() for item in items), context)
-        scored = [
-            ScoredContent(item, int(min(100, score)))
-            for item, score in zip(items, scores, strict=True)
-        ]
-        scored.sort(key=lambda one: (one.score, one.content.timestamp))
-        return scored[::-1]
+        scored = [ScoredContent(i, int(min(100, s))) for i, s in zip(items, scores, strict=True)]
+        return sorted(scored, key=lambda one: (one.score, one.content.timestamp))[::-1]
 
     def select_content(
         self, scored: Iterable[ScoredContent], target_size: int | None = None
     ) -> list[ContentItem]:
         """Return what stays: all essentials, whatever their size, then the best that fit."""
         weighed = self._weigh(scored)
-        leaving = self._choose(weighed, self._target(target_size))
+        always = {one.item.id for one in weighed if one.priority is Priority.ALWAYS_PRUNE}
+        rest = {o.item.id: o.candidate() for o in weighed if o.priority in (2, 3)}
+        size = sum(one.item.size for one in weighed if one.item.id not in always)
+        chosen = choose(order_of_leaving(rest.values()), rest.get, size - self._target(target_size))
+        leaving = always | {candidate.segment_id for candidate in chosen}
         best = sorted(weighed, key=lambda one: (one.priority, -one.best))
         return [one.item for one in best if one.item.id not in leaving]
 
@@ -196,30 +176,16 @@ class ContextPruner:
         """Return the values that items were made of, under the keys that they had; else items by type."""
         context: dict[str, Any] = {}
         for item in _in_order(selected):
+            key = item.type if item.given is None else item.given.key
             if item.given is None or item.given.listed:
-                context.setdefault(item.given.key if item.given else item.type, []).append(
-                    item.value
-                )
+                context.setdefault(key, []).append(item.value)
             else:
-                context[item.given.key] = item.value
+                context[key] = item.value
         return context
 
     def calculate_size(self, context: Content) -> int:
         """Return the tokens of content."""
         return sum(item.size for item in self._items(context))
-
-    def _choose(self, weighed: Sequence[_Weighed], target: int) -> set[str]:
-        """Return what leaves: what always goes, then the worst of the rest until the target is met."""
-        size = sum(one.item.size for one in weighed)
-        always = [one.item for one in weighed if one.priority is Priority.ALWAYS_PRUNE]
-        rest = {
-            one.item.id: one.candidate()
-            for one in weighed
-            if one.priority in (Priority.KEEP_IF_RELEVANT, Priority.KEEP_IF_SPACE)
-        }
-        need = size - sum(item.size for item in always) - target
-        chosen = choose(order_of_leaving(rest.values()), rest.get, need)
-        return {item.id for item in always} | {candidate.segment_id for candidate in chosen}
 
     def _weigh(self, scored: Iterable[ScoredContent]) -> list[_Weighed]:
         """Return content with its priorities, oldest first; bonds have their best score and priority."""
@@ -274,9 +240,7 @@ class _Weighed(NamedTuple):
         own, rule = self.ranked
         if not left and self.priority < own:
             return "bonded to what stays"
-        if own in (Priority.ALWAYS_KEEP, Priority.ALWAYS_PRUNE):
-            return rule
-        if own is Priority.KEEP_IF_RELEVANT and not left:
+        if own in (1, 4) or (own is Priority.KEEP_IF_RELEVANT and not left):
             return rule
         return f"{rule}: {self.score} points, {'no room left' if left else 'fits'}"
 
@@ -292,26 +256,12 @@ def _in_order(items: Iterable[ContentItem]) -> list[ContentItem]:
 
 
 def _by_name(stays: Sequence[ContentItem], named: dict[str, str]) -> dict[str, Any]:
-    context: dict[str, Any] = dict.fromkeys(rule.name for rule in ESSENTIAL_ONLY)
+    context: dict[str, Any] = dict.fromkeys(rule.name for rule in LAST_RESORT.always_keep)
     for name in dict.fromkeys((*context, *named.values())):
         values = [item.value for item in stays if named[item.id] == name]
         listed = len(values) > 1 or name in ("pinned", "bonded")
         context[name] = values if listed else (values[0] if values else None)
     return context
-
-
-def _result(
-    context: Mapping[str, Any],
-    items: Sequence[ContentItem],
-    stays: set[str],
-    why: Callable[[str], str],
-    target: int,
-) -> PruneResult:
-    result = PruneResult(context)
-    result.kept = tuple(Judged(item, why(item.id)) for item in items if item.id in stays)
-    result.pruned = tuple(Judged(item, why(item.id)) for item in items if item.id not in stays)
-    result.target = target
-    return result
 
 
 def _shortfall(items: Sequence[ContentItem], target: int) -> ShortfallError:
