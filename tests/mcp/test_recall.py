@@ -110,17 +110,6 @@ def test_a_handle_of_another_context_finds_nothing() -> None:
         mine.recall(handle)
 
 
-def test_the_session_of_another_door_is_not_written_to() -> None:
-    store = opened()
-    session = Session(1_000, store=store, session_id="chat")
-    session.append({"role": "user", "content": "hi"})
-    session.flush()
-    before = everything(store, "chat")
-    with pytest.raises(InputError, match="another door"):
-        make(store, session="chat").usage()
-    assert everything(store, "chat") == before
-
-
 def _compressed(service: ContextService, *names: str) -> dict[str, object]:
     draft = service.draft(names, None)
     return service.compress(draft, service.summarise(draft))

@@ -133,6 +133,12 @@ def _restored_heap(context: Context, checkpoint: Checkpoint) -> tuple[Heap, Rest
         CheckpointError: a text has changed since.
     """
     checkpoint.verify()
+    if any("segment_id" not in doc for doc in checkpoint.conversation_history):
+        raise CheckpointError(
+            f"a session made the checkpoint '{checkpoint.checkpoint_id}'",
+            hint="ctxgc checkpoint restore, or Session.restore, restores it",
+            checkpoint_id=checkpoint.checkpoint_id,
+        )
     heap = context.heap
     wanted = {doc["segment_id"]: doc for doc in checkpoint.conversation_history}
     now = {segment.segment_id for segment in heap.working()}

@@ -77,11 +77,19 @@ class Context:
         saved: the rest.
         base: the configuration that the server was started with.
         clock: gives the present time.
+        has_messages: whether a session keeps the messages of its segments.
     """
 
     def __init__(
-        self, heap: Heap, saved: Saved, base: GCConfig, clock: Callable[[], datetime]
+        self,
+        heap: Heap,
+        saved: Saved,
+        base: GCConfig,
+        clock: Callable[[], datetime],
+        *,
+        has_messages: bool = False,
     ) -> None:
+        self.has_messages = has_messages
         self.heap = heap
         self.saved = saved
         self.base = base

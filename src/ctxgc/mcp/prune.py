@@ -155,12 +155,19 @@ def with_strategy(context: Context, plan: PruningPlan, strategy: PruneStrategy) 
     return msgspec.structs.replace(_assembled(context, changed), stubs=plan.stubs)
 
 
-def check_confirmed(plan: PruningPlan, *, confirm: bool) -> None:
-    """Make sure that what a plan deletes was confirmed.
+def check_confirmed(context: Context, plan: PruningPlan, *, confirm: bool) -> None:
+    """Make sure that what a plan deletes was confirmed, and that no copy of it would be left.
 
     Raises:
-        InputError: it was not; `details` say what would be gone.
+        InputError: it was not, and `details` say what would be gone; or a session keeps its messages.
     """
+    if plan.delete_segments and context.has_messages:
+        raise InputError(
+            "a session keeps the messages of these segments: only it can delete them for good",
+            hint="Session.delete(ids, confirm=True) does that; strategy='stash' keeps them recallable",
+            field="strategy",
+            segment_ids=plan.delete_segments[:50],
+        )
     if plan.delete_segments and not confirm:
         raise InputError(
             f"{len(plan.delete_segments)} segments would be deleted for good",
@@ -328,7 +335,7 @@ def prune(
     else:
         found = request.finder(context).all(references, query)
         chosen = choose(context, found.segments, how, by_query=query is not None, confirm=confirm)
-    check_confirmed(chosen.plan, confirm=confirm or dry_run)
+    check_confirmed(context, chosen.plan, confirm=confirm or dry_run)
     meant = {"found_by_words": found.by_words} if found.by_words else {}
     if dry_run:
         return {**meant, **_foretold(context, chosen)}

@@ -144,7 +144,24 @@ def segment(request: RequestContext, context: Context, reference: str) -> Json:
 def collections(request: RequestContext, context: Context, limit: int) -> Json:
     """List the last collections."""
     rows = sorted(request.store.load(request.session_id, "collections"), reverse=True)
-    return {"collections": [doc for _, doc in rows[:limit]], "total": context.saved.collections}
+    found = [_collection(int(key), doc) for key, doc in rows[:limit]]
+    return {"collections": found, "total": context.saved.collections}
+
+
+def _collection(number: int, doc: Json) -> Json:
+    """Describe a collection; one that a session ran names the messages that it moved."""
+    if "result" not in doc:
+        return doc
+    result = doc["result"]
+    items = result["removal_list"]
+    return {
+        "number": number,
+        "trigger": result["trigger_reason"],
+        "tokens_before": result["tokens_before"],
+        "tokens_after": result["tokens_after"],
+        "messages": [message_id for item in items for message_id in item["message_ids"]],
+        "reasons": {item["child_key"]: item["reason"] for item in items if item["child_key"]},
+    }
 
 
 def usable_plans(request: RequestContext, context: Context) -> Json:
@@ -227,6 +244,12 @@ def _origin(segment: ContextSegment) -> dict[str, Any]:
     return {key: value for key, value in known.items() if value is not None}
 
 
+def _is_context(store: Store, session_id: str) -> bool:
+    """Return whether only a server has written to a session."""
+    docs = (store.get(session_id, "state", key) for key in ("context", "session"))
+    return [doc is not None for doc in docs] == [True, False]
+
+
 def _find_elsewhere(store: Store, handle: str) -> dict[str, Any] | None:
     """Return the document of a segment that another session of this store stashed under a handle.
 
@@ -236,7 +259,7 @@ def _find_elsewhere(store: Store, handle: str) -> dict[str, Any] | None:
         return None
     drain_inbox(store)
     for info in store.sessions():
-        if store.get(info.session_id, "state", "context") is not None:
+        if _is_context(store, info.session_id):
             continue
         for _, doc in store.load(info.session_id, "segments"):
             if doc.get("handle") == handle:

@@ -18,11 +18,14 @@ from ctxgc.config import GCConfig
 from ctxgc.core import SEGMENT_FIELDS, ContextSegment, Heap, segment_from_dict, segment_to_dict
 from ctxgc.errors import InputError, StoreBusyError, StoreVersionError
 from ctxgc.mcp.context import FORMAT_VERSION, Context, Saved, saved_from_doc
+from ctxgc.session import shared_with_context, state_from_context
 from ctxgc.stores import Drop, Put, Store, Write
 from ctxgc.tokens import TokenCounter
 
 STATE_KEY = "context"
 COMMON_KEY = "common"
+SESSION_KEY = "session"
+"""The state of a session, for which the messages are kept that its segments are parts of."""
 
 
 class ContextRepository:
@@ -89,30 +92,39 @@ class ContextRepository:
     def _load(self) -> Context:
         self._revision = self.store.revision(self.session_id)
         self._written, self._documents = {}, {}
-        doc = self._read(STATE_KEY)
-        if doc is None:
+        doc, session = self._read(STATE_KEY), self._read(SESSION_KEY)
+        if doc is None and session is None:
             return self._fresh()
-        saved = _checked(doc)
+        saved = _checked({**(doc or {}), **shared_with_context(session or {})})
         heap = Heap(self._counter.count)
         heap.ledger.restate_deleted(saved.deleted)
         heap.mentions.restate_common((self._read(COMMON_KEY) or {}).get("names", ()))
         heap.rebuild(self._segments())
         heap.version, heap.step, heap.updates = saved.version, saved.step, saved.updates
+        if session is not None:
+            # What another door did since is no change of ours: plans made before it are stale.
+            heap.version += self._revision
+            saved.collections = max(saved.collections, self._collections())
         heap.root_index.opened.update(dict.fromkeys(saved.opened))
-        heap.root_index.files = dict.fromkeys(saved.files)
-        heap.root_index.first_request = saved.first_request
-        context = Context(heap, saved, self._base, self._clock)
+        if doc is not None:
+            heap.root_index.files = dict.fromkeys(saved.files)
+            heap.root_index.first_request = saved.first_request
+        context = Context(heap, saved, self._base, self._clock, has_messages=session is not None)
         context.stash.learn([segment.segment_id for segment in heap])
         if self.store.revision(self.session_id) != self._revision:
             raise StoreBusyError(
                 f"the context '{self.session_id}' changed while it was read", hint="call again"
             )
-        return self._with_limit(context)
+        return context if context.has_messages else self._with_limit(context)
+
+    def _collections(self) -> int:
+        """How many collections there were, in every door."""
+        return len(list(self.store.load(self.session_id, "collections")))
 
     def _fresh(self) -> Context:
         if self._revision:
             raise InputError(
-                f"'{self.session_id}' is the session of another door",
+                f"'{self.session_id}' holds segments that belong to no session",
                 hint="start the server with another --session; recall finds its handles all the same",
                 field="session",
             )
@@ -160,7 +172,18 @@ class ContextRepository:
         saved.deleted = heap.ledger.deleted
         state = dict(msgspec.to_builtins(saved))
         common = {"names": heap.mentions.common()}
-        return [*self._changed(STATE_KEY, state), *self._changed(COMMON_KEY, common)]
+        return [
+            *self._changed(STATE_KEY, state),
+            *self._changed(COMMON_KEY, common),
+            *self._session_writes(state),
+        ]
+
+    def _session_writes(self, state: dict[str, Any]) -> list[Write]:
+        """Tell the session what both doors know, if there is one."""
+        known = self._documents.get(SESSION_KEY)
+        if known is None:
+            return []
+        return self._changed(SESSION_KEY, {**known, **state_from_context(state)})
 
     def _changed(self, key: str, doc: dict[str, Any]) -> list[Write]:
         if self._documents.get(key, {"names": []} if key == COMMON_KEY else None) == doc:

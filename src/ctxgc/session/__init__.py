@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Checkpoint, CheckpointStore, ContextMetrics, Progress, compare_files,
         should_create_checkpoint,
     )
+    from ctxgc.session.agreement import shared_with_context, state_from_context
     from ctxgc.session.archive import Hit, Stash, excerpt
     from ctxgc.session.calls import Event
     from ctxgc.session.guard import EMERGENCY, messages_of, why_not_by_itself
@@ -53,6 +54,7 @@ else:
             "ctxgc.guard":
                 "Checkpoint CheckpointStore ContextMetrics Progress compare_files "
                 "should_create_checkpoint",
+            "agreement": "shared_with_context state_from_context",
             "archive": "Hit Stash excerpt",
             "calls": "Event",
             "guard": "EMERGENCY messages_of why_not_by_itself",

@@ -17,7 +17,8 @@ from ctxgc.collector import Exchange, Segmenter
 from ctxgc.core import ContextSegment, Heap, Message, Tier, common_prefix
 from ctxgc.errors import PlanError
 from ctxgc.invariants import check
-from ctxgc.session.archive import Archive, form_writes
+from ctxgc.session.archive import Archive
+from ctxgc.session.documents import form_writes
 from ctxgc.session.state import Accounting, SessionState, UsageMeter
 from ctxgc.session.view import BoundThinking, HistoryChange, Original, View, compare
 from ctxgc.stores import Drop, Put, Write

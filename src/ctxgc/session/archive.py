@@ -6,8 +6,6 @@ left the view, or what the view shows in its place. `Stash` knows the handles un
 
 from __future__ import annotations
 
-import base64
-import json
 import re
 import secrets
 from base64 import b32encode
@@ -25,17 +23,17 @@ from ctxgc.collector import GCResult, Segmenter
 from ctxgc.core import (
     SEGMENT_FIELDS,
     ContextSegment,
-    Format,
     Heap,
     Message,
     segment_from_dict,
     segment_to_dict,
 )
-from ctxgc.errors import InputError, StoreDamagedError, UnknownHandleError
+from ctxgc.errors import InputError, UnknownHandleError
+from ctxgc.session.agreement import CONTEXT_KEY, agree, result_of_context
+from ctxgc.session.documents import GONE, SHOWN, Docs, is_arrival, message_from_doc, message_to_doc
 from ctxgc.session.state import Accounting, SessionState
 from ctxgc.session.view import Arrival, BoundThinking, Original, View
 from ctxgc.stores import CollectionName, Drop, Put, Store, Write
-from ctxgc.wire import parse
 
 # -- The stash of a session: the handles of its segments, and how to read what they name
 
@@ -129,67 +127,6 @@ def excerpt(text: str, *, lines: tuple[int, int] | None = None, pattern: str | N
         for near in range(max(0, n - _LINES_AROUND), min(len(rows), n + _LINES_AROUND + 1))
     }
     return "\n".join(rows[n] for n in sorted(wanted))
-
-
-SHOWN = "shown:"
-GONE = "gone:"
-
-Docs = dict[str, dict[str, Any]]
-
-
-# -- Messages
-
-
-def message_to_doc(message: Message) -> dict[str, Any]:
-    """Return a message as a document: its bytes where it came as bytes, else its data."""
-    doc: dict[str, Any] = {
-        "message_id": message.message_id,
-        "format": message.format,
-        "origin": message.origin,
-    }
-    if message.source is not None:
-        return {**doc, "source": base64.b64encode(message.source).decode()}
-    return {**doc, "data": json.dumps(message.data)}
-
-
-def message_from_doc(doc: Mapping[str, Any]) -> Message:
-    """Return the message that a document holds.
-
-    Raises:
-        StoreDamagedError: the document is not one that `message_to_doc` made.
-    """
-    try:
-        format_: Format = doc["format"]
-        source = doc.get("source")
-        raw = base64.b64decode(source) if source is not None else json.loads(doc["data"])
-        message = parse(raw, format_, doc["message_id"])
-        return msgspec.structs.replace(message, origin=doc["origin"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise StoreDamagedError(
-            f"a stored message cannot be read: {error}",
-            hint="restore the store from a checkpoint or a copy",
-            message_id=str(doc.get("message_id")),
-        ) from None
-
-
-def form_writes(
-    message_id: str, shown: Message | None, original: Original | None
-) -> tuple[Write, Write]:
-    """Return the writes that say what the view shows in the place of a message.
-
-    Args:
-        message_id: of the message.
-        shown: what is in the view, or None when nothing is.
-        original: the message as it came in; None when that is what is shown.
-    """
-    gone, edited = f"{GONE}{message_id}", f"{SHOWN}{message_id}"
-    if original is None:
-        return Drop("messages", gone), Drop("messages", edited)
-    marks = {"segment_ids": list(original.segment_ids), "together": list(original.together)}
-    if shown is None:
-        return Put("messages", gone, marks, flat=True), Drop("messages", edited)
-    doc = {**message_to_doc(shown), **marks}
-    return Drop("messages", gone), Put("messages", edited, doc, flat=True)
 
 
 # -- Collections
@@ -416,16 +353,31 @@ class Archive:
 
     def load(self, log: CollectionLog) -> None:
         """Fill the parts of a new session with what the store holds; its state was read before."""
-        self._load_heap()
+        segments = self._load_segments()
         docs: Docs = dict(self.store.load(self.session_id, "messages"))
-        came_in = {key: message_from_doc(doc) for key, doc in docs.items() if _is_arrival(key, doc)}
+        if self.store.get(self.session_id, "state", CONTEXT_KEY) is not None:
+            segments, docs = self._agreed(segments, docs)
+        self._load_heap(segments)
+        came_in = {key: message_from_doc(doc) for key, doc in docs.items() if is_arrival(key, doc)}
         self._load_view(docs, came_in)
         self._load_log(log, came_in)
         self._load_accounting(docs)
 
-    def _load_heap(self) -> None:
+    def _agreed(
+        self, segments: list[ContextSegment], docs: Docs
+    ) -> tuple[list[ContextSegment], Docs]:
+        """Return what agrees after the MCP server wrote; the difference is written with the next commit."""
+        made = agree(segments, docs)
+        self.note_unsaved(sorted(made.changed_segments))
+        for key in sorted(made.changed_docs):
+            doc = made.docs.get(key)
+            flat = key.startswith((GONE, SHOWN))
+            known = Drop("messages", key) if doc is None else Put("messages", key, doc, flat=flat)
+            self.later(known)
+        return list(made.segments.values()), made.docs
+
+    def _load_heap(self, segments: list[ContextSegment]) -> None:
         heap, state = self._heap, self._state
-        segments = self._load_segments()
         common = self.store.get(self.session_id, "state", "common") or {}
         heap.mentions.restate_common(common.get("names", ()))
         known = {segment.segment_id for segment in segments}
@@ -461,6 +413,9 @@ class Archive:
 
     def _load_log(self, log: CollectionLog, came_in: dict[str, Message]) -> None:
         for key, doc in sorted(self.store.load(self.session_id, "collections")):
+            if "result" not in doc:
+                log.results.append(result_of_context(doc))
+                continue
             described = {k: v for k, v in doc["result"].items() if k != "tokens_freed"}
             log.results.append(GCResult.from_dict(described))
             if "before" in doc:
@@ -498,11 +453,6 @@ def _without_strays(segment: ContextSegment, known: set[str]) -> ContextSegment:
 def _number(segment: ContextSegment) -> int:
     prefix, _, number = segment.segment_id.rpartition("-")
     return int(number) if prefix == "s" and number.isdigit() else 0
-
-
-def _is_arrival(key: str, doc: dict[str, Any]) -> bool:
-    """Return whether a document holds a message as it came in, not deleted since."""
-    return not key.startswith((GONE, SHOWN)) and "format" in doc
 
 
 def _arrivals(docs: Docs, requests: int) -> list[Arrival]:

@@ -12,8 +12,9 @@ from ctxgc.collector import Exchange, Segmenter
 from ctxgc.core import HANDLE, ContextSegment, Heap, Message, note
 from ctxgc.errors import InputError, StoreError
 from ctxgc.session.apply import ViewEditor
-from ctxgc.session.archive import Archive, CollectionLog, Stash, form_writes
+from ctxgc.session.archive import Archive, CollectionLog, Stash
 from ctxgc.session.calls import Events
+from ctxgc.session.documents import form_writes
 from ctxgc.session.notices import Notices
 from ctxgc.session.recall import ProtectedMessages
 from ctxgc.session.state import Accounting, SessionOptions, SessionState

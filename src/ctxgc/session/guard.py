@@ -32,10 +32,11 @@ from ctxgc.guard import (
 from ctxgc.invariants import check
 from ctxgc.session.annotations import Annotations
 from ctxgc.session.apply import ViewEditor
-from ctxgc.session.archive import Archive, CollectionLog, message_from_doc, message_to_doc
+from ctxgc.session.archive import Archive, CollectionLog
 from ctxgc.session.calls import Events
 from ctxgc.session.collection import Collector
 from ctxgc.session.delete import StashCollector
+from ctxgc.session.documents import message_from_doc, message_to_doc
 from ctxgc.session.notices import Notices
 from ctxgc.session.recall import AutoRecall, ProtectedMessages, whole_groups
 from ctxgc.session.state import Accounting, SessionOptions, SessionState, UsageMeter
@@ -169,8 +170,27 @@ class Restored(msgspec.Struct, frozen=True, kw_only=True):
     differences: tuple[FileDifference, ...]
 
 
+def check_has_messages(checkpoint: Checkpoint) -> None:
+    """Check that a session can restore a checkpoint.
+
+    Raises:
+        CheckpointError: it holds no messages: the MCP server made it.
+    """
+    if any("segment_id" in doc for doc in checkpoint.conversation_history):
+        raise CheckpointError(
+            f"the MCP server made the checkpoint '{checkpoint.checkpoint_id}'",
+            hint="context_checkpoint(action='restore') restores it",
+            checkpoint_id=checkpoint.checkpoint_id,
+        )
+
+
 def messages_of(checkpoint: Checkpoint) -> list[Message]:
-    """Return the view that a checkpoint holds."""
+    """Return the view that a checkpoint holds.
+
+    Raises:
+        CheckpointError: it holds no messages: the MCP server made it.
+    """
+    check_has_messages(checkpoint)
     return [message_from_doc(doc) for doc in checkpoint.conversation_history]
 
 
@@ -266,6 +286,7 @@ class Checkpoints:
         checkpoint.verify()
         view = self._view
         here = {message.message_id: message for message in view.messages}
+        check_has_messages(checkpoint)
         view.remember_places(checkpoint.context_snapshot["places"])
         wanted = [*map(self._message, checkpoint.conversation_history), *also]
         wanted.sort(key=lambda m: view.place_of(m.message_id))

@@ -14,9 +14,10 @@ from ctxgc.core import SECRET_TAG, ContextSegment, Format, Heap, Message, find_s
 from ctxgc.errors import MessageError
 from ctxgc.session.annotations import Said, annotated
 from ctxgc.session.apply import ViewEditor
-from ctxgc.session.archive import Archive, CollectionLog, form_writes
+from ctxgc.session.archive import Archive, CollectionLog
 from ctxgc.session.calls import Events
 from ctxgc.session.clarifications import Clarifications
+from ctxgc.session.documents import form_writes
 from ctxgc.session.state import Accounting, SessionOptions, SessionState, UsageMeter
 from ctxgc.session.view import BoundThinking, View, compare, digest, wrong_format
 from ctxgc.stores import Drop
