@@ -70,6 +70,12 @@ ENTRIES: tuple[Requirement, ...] = (
             "recent": "Of what does not fit, it leaves last: after what is only weighed, and before what a rule keeps.",
             "adjusts-threshold": "It rises. The seed lowers it, which would keep more: a score above the threshold is kept.",
         },
+        doors={
+            "categories": {
+                "engine": "`rank_heap(state, matrix)` of `ctxgc.collector`, and `ContextPruner` on any content.",
+                "Session": "In the danger and critical zones, within what is as reachable and as recent.",
+            },
+        },
     ),
     *section(
         "S4.keep",
