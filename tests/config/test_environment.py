@@ -84,7 +84,7 @@ def test_a_malformed_value_names_its_variable() -> None:
         load_config(env={"JAATO_GC_TARGET": "sixty"})
     assert caught.value.details == {"key": "target_percent", "variable": "JAATO_GC_TARGET"}
     assert str(caught.value) == (
-        "environment variable JAATO_GC_TARGET: expected `float`, got `str` "
+        "environment variable JAATO_GC_TARGET must be a number, got a text "
         "(correct or unset JAATO_GC_TARGET)"
     )
 

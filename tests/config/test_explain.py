@@ -95,10 +95,10 @@ TOLD_AT_ONCE: list[tuple[dict[str, Any], list[str]]] = [
     (
         {"secrets": "hide", "auto_trigger": "yes", "max_turns": -1, "pinned_turn_indices": [1, "x"]},
         [
-            "secrets: invalid enum value 'hide' (use one of off, mark, mask, refuse)",
-            "auto_trigger: expected `bool`, got `str` (it is 'yes') (correct \"auto_trigger\")",
-            'max_turns: expected `int` >= 1 (it is -1) (correct "max_turns")',
-            'pinned_turn_indices: expected `int`, got `str` (correct "pinned_turn_indices")',
+            'secrets cannot be "hide" (use one of off, mark, mask, refuse)',
+            "auto_trigger must be true or false, got 'yes' (correct \"auto_trigger\")",
+            'max_turns must be at least 1, got -1 (correct "max_turns")',
+            'pinned_turn_indices must be a whole number, got a text (correct "pinned_turn_indices")',
         ],
     ),
     (
@@ -113,7 +113,7 @@ TOLD_AT_ONCE: list[tuple[dict[str, Any], list[str]]] = [
         {"plugin": "gc_none", "batch": 1, "config": {"batch": 0}},
         [
             '"batch" is at the wrong level (put it in "config")',
-            'batch: expected `int` >= 1 (it is 0) (correct "batch")',
+            'batch must be at least 1, got 0 (correct "batch")',
         ],
     ),
     (
@@ -123,7 +123,7 @@ TOLD_AT_ONCE: list[tuple[dict[str, Any], list[str]]] = [
                 '"type" and "plugin" belong to different shapes '
                 '(use {"plugin", "config"} or a flat object with "type")'
             ),
-            'batch: expected `int` >= 1 (it is 0) (correct "batch")',
+            'batch must be at least 1, got 0 (correct "batch")',
         ],
     ),
     (
@@ -152,12 +152,12 @@ def test_the_file_and_the_environment_are_told_together(tmp_path: Path) -> None:
     path = tmp_path / "gc.json"
     path.write_text('{"batch": 0}')
     assert explain_file(path, env={"CTXGC_BATCH": "x", "CTXGC_AUTO_TRIGGER": "x"}).problems == (
-        'batch: expected `int` >= 1 (it is 0) (correct "batch")',
+        'batch must be at least 1, got 0 (correct "batch")',
         (
-            "environment variable CTXGC_AUTO_TRIGGER: expected `bool`, got `str` "
+            "environment variable CTXGC_AUTO_TRIGGER must be true or false, got a text "
             "(correct or unset CTXGC_AUTO_TRIGGER)"
         ),
-        "environment variable CTXGC_BATCH: expected `int`, got `str` (correct or unset CTXGC_BATCH)",
+        "environment variable CTXGC_BATCH must be a whole number, got a text (correct or unset CTXGC_BATCH)",
     )
 
 

@@ -84,7 +84,7 @@ def test_another_number_in_an_entry_of_the_seed_is_meant(entry: str, rule: dict[
         ({"always_keep": 5}, "always_keep must be a list of rules, got int"),
         ({"always_keep": "system_role_prompt"}, "always_keep must be a list of rules, got str"),
         ({"always_keep": [5]}, "a rule is a name or an object, got int"),
-        ({"always_keep": [{"name": 5}]}, "rule 5: Expected `str`, got `int`"),
+        ({"always_keep": [{"name": 5}]}, "rule 5 must be a text, got a whole number"),
         ({"always_keep": ["recent_feedback (lately)"]}, "the note of 'recent_feedback (lately)'"),
         ([], "must be an object with lists, got list"),
     ],

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ctxgc import Session, collect
-from ctxgc.errors import InputError
+from ctxgc.errors import ConfigError, InputError
 from ctxgc.stores import open_store
 from tests.session.build import filled, state_of
 
@@ -29,6 +31,63 @@ def test_a_session_names_the_argument_that_is_wrong(field: str, options: dict[st
         Session(**{"context_limit": 1_000, "store": "memory:", **options})
 
     assert caught.value.details["field"] == field
+
+
+WRONG: dict[str, tuple[dict[str, Any] | None, dict[str, str], str]] = {
+    "a value of a file": (
+        {"type": "truncate", "threshold_percent": "high"}, {},
+        ".ctxgc/gc.json: threshold_percent must be a number, got 'high'",
+    ),
+    "a key of a file": (
+        {"treshold_percent": 70}, {}, '.ctxgc/gc.json: unknown configuration key "treshold_percent"',
+    ),
+    "two keys of a file": (
+        {"threshold_percent": 50, "target_percent": 70}, {},
+        ".ctxgc/gc.json: target_percent (70) is above threshold_percent (50)",
+    ),
+    "a plugin of a file": ({"type": "hybird"}, {}, '.ctxgc/gc.json: unknown GC plugin "hybird"'),
+    "an option in a file": (
+        {"type": "truncate", "plugin_config": {"summarizer": "extractive"}}, {},
+        ".ctxgc/gc.json: gc_truncate does not summarize, so it takes no summarizer",
+    ),
+    "a variable": (
+        None, {"CTXGC_BATCH": "0"}, "environment variable CTXGC_BATCH must be at least 1",
+    ),
+    "a variable against a default": (
+        None, {"JAATO_GC_TARGET": "95"},
+        "environment variable JAATO_GC_TARGET: target_percent (95) is above threshold_percent (80)",
+    ),
+    "a variable against a file": (
+        {"threshold_percent": 70}, {"CTXGC_TARGET_PERCENT": "75"},
+        "environment variable CTXGC_TARGET_PERCENT and .ctxgc/gc.json: target_percent (75) is above",
+    ),
+    "a plugin by a variable": (
+        None, {"CTXGC_PLUGIN": "hybird"}, 'environment variable CTXGC_PLUGIN: unknown GC plugin "hybird"',
+    ),
+    "prices by a variable": (
+        None, {"CTXGC_PRICES": "free"}, 'environment variable CTXGC_PRICES: unknown price sheet "free"',
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("content", "variables", "says"), WRONG.values(), ids=WRONG)
+def test_a_wrong_value_is_named_with_the_file_or_the_variable_that_sets_it(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    content: dict[str, Any] | None,
+    variables: dict[str, str],
+    says: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    if content is not None:
+        (tmp_path / ".ctxgc").mkdir()
+        (tmp_path / ".ctxgc" / "gc.json").write_text(json.dumps(content))
+    with pytest.raises(ConfigError) as caught:
+        Session(1_000, store="memory:")
+    assert caught.value.message.replace(f"{tmp_path}/", "").startswith(says)
+    assert "Expected" not in str(caught.value)
 
 
 def test_window_counter_and_prices_follow_from_the_model() -> None:

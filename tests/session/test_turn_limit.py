@@ -127,8 +127,10 @@ def test_a_session_that_could_not_make_room_still_keeps_its_limit_of_turns(plugi
 def test_with_a_summarizer_the_turns_above_the_limit_become_a_summary(
     plugin: str, limit: int, preserve: int, size: int
 ) -> None:
-    options = {"summarizer": lambda _text: "they talked", "summarize_middle_turns": 20}
-    session = limited(plugin, limit, preserve_recent_turns=preserve, plugin_config=options)
+    session = limited(
+        plugin, limit, preserve_recent_turns=preserve, summarize_middle_turns=20,
+        plugin_config={"summarizer": lambda _text: "they talked"},
+    )  # fmt: skip
     assert max(converse(session, 14, size)) <= limit
     if size > 20 and preserve + 1 < limit:
         reasons = {item.reason for r in session.gc_history for item in r.removal_list}

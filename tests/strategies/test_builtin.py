@@ -96,7 +96,7 @@ def test_a_wrong_option_is_a_typed_error(options: dict[str, object]) -> None:
 def test_a_strategy_that_does_not_summarize_refuses_a_summarizer(name: str) -> None:
     with pytest.raises(ConfigError, match=f"{name} does not summarize") as caught:
         load_gc_plugin(name, {"summarizer": "extractive"})
-    assert caught.value.details == {"field": "plugin_config"}
+    assert caught.value.details == {"key": "plugin_config"}
     with pytest.raises(ConfigError, match=f"{name} does not summarize"):
         Session(1_000, plugin=name, config=GCConfig(plugin_config={"summarizer": "extractive"}))
 

@@ -9,13 +9,13 @@ name that is set to something wins. Variables of other programs never break ours
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
-from ctxgc.config.keys import nearest
+from ctxgc.config.keys import in_words, nearest
 from ctxgc.config.secrets import mask_text
 from ctxgc.errors import ConfigError
 
@@ -82,13 +82,37 @@ def _meant(name: str, keys: list[str]) -> str | None:
     return f"{prefix}{key.upper()}" if key else None
 
 
+def _variable(name: str) -> str:
+    return f"environment variable {name}"
+
+
+def place_of(
+    error: ConfigError,
+    kind: type[msgspec.Struct],
+    env: Mapping[str, str] | None = None,
+    *,
+    code: Container[str] = (),
+    file: Container[str] = (),
+    origin: str = "",
+) -> str:
+    """Return the variables, and the file, that the keys of an error come from; empty if that is code.
+
+    `code` and `file` have the keys that are set there; `origin` names the file.
+    """
+    named = error.details.get("keys") or [error.details.get("key")]
+    keys = [key for key in named if key not in code]
+    variables = variables_in_use(kind, env)
+    places = [_variable(variables[key]) for key in keys if key in variables]
+    places += [origin for key in keys if key in file and key not in variables]
+    return " and ".join(dict.fromkeys(places))
+
+
 def _parse(name: str, raw: str, field: msgspec.structs.FieldInfo) -> Any:
     try:
         return _convert(raw.strip(), field)
     except (msgspec.ValidationError, msgspec.DecodeError) as error:
-        said = str(error).partition(" - at ")[0]
         raise ConfigError(
-            f"environment variable {name}: {said[:1].lower()}{said[1:]}",
+            f"{_variable(name)} {in_words(str(error))}",
             hint=f"correct or unset {name}",
             key=field.name,
             variable=name,

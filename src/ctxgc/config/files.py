@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from ctxgc.config.environment import environment_values
+from ctxgc.config.environment import environment_values, place_of
 from ctxgc.config.gc_config import FrozenDict, GCConfig
-from ctxgc.config.keys import reject_unknown
+from ctxgc.config.keys import located, reject_unknown
 from ctxgc.errors import ConfigError
 
 DEFAULT_PLUGIN = "gc_mark_sweep"
@@ -31,8 +31,20 @@ class GCSpec(msgspec.Struct, frozen=True, kw_only=True):
     origin: str
 
     def config(self, env: Mapping[str, str] | None = None, **code: Any) -> GCConfig:
-        """Return these values under those of the environment, and both under those in code."""
-        return GCConfig.from_dict({**self.values, **environment_values(GCConfig, env), **code})
+        """Return these values under those of the environment, and both under those in code.
+
+        Raises:
+            ConfigError: a value is wrong; it names the file or the variable that sets it.
+        """
+        try:
+            return GCConfig.from_dict({**self.values, **environment_values(GCConfig, env), **code})
+        except ConfigError as error:
+            place = place_of(error, GCConfig, env, code=code, file=self.values, origin=self.origin)
+            raise located(error, place) from None
+
+
+NO_FILE = GCSpec(plugin=DEFAULT_PLUGIN, values=FrozenDict(), shape="flat", origin="")
+"""What is said where there is no file: nothing."""
 
 
 def load_config(
@@ -46,9 +58,8 @@ def load_config(
         ConfigError: something in one of the places is wrong, or the named file does not exist.
     """
     found = find_gc_file() if path is None else Path(path)
-    if found is None:
-        return GCConfig.from_dict({**environment_values(GCConfig, env), **code})
-    return read_gc_file(found).config(env, **code)
+    spec = NO_FILE if found is None else read_gc_file(found)
+    return spec.config(env, **code)
 
 
 def find_gc_file(root: str | Path | None = None) -> Path | None:
@@ -85,22 +96,29 @@ def parse_spec(
     """Return the spec in `data`, whichever of the two shapes it has.
 
     Raises:
-        ConfigError: a key is unknown, is at the wrong level, or has a wrong value.
+        ConfigError: a key is unknown, is at the wrong level, or has a wrong value; it names the origin.
     """
+    try:
+        return _parsed(data, origin, default_plugin)
+    except ConfigError as error:
+        raise located(error, origin) from None
+
+
+def _parsed(data: Mapping[str, Any], origin: str, default_plugin: str) -> GCSpec:
     data = {key: value for key, value in data.items() if key != "$schema"}
     nested = "plugin" in data or "config" in data
     if nested and "type" in data:
         other = "plugin" if "plugin" in data else "config"
         raise ConfigError(
-            f'{origin}: "type" and "{other}" belong to different shapes',
+            f'"type" and "{other}" belong to different shapes',
             hint='use {"plugin", "config"} or a flat object with "type"',
             keys=["type", other],
         )
-    values = _nested_values(data, origin) if nested else _flat_values(data)
+    values = _nested_values(data) if nested else _flat_values(data)
     plugin = data.get("plugin" if nested else "type", default_plugin)
     if not isinstance(plugin, str) or not plugin.strip():
         raise ConfigError(
-            f"{origin}: the plugin's name is {plugin!r}",
+            f"the plugin's name is {plugin!r}",
             hint="name one as a string",
             key="plugin" if nested else "type",
         )
@@ -113,18 +131,14 @@ def _flat_values(data: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in data.items() if key != "type"}
 
 
-def _nested_values(data: Mapping[str, Any], origin: str) -> dict[str, Any]:
+def _nested_values(data: Mapping[str, Any]) -> dict[str, Any]:
     for key in data:
         if key in GCConfig.__struct_fields__:
-            raise ConfigError(
-                f'{origin}: "{key}" is at the wrong level', hint='put it in "config"', key=key
-            )
+            raise ConfigError(f'"{key}" is at the wrong level', hint='put it in "config"', key=key)
     reject_unknown(data, ("plugin", "config"))
     values = data.get("config", {})
     if not isinstance(values, dict):
-        raise ConfigError(
-            f'{origin}: "config" is not an object', hint="write an object of keys", key="config"
-        )
+        raise ConfigError('"config" is not an object', hint="write an object of keys", key="config")
     return values
 
 

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, NoReturn
 import msgspec
 from msgspec import Meta
 
-from ctxgc.config.environment import environment_values
-from ctxgc.config.keys import build, check_template
+from ctxgc.config.environment import environment_values, place_of
+from ctxgc.config.keys import build, check_template, located
 from ctxgc.config.priorities import PriorityMatrix
 from ctxgc.config.secrets import shown
 from ctxgc.errors import ConfigError
@@ -128,7 +128,10 @@ class _Resolution(msgspec.StructMeta):
     """Makes `GCConfig(...)` take from the environment what the caller does not pass."""
 
     def __call__(cls, **given: Any) -> Any:  # noqa: N805 (a metaclass)
-        return _assemble({**environment_values(GCConfig), **given})
+        try:
+            return _assemble({**environment_values(GCConfig), **given})
+        except ConfigError as error:
+            raise located(error, place_of(error, GCConfig, code=given)) from None
 
 
 class GCConfig(

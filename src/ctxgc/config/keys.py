@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import string
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -46,18 +47,54 @@ def build(kind: type[T], values: Mapping[str, Any]) -> T:
         raise _wrong_value(str(error), values, kind) from None
 
 
+_KINDS = {
+    "int": "a whole number", "float": "a number", "str": "a text", "bool": "true or false",
+    "array": "a list", "object": "an object", "null": "null",
+}  # fmt: skip
+_BOUNDS = {">=": "at least", "<=": "at most", ">": "above", "<": "below"}
+_EXPECTED = re.compile(
+    r"Expected `(?P<kinds>[^`]+)`(?: (?P<bound>[<>]=?) (?P<edge>\S+))?(?:, got `(?P<got>\w+)`)?"
+)
+_OTHER_WORDS = (
+    (re.compile(r"Invalid enum value '?(.*?)'?"), 'cannot be "{}"'),
+    (re.compile(r"Object missing required field `(.*)`"), 'lacks "{}"'),
+    (re.compile(r"Object contains unknown field `(.*)`"), 'has an unknown key "{}"'),
+)
+
+
+def in_words(complaint: str, value: str = "") -> str:
+    """Return msgspec's complaint as what the value must be, and what it is as far as it may be shown."""
+    said = complaint.partition(" - at ")[0]
+    for pattern, words in _OTHER_WORDS:
+        if other := pattern.fullmatch(said):
+            return words.format(other[1])
+    found = _EXPECTED.fullmatch(said)
+    if found is None:
+        return f"is wrong: {said[:1].lower()}{said[1:]}"
+    must = " or ".join(_KINDS.get(kind, kind) for kind in found["kinds"].split(" | "))
+    if found["bound"]:
+        must = f"{_BOUNDS[found['bound']]} {found['edge']}"
+    got = value or _KINDS.get(found["got"] or "", "")
+    return f"must be {must}, got {got}" if got else f"must be {must}"
+
+
+def located(error: ConfigError, place: str) -> ConfigError:
+    """Return the error with the file or the variable that the wrong value comes from."""
+    if not place or error.message.startswith(place):
+        return error
+    return ConfigError(f"{place}: {error.message}", hint=error.hint, **error.details)
+
+
 def _wrong_value(
     complaint: str, values: Mapping[str, Any], kind: type[msgspec.Struct]
 ) -> ConfigError:
     """Return the error for msgspec's complaint, naming the key and a value that may be shown."""
-    said, key = complaint.partition(" - at ")[0], _key_of(complaint)
-    value = values.get(key)
-    is_plain = value is None or isinstance(value, (bool, int, float, str))
-    listed = choices(complaint, kind)
-    # If the choices are listed, the complaint already names the wrong word.
-    got = f" (it is {shown(value, key)!r})" if is_plain and not listed else ""
+    key = _key_of(complaint)
+    value, listed = values.get(key), choices(complaint, kind)
+    is_plain = key in values and (value is None or isinstance(value, (bool, int, float, str)))
+    got = repr(shown(value, key)) if is_plain else ""
     hint = listed or _unquoted(value, key, kind) or f'correct "{key}"'
-    return ConfigError(f"{key}: {said[:1].lower()}{said[1:]}{got}", hint=hint, key=key)
+    return ConfigError(f"{key} {in_words(complaint, got)}", hint=hint, key=key)
 
 
 def _unquoted(value: object, key: str, kind: type[msgspec.Struct]) -> str:

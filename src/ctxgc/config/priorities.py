@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import force_setattr, replace
 
-from ctxgc.config.keys import unknown_key
+from ctxgc.config.keys import in_words, unknown_key
 from ctxgc.errors import ConfigError
 
 KEY = "priorities"
@@ -147,7 +147,7 @@ def _rule(given: object) -> PriorityRule:
     try:
         return msgspec.convert(dict(given), PriorityRule)
     except msgspec.ValidationError as error:
-        raise _wrong(f"rule {given.get('name', '?')!r}: {error}") from None
+        raise _wrong(f"rule {given.get('name', '?')!r} {in_words(str(error))}") from None
 
 
 _ENTRY = re.compile(r"\s*(\w+)\s*(?:\((.*)\))?\s*", re.ASCII)

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from ctxgc.config.files import FOLDERS, GCSpec, parse_spec, read_object
-from ctxgc.config.keys import build, reject_unknown, unknown_key
+from ctxgc.config.keys import build, located, reject_unknown, unknown_key
 from ctxgc.errors import ConfigError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*")
@@ -82,7 +82,11 @@ def _profile_files(root: str | Path | None) -> dict[str, Path]:
 
 
 def _read(path: Path) -> Profile:
-    stored = build(_ProfileFile, {"name": path.stem, **read_object(path)})
+    content = read_object(path)
+    try:
+        stored = build(_ProfileFile, {"name": path.stem, **content})
+    except ConfigError as error:
+        raise located(error, str(path)) from None
     gc = None if stored.gc is None else parse_spec(stored.gc, origin=str(path))
     return Profile(
         **{key: getattr(stored, key) for key in stored.__struct_fields__ if key != "gc"}, gc=gc

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from ctxgc.config import unknown_key
+from ctxgc.config import in_words, unknown_key
 from ctxgc.errors import ConfigError
 
 Price = Annotated[float, Meta(ge=0)]
@@ -149,5 +149,11 @@ def price_sheet(prices: str | Mapping[str, Any] | PriceSheet) -> PriceSheet:
         return msgspec.convert({"name": "custom", **prices}, PriceSheet)
     except (msgspec.ValidationError, TypeError) as error:
         raise ConfigError(
-            f"prices: {error}", hint='give at least "read" and "write", as shares of plain input'
+            f"prices: {_in_words(error)}",
+            hint='give at least "read" and "write", as shares of plain input',
         ) from None
+
+
+def _in_words(error: Exception) -> str:
+    key = str(error).rpartition("$.")[2].strip("`") if "$." in str(error) else "the sheet"
+    return f"{key} {in_words(str(error))}"

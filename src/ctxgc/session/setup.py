@@ -11,16 +11,20 @@ import msgspec
 
 from ctxgc.collector import Segmenter
 from ctxgc.config import (
-    DEFAULT_PLUGIN,
+    NO_FILE,
     GCConfig,
+    GCSpec,
     SessionSettings,
     find_gc_file,
+    located,
+    place_of,
     read_gc_file,
     unknown_key,
+    variables_in_use,
 )
 from ctxgc.core import ContextSegment, Heap, SegmentType, Tier
 from ctxgc.economics import PriceSheet, SavingsLedger, price_sheet, sheet_of
-from ctxgc.errors import InputError
+from ctxgc.errors import ConfigError, InputError
 from ctxgc.session.agreement import CONTEXT_KEY, state_from_context
 from ctxgc.session.annotations import Annotations
 from ctxgc.session.apply import ViewEditor
@@ -151,17 +155,9 @@ def set_up(asked: SessionSetup) -> SessionParts:
     """
     said = SessionSettings.from_env()
     path = find_gc_file()
-    spec = read_gc_file(path) if path is not None else None
-    if asked.config is not None:
-        config = checked_config(asked.config)
-    else:
-        config = spec.config() if spec is not None else GCConfig()
-    named = asked.plugin or said.plugin or (spec.plugin if spec is not None else DEFAULT_PLUGIN)
-    plugin = (
-        load_gc_plugin(named, config.plugin_config)
-        if isinstance(named, str)
-        else checked_plugin(named)
-    )
+    spec = NO_FILE if path is None else read_gc_file(path)
+    config = spec.config() if asked.config is None else checked_config(asked.config)
+    plugin = _plugin(asked, said, spec, config)
     store = open_store(asked.store or said.store or DEFAULT_STORE)
     name = checked_text(asked.session_id, "session_id") or uuid.uuid4().hex
     # CountingCache has a length, so an empty one must not be taken for a missing one.
@@ -169,7 +165,7 @@ def set_up(asked: SessionSetup) -> SessionParts:
     options = SessionOptions(
         config=config,
         plugin=plugin,
-        prices=price_sheet(asked.prices or said.prices or sheet_of(asked.model) or DEFAULT_PRICES),
+        prices=_prices(asked, said),
         model=asked.model,
         recall_call=asked.recall_call,
         clock=asked.clock,
@@ -194,6 +190,34 @@ def set_up(asked: SessionSetup) -> SessionParts:
         )
 
     return consistent_read(store, name, read)
+
+
+def _plugin(asked: SessionSetup, said: SessionSettings, spec: GCSpec, config: GCConfig) -> GCPlugin:
+    """Return the strategy; a wrong name or option is an error that names its file or variable."""
+    named = asked.plugin or said.plugin or spec.plugin
+    if not isinstance(named, str):
+        return checked_plugin(named)
+    try:
+        return load_gc_plugin(named, config.plugin_config)
+    except ConfigError as error:
+        if error.details.get("key") == "plugin_config":
+            code = () if asked.config is None else ("plugin_config",)
+            place = place_of(error, GCConfig, code=code, file=spec.values, origin=spec.origin)
+        else:
+            place = "" if asked.plugin else _variable("plugin") or spec.origin
+        raise located(error, place) from None
+
+
+def _prices(asked: SessionSetup, said: SessionSettings) -> PriceSheet:
+    try:
+        return price_sheet(asked.prices or said.prices or sheet_of(asked.model) or DEFAULT_PRICES)
+    except ConfigError as error:
+        raise located(error, "" if asked.prices else _variable("prices")) from None
+
+
+def _variable(key: str) -> str:
+    name = variables_in_use(SessionSettings).get(key)
+    return "" if name is None else f"environment variable {name}"
 
 
 def _limit(asked: SessionSetup, said: SessionSettings, stored: Mapping[str, Any]) -> int:

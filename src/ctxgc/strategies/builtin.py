@@ -20,7 +20,7 @@ from ctxgc.collector import (
     Host,
     StandaloneHost,
 )
-from ctxgc.config import GCConfig, check_template, choices, render_notice, unknown_key
+from ctxgc.config import GCConfig, check_template, choices, in_words, render_notice, unknown_key
 from ctxgc.core import Message, note
 from ctxgc.errors import ConfigError
 from ctxgc.strategies.base import Constraints, GCPlugin
@@ -37,7 +37,6 @@ class StrategyOptions(msgspec.Struct, frozen=True, kw_only=True):
     preserve_recent_turns: Annotated[int, Meta(ge=0)] | None = None
     notify_on_gc: bool | None = None
     notification_template: str | None = None
-    summarize_middle_turns: Annotated[int, Meta(ge=0)] | None = None
 
 
 def serving(plugin: GCPlugin, host: Host) -> GCPlugin:
@@ -68,24 +67,30 @@ class BuiltinStrategy(ABC):
         """
         given = dict(config or {})
         for key in given:
-            if key == "summarizer" and key not in self.options.__struct_fields__:
-                raise ConfigError(
-                    f"{self.name} does not summarize, so it takes no summarizer",
-                    hint="use gc_summarize or gc_hybrid, or leave the summarizer out",
-                    field="plugin_config",
-                )
             if key not in self.options.__struct_fields__:
-                raise unknown_key(key, self.options.__struct_fields__, f"option of {self.name}")
+                raise self._unknown_option(key)
         try:
             self._options = msgspec.convert(given, self.options)
         except msgspec.ValidationError as error:
+            key = str(error).rpartition("$.")[2].strip("`")
             raise ConfigError(
-                f"options of {self.name}: {error}",
+                f'option "{key}" of {self.name} {in_words(str(error))}',
                 hint=choices(str(error), self.options),
-                field="plugin_config",
+                key="plugin_config",
             ) from None
         if self._options.notification_template is not None:
             check_template(self._options.notification_template)
+
+    def _unknown_option(self, key: str) -> ConfigError:
+        if key == "summarizer":
+            return ConfigError(
+                f"{self.name} does not summarize, so it takes no summarizer",
+                hint="use gc_summarize or gc_hybrid, or leave the summarizer out",
+                key="plugin_config",
+            )
+        error = unknown_key(key, self.options.__struct_fields__, f"option of {self.name}")
+        error.details["key"] = "plugin_config"
+        return error
 
     def shutdown(self) -> None:
         """Release the session."""

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
 
 from ctxgc.collector import CollectionRun, TurnSpan
 from ctxgc.strategies.base import Constraints
+from ctxgc.strategies.builtin import StrategyOptions
 from ctxgc.strategies.summarize import (
+    SummaryOptions,
     SummaryStrategy,
     replace_by_summary,
     shorten_summaries,
     withdraw_summaries,
 )
 from ctxgc.strategies.truncate import drop_turns, hold_turn_limit
+
+
+class HybridOptions(SummaryOptions, frozen=True, kw_only=True):
+    """`summarize_middle_turns` says how many turns before the recent ones become summaries."""
+
+    summarize_middle_turns: Annotated[int, Meta(ge=0)] | None = None
 
 
 class HybridStrategy(SummaryStrategy):
@@ -23,6 +33,7 @@ class HybridStrategy(SummaryStrategy):
 
     name: ClassVar[str] = "gc_hybrid"
     constraints: ClassVar[Constraints] = Constraints()
+    options: ClassVar[type[StrategyOptions]] = HybridOptions
 
     def shrink(self, run: CollectionRun) -> None:
         """Remove ancient turns first; summarise middle ones only while the target is unmet."""
@@ -43,7 +54,8 @@ class HybridStrategy(SummaryStrategy):
         hold_turn_limit(run)
 
     def _generations(self, run: CollectionRun) -> tuple[list[TurnSpan], list[TurnSpan]]:
-        own = self._options.summarize_middle_turns
+        given = self._options
+        own = given.summarize_middle_turns if isinstance(given, HybridOptions) else None
         wanted = run.config.summarize_middle_turns if own is None else own
         old = run.turns[: max(0, len(run.turns) - run.preserve)]
         split = max(0, len(old) - (wanted or 0))

@@ -15,7 +15,15 @@ from typing import Any
 
 import msgspec
 
-from ctxgc.config import GCConfig, GCSpec, find_gc_file, parse_inline, read_gc_file, unknown_key
+from ctxgc.config import (
+    GCConfig,
+    GCSpec,
+    find_gc_file,
+    located,
+    parse_inline,
+    read_gc_file,
+    unknown_key,
+)
 from ctxgc.errors import ConfigError, CtxgcError, PluginError
 from ctxgc.strategies.base import GCPlugin
 from ctxgc.strategies.budget import BudgetStrategy
@@ -117,7 +125,10 @@ def load_gc_from_file(
 def gc_from_spec(spec: GCSpec, env: Mapping[str, str] | None = None) -> tuple[GCPlugin, GCConfig]:
     """Return the plugin and the configuration of a file's or a profile's spec."""
     config = spec.config(env)
-    return load_gc_plugin(spec.plugin, config.plugin_config), config
+    try:
+        return load_gc_plugin(spec.plugin, config.plugin_config), config
+    except ConfigError as error:
+        raise located(error, spec.origin) from None
 
 
 def gc_from_inline(inline: Mapping[str, Any]) -> tuple[GCPlugin, GCConfig] | None:
