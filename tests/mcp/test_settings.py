@@ -14,7 +14,7 @@ from ctxgc.core import RootKnobs
 from ctxgc.errors import ConfigError, CtxgcError, InputError
 from ctxgc.mcp import NewSegment
 from tests.fakes import WordCounter, still
-from tests.mcp.contexts import everything, filled, log, make, opened, put
+from tests.mcp.contexts import QUIET, everything, filled, log, make, opened, put
 from tests.requirements import requirement
 
 
@@ -87,9 +87,30 @@ def test_open_tabs_and_breakpoints_are_roots_however_many() -> None:
     assert service.task({})["open_files"] == []
 
 
+def test_what_is_put_in_belongs_to_the_current_task() -> None:
+    service = make()
+    (before,) = put(service, log(1))
+    service.task({"task_id": "t1"})
+    mine, theirs = put(service, log(2), log(3, task_id="t2"))
+    said = service.ingest((), [{"role": "user", "content": "and a message"}])["segment_ids"]
+    assert put(service, log(2)) == [mine]
+    tasks = [service.segment(i).get("task_id") for i in (before, mine, theirs, *said)]
+    assert tasks == [None, "t1", "t2", "t1"]
+
+
+def test_a_task_that_fills_the_window_lets_its_oldest_go() -> None:
+    service = make(config=QUIET.replace(recent_messages=0))
+    service.task({"task_id": "t1"})
+    ids = filled(service)
+    plan = service.analyze(target_tokens=350)
+    leaving = [candidate["segment_id"] for candidate in plan["candidates"]]
+    assert plan["plan"]["short_of_target"] == 0
+    assert leaving == ids[: len(leaving)]
+
+
 def test_a_task_keeps_its_segments_until_it_is_cleared() -> None:
     service = make()
-    (mine,) = put(service, log(1, task_id="t1"))
+    (mine,) = put(service, log(77, task_id="t1"))
     filled(service, 20)
     service.task({"task_id": "t1", "depends_on": ["t0"]})
     assert mine not in {c["segment_id"] for c in service.analyze(100)["candidates"]}

@@ -254,9 +254,15 @@ class Host(Protocol):
         ...
 
 
-def root_knobs(config: GCConfig) -> RootKnobs:
-    """Return how far the root rules reach by a configuration."""
+TASK_SHARE = 0.5
+"""How much of what a collection leaves the current task may hold; what is older of it can leave."""
+
+
+def root_knobs(config: GCConfig, context_limit: int | None = None) -> RootKnobs:
+    """Return how far the root rules reach by a configuration, in a window if one is given."""
+    room = None if context_limit is None else context_limit * config.target_percent / 100
     return RootKnobs(
+        task_tokens=None if room is None else int(room * TASK_SHARE),
         recent_messages=config.recent_messages,
         recent_user_messages=config.recent_user_messages,
         decision_window_seconds=config.decision_window_seconds,

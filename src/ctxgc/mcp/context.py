@@ -129,7 +129,7 @@ class Context:
             active_file=saved.active_file,
             active_range=saved.active_range,
             held=self.held(),
-            knobs=root_knobs(config),
+            knobs=root_knobs(config, saved.context_limit),
             recalls=recalls,
             request=self.heap.updates,
         )
@@ -166,7 +166,7 @@ def engine_options(config: GCConfig, context_limit: int) -> EngineOptions:
     return EngineOptions(
         profile=config.score_profile,
         weights=dict(config.score_weights),
-        knobs=root_knobs(config),
+        knobs=root_knobs(config, context_limit),
         context_limit=context_limit,
         soft_limit_percent=config.soft_limit_percent,
         hard_limit_percent=config.hard_limit_percent,

@@ -321,7 +321,7 @@ def ingest(
     before = context.tokens
     segments = take_segments(context, request.finder(context), given)
     segments += take_messages(context, request.counter, messages)
-    taken = enter(context, segments)
+    taken = enter(context, [_in_task(context, segment) for segment in segments])
     collected = _collect_if_due(context)
     names = {n.name: i for n, i in zip(given, taken.ids, strict=False) if n.name}
     return {
@@ -334,6 +334,11 @@ def ingest(
         "usage": usage.change(context, before),
         "next": usage.next_call(context),
     }
+
+
+def _in_task(context: Context, segment: ContextSegment) -> ContextSegment:
+    """What is put in belongs to the current task, unless it says to which."""
+    return replace(segment, task_id=segment.task_id or context.saved.task_id)
 
 
 def import_piece(request: RequestContext, context: Context, path: str) -> Json:

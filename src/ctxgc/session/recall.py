@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import takewhile
 
 import msgspec
-from msgspec.structs import replace
 
 from ctxgc.collector import (
     Segmenter,
@@ -60,16 +59,11 @@ _RULES = {
 }
 """How a rule is told to the author of a plugin; pins have words of their own."""
 
-TASK_SHARE = 0.5
-"""How much of what a collection leaves the current task may hold; what is older of it can leave."""
-
 
 def gc_state(
     options: SessionOptions, state: SessionState, heap: Heap, context_limit: int
 ) -> GCState:
     """Return what the root rules have to know: the heap, the time, the task and the active file."""
-    config = options.config
-    room = context_limit * config.target_percent / 100
     return GCState(
         heap=heap,
         now=options.clock(),
@@ -77,7 +71,7 @@ def gc_state(
         task_dependencies=state.task_dependencies,
         active_file=state.active_file,
         active_range=state.active_range,
-        knobs=replace(root_knobs(config), task_tokens=int(room * TASK_SHARE)),
+        knobs=root_knobs(options.config, context_limit),
         recalls=state.ghosts,
         request=state.requests,
     )
