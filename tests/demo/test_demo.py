@@ -14,17 +14,19 @@ from click.testing import CliRunner
 
 from ctxgc.cli import main as cli
 from ctxgc.demo.__main__ import main
-from ctxgc.demo.run import DemoRun, run
+from ctxgc.demo.run import PRICE_WINDOW, ROOM_WINDOW, FirstCollection, Play, play
 
 TITLES = [
-    "A session",
-    "The window over time",
-    "The full collection",
-    "What left in the full collection, and why",
-    "Then a small step after each message",
-    "What left step by step, and why",
-    "Why these stayed: from a root, link by link",
-    "The ledger",
+    "A session, twice",
+    "64,000 tokens: the window before each request",
+    "Request 123, the threshold is reached: one collection, asked for by hand",
+    "What left, and the evidence that decided",
+    "What stayed, and by which root",
+    "Then by itself: what left for room",
+    "In 200,000 tokens: what left for the price",
+    "Back again, by the handle in its tombstone",
+    "The bill, in tokens, against what would really have been sent",
+    "The ledger of 64,000 tokens",
 ]
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -42,8 +44,19 @@ def text() -> str:
 
 
 @pytest.fixture(scope="module")
-def played() -> DemoRun:
-    return run()
+def room() -> Play:
+    return play(ROOM_WINDOW)
+
+
+@pytest.fixture(scope="module")
+def price() -> Play:
+    return play(PRICE_WINDOW)
+
+
+@pytest.fixture(scope="module")
+def first(room: Play) -> FirstCollection:
+    assert room.first is not None
+    return room.first
 
 
 def _titles(text: str) -> list[str]:
@@ -65,45 +78,65 @@ def test_the_story_fits_a_hundred_columns_and_has_no_colours(text: str) -> None:
     assert "\x1b" not in text
 
 
-def test_the_ledger_adds_up(text: str, played: DemoRun) -> None:
+def test_the_ledger_adds_up(text: str, room: Play) -> None:
     ingested, working, stashed, deleted = (
         _row(text, name) for name in ("ingested", "working", "stashed", "deleted")
     )
     assert ingested == tuple(map(sum, zip(working, stashed, deleted, strict=True)))
-    assert ingested == (played.ledger.ingested.segments, played.ledger.ingested.tokens)
-    assert 1_000 <= ingested[0] <= 1_050
+    assert ingested == (room.ledger.ingested.segments, room.ledger.ingested.tokens)
     assert "nothing was lost" in text
 
 
-def test_the_reasons_account_for_all_that_left(text: str, played: DemoRun) -> None:
-    assert played.full is not None
-    assert _row(text, "all") == (len(played.full.plan), played.full.tokens_freed)
-    assert _row(text, "all", 1) == (
-        sum(len(step.plan) for step in played.steps),
-        sum(step.tokens_freed for step in played.steps),
-    )
-    left = _row(text, "all")[0] + _row(text, "all", 1)[0]
-    assert left == played.ledger.stashed.segments + played.ledger.deleted.segments
+def test_only_texts_of_the_collector_are_deleted(room: Play, price: Play) -> None:
+    assert (room.deleted_of_session, price.deleted_of_session) == (0, 0)
 
 
-def test_the_full_collection_goes_from_the_hard_limit_to_the_target(played: DemoRun) -> None:
-    assert played.full is not None
-    assert played.full.tokens_before >= played.window * 0.9
-    assert played.full.tokens_after <= played.window * 0.6
-    assert played.full.plan.shortfall == 0
+def test_the_plan_is_what_the_collection_did(first: FirstCollection) -> None:
+    assert first.plan.total_tokens_freed == first.result.tokens_freed
+    assert first.plan.shortfall == 0
+    assert first.result.tokens_after <= first.target
+    assert [entry.segment.segment_id for entry in first.entries] == [
+        candidate.segment_id for candidate in first.plan.candidates
+    ]
 
 
-def test_every_departure_says_why(played: DemoRun) -> None:
-    assert all(departure.reason and departure.because for departure in played.departures)
-    assert len({departure.because for departure in played.departures}) >= 5
+def test_the_first_collection_takes_what_no_root_reaches_and_leaves_a_valid_history(
+    first: FirstCollection,
+) -> None:
+    assert {entry.evidence.kind for entry in first.entries} == {"superseded", "unreachable"}
+    assert all(entry.stub.startswith("[ctxgc: ") for entry in first.entries)
+    assert (first.violations, first.lost) == (0, 0)
 
 
-def test_the_chains_lead_from_a_root_to_a_segment_that_stayed(played: DemoRun) -> None:
-    assert len(played.kept) == 3
-    for kept in played.kept:
-        assert len(kept.chain) >= 2
-        assert kept.chain[0].via
-        assert kept.chain[-1].segment_id == kept.segment.segment_id
+def test_every_departure_has_its_evidence(text: str, room: Play, price: Play) -> None:
+    assert {evidence.kind for evidence, _ in room.departures()} >= {
+        "superseded",
+        "unreachable",
+        "least_worth",
+    }
+    assert {evidence.kind for evidence, _ in price.departures()} == {"superseded", "copy", "idle"}
+    for played in (room, price):
+        left = [tokens for evidence, tokens in played.departures() if evidence.kind == "superseded"]
+        assert (len(left), sum(left)) in (
+            _row(text, "superseded"), _row(text, "superseded", 1),
+        )  # fmt: skip
+
+
+def test_the_window_is_never_full(room: Play, price: Play) -> None:
+    assert max(room.fills) < 90
+    assert max(price.fills) < 50
+    assert room.threshold == 80
+
+
+def test_a_handle_brings_the_same_bytes_back(room: Play, price: Play) -> None:
+    assert room.recalled is not None
+    assert price.recalled is not None
+    assert (room.recalled.is_same, price.recalled.is_same) == (True, True)
+
+
+def test_the_bill_is_below_that_of_sending_everything(room: Play, price: Play) -> None:
+    assert room.savings.bill < room.savings.counterfactual_bill
+    assert price.savings.bill < 0.6 * price.savings.counterfactual_bill
 
 
 def test_another_process_with_another_hash_seed_tells_the_same_story(text: str) -> None:
@@ -116,10 +149,10 @@ def test_another_process_with_another_hash_seed_tells_the_same_story(text: str) 
     assert done.stderr == ""
 
 
-def test_a_short_session_needs_no_collection() -> None:
+def test_a_short_session_needs_no_room() -> None:
     stream = io.StringIO()
     main(["--segments", "30", "--seed", "1"], stream)
-    assert _titles(stream.getvalue()) == ["A session", "The window over time", "The ledger"]
+    assert _titles(stream.getvalue()) == [*TITLES[:2], *TITLES[-4:]]
 
 
 def test_a_terminal_gets_colours_and_the_same_words(

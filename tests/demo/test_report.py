@@ -13,7 +13,7 @@ from ctxgc import validate
 from ctxgc.cli import main as cli
 from ctxgc.demo.__main__ import main
 from ctxgc.demo.pages import PAGE, SESSION, write_report
-from ctxgc.demo.run import arrivals, messages
+from ctxgc.demo.run import messages
 
 SHORT = ["--segments", "60", "--seed", "1"]
 
@@ -40,10 +40,6 @@ def test_the_file_holds_the_session_that_was_told(tmp_path: Path) -> None:
     recorded = [json.loads(line) for line in lines]
     assert recorded == list(messages(200))
     assert validate(recorded, "openai") == []
-    results = [s.text for batch in arrivals(200) for s in batch if s.part == "tool_result"]
-    assert [m["content"] for m in recorded if m["role"] == "tool"] == results
-    users = [s.text for batch in arrivals(200) for s in batch if s.role == "user"]
-    assert [m["content"] for m in recorded if m["role"] == "user"] == users
 
 
 def test_the_same_session_gives_the_same_bytes(

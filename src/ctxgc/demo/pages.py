@@ -1,20 +1,20 @@
-"""What the demo shows: sections of text about a run, the screen they go to, and the report."""
+"""What the demo shows: sections of text about two plays, the screen they go to, and the report."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
-import logging
-from collections.abc import Callable, Iterator
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
 import msgspec
 
-from ctxgc.collector import Collection
 from ctxgc.core import Amount
-from ctxgc.demo.run import DemoRun, Kept, Removal, messages
+from ctxgc.demo.run import FirstCollection, Play, Watch, messages
 from ctxgc.drawing import STYLES, Line, bar, chart, plain, shortened, terminal_table, text_of, zone
 from ctxgc.files import write_atomic
 from ctxgc.insight import analyze_transcript
@@ -22,152 +22,195 @@ from ctxgc.wire.transcripts import open_transcript
 
 _WIDTH = 98
 _CHART_WIDTH = 74
-_EXAMPLES = 4
+_EXAMPLES = 6
+_STUB_LINES = 8
+_FOLDER = re.compile(r"cd /home/dev/\w+ && |/home/dev/\w+/")
 
 
-def sections(run: DemoRun) -> Iterator[list[Line]]:
-    """Yield the sections in the order of the story."""
-    yield _session(run)
-    yield _window(run)
-    if run.full is not None:
-        yield _collection(run, run.full)
-        yield _why(run, "fill", "What left in the full collection, and why")
-    if run.steps:
-        yield _steps(run)
-        yield _why(run, "steps", "What left step by step, and why")
-    if run.kept:
-        yield _chains(run.kept)
-    yield _books(run)
+def sections(room: Play, price: Play) -> Iterator[list[Line]]:
+    """Yield the sections in the order of the story: a window that fills up, and one with room to spare."""
+    yield _session(room, price)
+    yield _window(room)
+    if room.first is not None:
+        yield _path(room, room.first)
+        yield _entries(room.first)
+        yield _roots(room.first)
+    if room.by_itself:
+        yield _departures(room, "Then by itself: what left for room")
+    if price.by_itself:
+        yield _departures(
+            price, f"In {price.window:,} tokens: what left for the price", _best(price)
+        )
+    if any(play.recalled for play in (room, price)):
+        yield _recalls(room, price)
+    yield _bill(room, price)
+    yield _books(room)
 
 
 def _title(text: str) -> Line:
     return plain(f"── {text} ".ljust(_WIDTH, "─"), "title")
 
 
-def _session(run: DemoRun) -> list[Line]:
-    came = run.ledger.ingested
-    times = came.tokens / run.window
+def _session(room: Play, price: Play) -> list[Line]:
     return [
-        _title("A session"),
+        _title("A session, twice"),
         plain(
-            f"  A scripted agent fixes tests, adds functions and reads logs: {came.segments:,} "
-            f"segments, {came.tokens:,} tokens."
+            f"  A scripted agent fixes tests, adds functions and reads logs: {room.messages:,} messages."
         ),
         plain(
-            f"  The window holds {run.window:,} tokens: the session is {times:.1f} times as long."
+            f"  It runs in a Session with a window of {room.window:,} tokens, where room must be made, and"
+        ),
+        plain(
+            f"  in one of {price.window:,}, where nothing has to leave, and only what pays does."
         ),
     ]
 
 
-def _window(run: DemoRun) -> list[Line]:
-    options = run.options
-    marks = {
-        int(options.hard_limit_percent): "hard limit",
-        int(options.soft_limit_percent): "soft limit",
-        int(options.target_percent): "target",
-    }
-    percents = [100 * sample.tokens / run.window for sample in run.samples]
-    drawn = chart(percents, _CHART_WIDTH, marks)
-    return [_title("The window over time"), *drawn, plain(f"      {_axis(run)}", "faint")]
+def _window(play: Play) -> list[Line]:
+    marks = {play.threshold: "threshold", play.target: "target"}
+    end = f"{len(play.fills):,} requests"
+    return [
+        _title(f"{play.window:,} tokens: the window before each request"),
+        *chart(play.fills, _CHART_WIDTH, marks),
+        plain(f"      0{end:>{_CHART_WIDTH - 1}}", "faint"),
+    ]
 
 
-def _axis(run: DemoRun) -> str:
-    """Label the ends of the chart, and the moment of the full collection."""
-    end = f"{run.ledger.ingested.segments:,} segments"
-    filled = sum(sample.phase == "fill" for sample in run.samples)
-    column = _CHART_WIDTH * filled // len(run.samples)
-    start = f"{'0':<{column - 1}}▲ full collection" if run.full is not None else "0"
-    return f"{start}{end:>{_CHART_WIDTH - len(start)}}"
+# -- One collection
 
 
-def _collection(run: DemoRun, full: Collection) -> list[Line]:
-    plan = full.plan
-    ways = (
-        ("stashed", plan.stash_segments),
-        ("evacuated", plan.evacuate_segments),
-        ("compressed", plan.compress_segments),
-        ("deleted", plan.delete_segments),
+def _path(play: Play, first: FirstCollection) -> list[Line]:
+    """Show the first collection by the stations of its path."""
+    done = first.result
+    return [
+        _title(
+            f"Request {first.request}, the threshold is reached: one collection, asked for by hand"
+        ),
+        *([(f"  {name:<11}", "name"), (said, "")] for name, said in _stations(first)),
+        _level("before", done.tokens_before, play.window),
+        _level("after", done.tokens_after, play.window),
+    ]
+
+
+def _stations(first: FirstCollection) -> Iterator[tuple[str, str]]:
+    done, live, won = first.result, first.liveness, first.result.details
+    alive = f"{live.rooted} roots, {live.reached} more that they reach"
+    loose = (
+        f"{live.segments - live.rooted - live.reached} loose, {live.superseded} of them superseded"
     )
-    how = ", ".join(f"{len(ids)} {name}" for name, ids in ways if ids)
-    return [
-        _title("The full collection"),
-        _level("before", full.tokens_before, run.window),
-        _level("after", full.tokens_after, run.window),
-        plain(
-            f"  {full.tokens_freed:,} tokens freed, {plan.target_tokens or 0:,} required: {how}."
-        ),
-    ]
+    yield "liveness", f"{live.segments} segments: {alive}; {loose}"
+    size = sum(entry.segment.tokens or 0 for entry in first.entries)
+    kept = f"{size - done.tokens_freed:,} of {size:,} tokens stay"
+    yield "worth", f"{kept}: lines and names that nothing else in the view holds"
+    cost = f"{won['tokens_won']:,} tokens won, {won['tokens_rewritten']:,} written anew"
+    yield "price", f"{cost}: paid back after {won['requests_to_pay_back']} requests"
+    need = done.tokens_before - first.target
+    yield "room", f"the target is {first.target:,} tokens: {need:,} must go, whether it pays or not"
+    kinds = Counter(entry.evidence.kind for entry in first.entries)
+    said = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+    yield "plan", f"{len(first.plan)} entries: {said}; {first.plan.shortfall} tokens short"
+    held = f"{first.must_stay - first.lost} of {first.must_stay} messages that must stay are as they were"
+    yield "invariants", f"{first.violations} violations; {held}"
+    yield "apply", f"{len(first.plan)} segments stashed, {done.tokens_freed:,} tokens freed"
 
 
 def _level(name: str, tokens: int, window: int) -> Line:
     percent = 100 * tokens / window
-    return [(f"  {name:<7}", ""), *bar(percent, 60), (f" {tokens:>7,} tokens {percent:5.1f}%", "")]
+    return [(f"  {name:<11}", ""), *bar(percent, 56), (f" {tokens:>7,} tokens {percent:5.1f}%", "")]
 
 
-def _steps(run: DemoRun) -> list[Line]:
-    moved = sum(len(step.plan) for step in run.steps)
-    freed = sum(step.tokens_freed for step in run.steps)
-    most = max(len(step.plan) for step in run.steps)
-    arrivals = sum(sample.phase == "steps" for sample in run.samples)
+def _entries(first: FirstCollection) -> list[Line]:
+    lines = [_title("What left, and the evidence that decided")]
+    for entry in first.entries[-_EXAMPLES:]:
+        segment = entry.segment
+        what = shortened(_local(segment.file_path or segment.command or ""), _WIDTH - 24)
+        evidence = shortened(_local(str(entry.evidence)), _WIDTH - 24)
+        size = f"{segment.tokens:>6,} tokens  "
+        lines.append([(f"  {segment.segment_id:<6}", "name"), (size, ""), (what, "")])
+        lines.append(plain(f"{'':24}{evidence}", "faint"))
+    stubbed = [entry for entry in first.entries if entry.stub.count("\n") < _STUB_LINES]
+    for entry in sorted(stubbed, key=lambda entry: -entry.stub.count("\n"))[:1]:
+        lines.append(plain(f"  What is in the place of {entry.segment.segment_id} now:"))
+        drawn = [f"    {shortened(line, _WIDTH - 4)}" for line in entry.stub.splitlines()]
+        lines += [plain(line, "faint") for line in drawn]
+    return lines
+
+
+def _local(text: str) -> str:
+    """Return a text without the project's own folder."""
+    return _FOLDER.sub("", text)
+
+
+def _roots(first: FirstCollection) -> list[Line]:
+    rows = [("root", "segments", "tokens")]
+    rows += [(rule, f"{n:,}", f"{tokens:,}") for rule, (n, tokens) in first.liveness.roots.items()]
+    return [_title("What stayed, and by which root"), *terminal_table(rows)]
+
+
+# -- All collections
+
+
+def _departures(play: Play, title: str, *more: Line) -> list[Line]:
+    groups: dict[str, list[tuple[int, str]]] = {}
+    for evidence, tokens in play.departures():
+        groups.setdefault(evidence.kind, []).append((tokens, str(evidence)))
+    ordered = sorted(groups.items(), key=lambda item: -_tokens(item[1]))
+    rows = [("evidence", "messages", "tokens")]
+    rows += [(kind.replace("_", " "), f"{len(g):,}", f"{_tokens(g):,}") for kind, g in ordered]
+    largest = [_local(max(group)[1]) for _, group in ordered]
     return [
-        _title("Then a small step after each message"),
+        _title(title),
+        plain(f"  {len(play.by_itself)} collections before {len(play.fills)} requests."),
+        *more,
+        *terminal_table(rows),
+        *(plain(f"    {shortened(said, _WIDTH - 6)}", "faint") for said in largest),
+    ]
+
+
+def _tokens(group: Iterable[tuple[int, str]]) -> int:
+    return sum(tokens for tokens, _ in group)
+
+
+def _best(play: Play) -> Line:
+    """Say what the largest collection won and cost."""
+    done = max((r.details for r in play.results), key=lambda details: details["tokens_won"])
+    return plain(
+        f"  The largest won {done['tokens_won']:,} tokens in each request from then on, and had "
+        f"{done['tokens_rewritten']:,} written anew."
+    )
+
+
+def _recalls(*plays: Play) -> list[Line]:
+    lines = [_title("Back again, by the handle in its tombstone")]
+    for play in plays:
+        if (back := play.recalled) is not None:
+            verdict = "the same bytes" if back.is_same else "OTHER BYTES"
+            lines.append(
+                plain(f"  {play.window:>7,}: {back.handle}: {back.tokens:,} tokens, {verdict}.")
+            )
+    return lines
+
+
+def _bill(*plays: Play) -> list[Line]:
+    rows: list[tuple[str, ...]]
+    rows = [("window", "requests", "sent", "without", "bill", "without", "saved")]
+    for play in plays:
+        books = play.savings
+        sums = (books.requests, books.sent_tokens, books.counterfactual_tokens)
+        bills = (books.bill, books.counterfactual_bill)
+        row = (f"{play.window:,}", *(f"{n:,}" for n in sums), *(f"{bill:,.0f}" for bill in bills))
+        rows.append((*row, f"{books.saved_percent:.1f}%"))
+    return [
+        _title("The bill, in tokens, against what would really have been sent"),
+        *terminal_table(rows),
         plain(
-            f"  {arrivals} messages, {len(run.steps)} steps that removed something: {moved} segments, "
-            f"{freed:,} tokens, at most {most} at once."
+            "  Without collections a request would hold all messages, but never more than the window."
         ),
     ]
 
 
-def _why(run: DemoRun, phase: str, title: str) -> list[Line]:
-    left = [departure for departure in run.departures if departure.phase == phase]
-    groups: dict[str, list[Removal]] = {}
-    for departure in left:
-        groups.setdefault(departure.because, []).append(departure)
-    ordered = sorted(groups.items(), key=lambda item: -sum(d.freed for d in item[1]))
-    rows = [("reason", "segments", "tokens"), *(_tally(name, group) for name, group in ordered)]
-    rows.append(_tally("all", left))
-    return [
-        _title(title),
-        *terminal_table(rows),
-        plain(""),
-        *_examples([group for _, group in ordered]),
-    ]
-
-
-def _tally(name: str, group: list[Removal]) -> tuple[str, str, str]:
-    return name, f"{len(group):,}", f"{sum(departure.freed for departure in group):,}"
-
-
-def _examples(groups: list[list[Removal]]) -> Iterator[Line]:
-    """Show one segment for each of the first reasons: the largest."""
-    for group in groups[:_EXAMPLES]:
-        departure = max(group, key=lambda departure: departure.freed)
-        yield [
-            (f"  {departure.segment.segment_id:<5} ", "name"),
-            (shortened(departure.reason, _WIDTH - 8), "faint"),
-        ]
-
-
-def _chains(kept: list[Kept]) -> list[Line]:
-    lines = [_title("Why these stayed: from a root, link by link")]
-    for one in kept:
-        lines.append(
-            [
-                (f"  {one.segment.segment_id:<5} ", "name"),
-                (shortened(one.segment.text, _WIDTH - 8), ""),
-            ]
-        )
-        root, *rest = one.chain
-        lines.append(plain(f"        {root.segment_id} is a root: {root.via}", "faint"))
-        lines.extend(
-            plain(f"        {'  ' * depth}└─ {hop.segment_id} ({hop.via})", "faint")
-            for depth, hop in enumerate(rest)
-        )
-    return lines
-
-
-def _books(run: DemoRun) -> list[Line]:
-    ledger = run.ledger
+def _books(play: Play) -> list[Line]:
+    ledger = play.ledger
     sums = (
         ("ingested", ledger.ingested),
         ("working", ledger.working),
@@ -176,8 +219,14 @@ def _books(run: DemoRun) -> list[Line]:
     )
     rows = [("", "segments", "tokens"), *(_row(name, amount) for name, amount in sums)]
     adds_up = "ingested = working + stashed + deleted: nothing was lost."
-    verdict = adds_up if ledger.balanced() else "The figures do NOT add up."
-    return [_title("The ledger"), *terminal_table(rows), plain(f"  {verdict}")]
+    return [
+        _title(f"The ledger of {play.window:,} tokens"),
+        *terminal_table(rows),
+        plain(f"  {adds_up if ledger.balanced() else 'The figures do NOT add up.'}"),
+        plain(
+            "  Only the collector's own texts were deleted: stubs and notes that newer ones replaced."
+        ),
+    ]
 
 
 def _row(name: str, amount: Amount) -> tuple[str, str, str]:
@@ -206,17 +255,11 @@ def write_report(folder: Path, segments: int = 1_000, seed: int = 7) -> Path:
 def _page(session: Path) -> str:
     # By name: the command line is on the same layer as this room, not below it.
     drawer = importlib.import_module("ctxgc.cli.analyze_page")
-    logging.getLogger("ctxgc").addHandler(
-        logging.NullHandler()
-    )  # alarms of the replay are not for the user
     drawn: str = drawer.report_page(analyze_transcript(open_transcript(session)))
     return drawn
 
 
 # -- The screen: coloured with rich on a terminal, else plain text
-
-
-Show = Callable[[int, int], None]
 
 
 class Screen(Protocol):
@@ -225,8 +268,8 @@ class Screen(Protocol):
     def line(self, line: Line) -> None:
         """Print one line."""
 
-    def filling(self, window: int) -> Any:
-        """Return a context manager that gives a function to show segments and tokens with."""
+    def filling(self) -> Any:
+        """Return a context manager that gives a function to show how full a window is."""
 
 
 class PlainScreen:
@@ -240,9 +283,9 @@ class PlainScreen:
         print(text_of(line).rstrip(), file=self._stream)
 
     @contextmanager
-    def filling(self, window: int) -> Iterator[Show]:  # noqa: ARG002
+    def filling(self) -> Iterator[Watch]:
         """Show nothing: the chart shows it afterwards."""
-        yield lambda _segments, _tokens: None
+        yield lambda *_: None
 
 
 class RichScreen:
@@ -258,12 +301,12 @@ class RichScreen:
         self._console.print(_rich(line), no_wrap=True, overflow="crop", crop=True)
 
     @contextmanager
-    def filling(self, window: int) -> Iterator[Show]:
+    def filling(self) -> Iterator[Watch]:
         """Show the window as it fills, on one line that disappears at the end."""
         from rich.live import Live  # noqa: PLC0415  an extra
 
         with Live(console=self._console, transient=True, refresh_per_second=20) as live:
-            yield lambda segments, tokens: live.update(_rich(_gauge(segments, tokens, window)))
+            yield lambda *now: live.update(_rich(_gauge(*now)))
 
 
 def open_screen(stream: TextIO) -> Screen:
@@ -273,14 +316,13 @@ def open_screen(stream: TextIO) -> Screen:
     return PlainScreen(stream)
 
 
-def _gauge(segments: int, tokens: int, window: int) -> Line:
-    percent = 100 * tokens / window
+def _gauge(window: int, count: int, percent: float) -> Line:
     name = zone(percent)
     return [
-        ("  window ", ""),
+        (f"  {window:>7,} ", ""),
         *bar(percent, 60),
         (f" {percent:3.0f}% {name:<8}", name),
-        (f" {segments}", ""),
+        (f" {count}", ""),
     ]
 
 

@@ -469,9 +469,9 @@ class Collector:
         summaries, numbered = self._state.summaries, self._segmenter.numbered
         proposal = self._propose(GCTriggerReason.MANUAL, target_tokens)
         result = proposal.result
-        reasons = {item.child_key: item.reason for item in result.removal_list}
+        items = {item.child_key: item for item in result.removal_list}
         candidates = [
-            self._candidate(segment, reasons.get(segment.message_id, ""), action)
+            self._candidate(segment, items.get(segment.message_id), action)
             for segment, action in self._leaving(proposal.change)
         ]
         self._state.summaries, self._segmenter.numbered = summaries, numbered
@@ -499,9 +499,12 @@ class Collector:
                 found += [(self._heap.get(i), "evacuate") for i in left]
         return found
 
-    def _candidate(self, segment: ContextSegment, reason: str, action: Action) -> PruningCandidate:
+    def _candidate(
+        self, segment: ContextSegment, item: GCRemovalItem | None, action: Action
+    ) -> PruningCandidate:
         now, config = self._options.clock(), self._options.config
         score = KeepScore(config.score_profile, dict(config.score_weights))
+        reason = "" if item is None else item.reason
         return candidate_for(
             segment,
             now,
@@ -509,6 +512,7 @@ class Collector:
             reason=f"{reason}; {segment.type}, {age_text(segment.age(now))} old",
             action=action,
             bond=self._heap.bonds.group(segment),
+            evidence=None if item is None else item.evidence,
         )
 
 

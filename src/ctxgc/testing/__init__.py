@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ctxgc.testing.agent.render import ChatRendering
     from ctxgc.testing.agent.session import AgentSession, Fact, make_session, seeded_project
     from ctxgc.testing.agent.stories import Script
-    from ctxgc.testing.agent.tools import AgentCall, AgentStep, FILE_ACCESS, instructions
+    from ctxgc.testing.agent.tools import AgentStep, instructions
     from ctxgc.testing.breach import Breach
     from ctxgc.testing.check import check_history
     from ctxgc.testing.checker_responses import IssuedItems
@@ -41,7 +41,7 @@ else:
             "agent.render": "ChatRendering",
             "agent.session": "AgentSession Fact make_session seeded_project",
             "agent.stories": "Script",
-            "agent.tools": "AgentCall AgentStep FILE_ACCESS instructions",
+            "agent.tools": "AgentStep instructions",
             "breach": "Breach",
             "check": "check_history",
             "checker_responses": "IssuedItems",

@@ -17,8 +17,6 @@ from typing import Any
 from ctxgc.testing.agent.project import PLACES, Chance, Function, Module, Project
 
 _READ_LINES = 2000
-FILE_ACCESS = {"Read": "read", "Edit": "edit"}
-"""What each tool that works on the file named by `file_path` does to it."""
 
 
 def _schema(name: str, about: str, **fields: str) -> dict[str, Any]:
