@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -16,7 +17,7 @@ from ctxgc.mcp import ContextService, NewSegment
 from ctxgc.stores import SearchFilters, Store, open_store
 from ctxgc.testing import check_history
 from tests.fakes import WordCounter, still
-from tests.mcp.contexts import filled, log, logs, make, opened, put
+from tests.mcp.contexts import everything, filled, log, logs, make, opened, put
 from tests.session.random_walk import faults
 from tests.strategies.build import turn, words
 from tests.wire.histories import random_history
@@ -197,12 +198,37 @@ def test_a_plan_is_stale_once_the_session_went_on() -> None:
         service.prune(plan_id=plan)
 
 
-def test_only_the_session_deletes_what_it_keeps_messages_of() -> None:
+def test_what_the_server_deletes_is_gone_with_every_copy_that_the_session_kept() -> None:
     store = opened()
     session = chat(store)
+    session.checkpoint("before")
+    secret = next(s for s in session.segments() if s.text.startswith("out 2"))
+    call = next(s for s in session.segments() if s.call_id == secret.call_id)
     service = make(store, limit=None)
-    with pytest.raises(InputError, match="only it can delete"):
-        service.prune([session.segments()[2].segment_id], strategy="delete", confirm=True)
+    size = service.usage()["usage"]["tokens"]
+    done = service.prune([secret.segment_id], strategy="delete", confirm=True)
+    assert sorted(done["deleted"]) == sorted([secret.segment_id, call.segment_id])
+    assert done["stashed"] == []
+    now = service.usage()
+    assert now["usage"]["tokens"] == done["usage"]["after"] < size
+    assert now["segments"]["deleted"]["segments"] == 2
+    assert secret.text not in json.dumps(everything(store), default=str)
+    again = session_in(store)
+    assert secret.text not in texts(again)
+    assert faults(again) == []
+
+
+def test_a_stashed_segment_is_deleted_too() -> None:
+    store = opened()
+    session = chat(store, tools=0)
+    session.collect(100)
+    stashed = next(s for s in session.segments() if s.tier == "stashed")
+    session.flush()
+    service = make(store, limit=None)
+    done = service.prune([stashed.segment_id], strategy="delete", confirm=True)
+    assert (done["deleted"], done["stashed"]) == ([stashed.segment_id], [])
+    assert stashed.text not in json.dumps(everything(store), default=str)
+    assert faults(session_in(store)) == []
 
 
 def test_a_checkpoint_is_restored_by_the_door_that_made_it() -> None:
@@ -265,8 +291,8 @@ def test_two_doors_in_turns_lose_nothing(
     seen: dict[str, str] = {}
     for step in range(8):
         service = make(store, limit=None if step else 1_000)
-        with suppress(InputError, PlanError):
-            _work_in_server(rng, service, step)
+        for segment_id in _work_in_server(rng, service, step):
+            seen.pop(segment_id, None)
         session = session_in(store, None if step else 1_000)
         assert faults(session) == []
         with suppress(InputError, PlanError):
@@ -280,11 +306,13 @@ def test_two_doors_in_turns_lose_nothing(
         assert session.inspect().heap.ledger.balanced()
 
 
-def _work_in_server(rng: Random, service: ContextService, step: int) -> None:
+def _work_in_server(rng: Random, service: ContextService, step: int) -> list[str]:
+    """Do some things, and return what was deleted."""
+    gone: list[str] = []
     known = [s["segment_id"] for s in service.segments(1_000, 0)["segments"]]
     put(service, *logs(3, 12)[: rng.randint(1, 3)], log(100 + step, 30))
     if not known:
-        return
+        return gone
     some = rng.sample(known, min(3, len(known)))
     acts: list[Any] = [
         lambda: service.prune(some, strategy="stash"),
@@ -293,10 +321,14 @@ def _work_in_server(rng: Random, service: ContextService, step: int) -> None:
         lambda: service.pin(some[:1], None, pinned=rng.random() < 0.5),
         lambda: service.compress(*_drafted(service, some)),
         lambda: service.task({"task_id": f"T-{step}"}),
+        lambda: gone.extend(
+            service.prune(some[:1], strategy="delete", confirm=True).get("deleted", ())
+        ),
     ]
     for act in rng.sample(acts, 3):
         with suppress(InputError, PlanError):
             act()
+    return gone
 
 
 def _drafted(service: ContextService, ids: list[str]) -> Any:

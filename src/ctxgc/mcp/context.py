@@ -95,6 +95,8 @@ class Context:
         self.base = base
         self.clock = clock
         self.stash = Stash(heap, bytes.fromhex(saved.secret))
+        self.erasures: list[str] = []
+        """What the session deletes for good after the next commit."""
         self.writes: list[Write] = []
         """What the next commit writes beside the segments and the saved state."""
         self.config = base.replace(**saved.settings)

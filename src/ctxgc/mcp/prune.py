@@ -155,19 +155,12 @@ def with_strategy(context: Context, plan: PruningPlan, strategy: PruneStrategy) 
     return msgspec.structs.replace(_assembled(context, changed), stubs=plan.stubs)
 
 
-def check_confirmed(context: Context, plan: PruningPlan, *, confirm: bool) -> None:
-    """Make sure that what a plan deletes was confirmed, and that no copy of it would be left.
+def check_confirmed(plan: PruningPlan, *, confirm: bool) -> None:
+    """Make sure that what a plan deletes was confirmed.
 
     Raises:
-        InputError: it was not, and `details` say what would be gone; or a session keeps its messages.
+        InputError: it was not; `details` say what would be gone.
     """
-    if plan.delete_segments and context.has_messages:
-        raise InputError(
-            "a session keeps the messages of these segments: only it can delete them for good",
-            hint="Session.delete(ids, confirm=True) does that; strategy='stash' keeps them recallable",
-            field="strategy",
-            segment_ids=plan.delete_segments[:50],
-        )
     if plan.delete_segments and not confirm:
         raise InputError(
             f"{len(plan.delete_segments)} segments would be deleted for good",
@@ -180,6 +173,8 @@ def check_confirmed(context: Context, plan: PruningPlan, *, confirm: bool) -> No
 
 def carry_out(context: Context, plan: PruningPlan) -> Collection:
     """Do what a plan says. What is deleted from the stash leaves as well."""
+    if context.has_messages and plan.delete_segments:
+        return _leave_to_session(context, plan)
     stashed = [i for i in plan.delete_segments if context.heap.get(i).tier == "stashed"]
     if stashed:
         plan = _assembled(context, [c for c in plan.candidates if c.segment_id not in stashed])
@@ -189,6 +184,22 @@ def carry_out(context: Context, plan: PruningPlan) -> Collection:
     done = context.engine.apply(plan, context.heap)
     context.stash.learn(list(done.replaced.values()))
     return msgspec.structs.replace(done, deleted=[*done.deleted, *stashed])
+
+
+def _leave_to_session(context: Context, plan: PruningPlan) -> Collection:
+    """Stash what a plan deletes: the session then deletes it, with every copy of the text that it keeps."""
+    doomed = plan.delete_segments
+    working = [
+        msgspec.structs.replace(c, action="stash") if c.action == "delete" else c
+        for c in plan.candidates
+        if context.heap.is_working(c.segment_id)
+    ]
+    changed = msgspec.structs.replace(_assembled(context, working), stubs=plan.stubs)
+    done = context.engine.apply(changed, context.heap)
+    context.stash.learn(list(done.replaced.values()))
+    context.erasures = doomed
+    rest = [segment_id for segment_id in done.stashed if segment_id not in doomed]
+    return msgspec.structs.replace(done, stashed=rest, deleted=doomed)
 
 
 def record(context: Context, done: Collection, trigger: str) -> int:
@@ -335,7 +346,7 @@ def prune(
     else:
         found = request.finder(context).all(references, query)
         chosen = choose(context, found.segments, how, by_query=query is not None, confirm=confirm)
-    check_confirmed(context, chosen.plan, confirm=confirm or dry_run)
+    check_confirmed(chosen.plan, confirm=confirm or dry_run)
     meant = {"found_by_words": found.by_words} if found.by_words else {}
     if dry_run:
         return {**meant, **_foretold(context, chosen)}

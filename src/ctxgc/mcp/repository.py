@@ -15,10 +15,17 @@ from typing import Any
 import msgspec
 
 from ctxgc.config import GCConfig
-from ctxgc.core import SEGMENT_FIELDS, ContextSegment, Heap, segment_from_dict, segment_to_dict
+from ctxgc.core import (
+    SEGMENT_FIELDS,
+    Amount,
+    ContextSegment,
+    Heap,
+    segment_from_dict,
+    segment_to_dict,
+)
 from ctxgc.errors import InputError, StoreBusyError, StoreVersionError
 from ctxgc.mcp.context import FORMAT_VERSION, Context, Saved, saved_from_doc
-from ctxgc.session import shared_with_context, state_from_context
+from ctxgc.session import open_stored, shared_with_context, state_from_context
 from ctxgc.stores import Drop, Put, Store, Write
 from ctxgc.tokens import TokenCounter
 
@@ -84,10 +91,16 @@ class ContextRepository:
             StoreBusyError: another server changed the context since it was read.
             StoreError: nothing was written.
         """
+        for segment in map(context.heap.get, context.erasures):
+            context.heap.ledger.restate_deleted(Amount(1, segment.tokens or 0))
         writes = [*self._segment_writes(context), *self._document_writes(context), *context.writes]
         if writes:
             self._revision = self.store.commit(self.session_id, writes, expect=self._revision)
         context.writes.clear()
+        if context.erasures:
+            self.forget()
+            session = open_stored(self.store, self.session_id, self._clock())
+            session.delete(context.erasures, confirm=True)
 
     def _load(self) -> Context:
         self._revision = self.store.revision(self.session_id)
