@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from ctxgc.errors import CtxgcError, StoreError, StoreVersionError
 from ctxgc.mcp import ContextService, NewSegment
-from ctxgc.stores import MemoryStore, Put, Store, Write
+from ctxgc.stores import Drop, MemoryStore, Put, Store, Write
 from tests.examples import one_in
 from tests.mcp.contexts import everything, filled, log, make, opened, put
 
@@ -209,3 +209,17 @@ class Contexts(RuleBasedStateMachine):
 
 TestContexts = Contexts.TestCase
 TestContexts.settings = one_in(4, stateful_step_count=20)
+
+
+def test_a_link_to_what_a_crash_left_deleted_does_not_close_the_context() -> None:
+    store = opened()
+    service = make(store)
+    target, source = put(
+        service,
+        NewSegment(text="the target", name="t"),
+        NewSegment(text="the source", references=("t",)),
+    )
+    store.commit("mcp", [Drop("segments", target)])
+    again = make(store)
+    assert again.segment(source)["references"] == []
+    assert again.usage()["segments"]["working"]["segments"] == 1

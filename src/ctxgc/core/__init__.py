@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ctxgc.core.segment import (
         Access, ContextSegment, FORMATS, Format, Message, Origin, Part, PartKind, Policy, Role,
         SECRET_TAG, SEGMENT_FIELDS, SegmentType, Source, Tier, Trust, checked_time, common_prefix,
-        explicit_references, segment_from_dict, segment_to_dict, utc_now,
+        explicit_references, segment_from_dict, segment_to_dict, utc_now, without_strays,
     )
     from ctxgc.core.text import Names, Text, evacuate, identifiers, is_line, is_word, looks_like_path
     from ctxgc.core.tombstone import (
@@ -63,7 +63,8 @@ else:
             "segment":
                 "Access ContextSegment FORMATS Format Message Origin Part PartKind Policy Role "
                 "SECRET_TAG SEGMENT_FIELDS SegmentType Source Tier Trust checked_time "
-                "common_prefix explicit_references segment_from_dict segment_to_dict utc_now",
+                "common_prefix explicit_references segment_from_dict segment_to_dict utc_now "
+                "without_strays",
             "text": "Names Text evacuate identifiers is_line is_word looks_like_path",
             "tombstone":
                 "GAP HANDLE OPENING RECALL_CALL SHORT_GAP copy_mark describe is_tombstone "

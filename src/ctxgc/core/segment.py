@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import lru_cache
@@ -407,6 +407,23 @@ def explicit_references(segment: ContextSegment) -> dict[str, str]:
     if segment.derived_from is not None:
         links.setdefault(segment.derived_from, "derived-from")
     return links
+
+
+def without_strays(segment: ContextSegment, known: Container[str]) -> ContextSegment:
+    """Return a segment without links to segments that are gone, such as those deleted before a crash."""
+    kept = {
+        "references": tuple(i for i in segment.references if i in known),
+        "tags": tuple(
+            tag
+            for tag in segment.tags
+            if not tag.startswith(REF_TAG) or tag[len(REF_TAG) :] in known
+        ),
+        "reply_to": segment.reply_to if segment.reply_to in known else None,
+        "derived_from": segment.derived_from if segment.derived_from in known else None,
+    }
+    if all(getattr(segment, name) == value for name, value in kept.items()):
+        return segment
+    return msgspec.structs.replace(segment, **kept)
 
 
 # -- Segments as JSON values

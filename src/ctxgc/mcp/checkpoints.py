@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from ctxgc.core import ContextSegment, Heap, segment_from_dict, segment_to_dict
+from ctxgc.core import ContextSegment, Heap, segment_from_dict, segment_to_dict, without_strays
 from ctxgc.errors import CheckpointError
 from ctxgc.guard import (
     Checkpoint,
@@ -215,20 +215,9 @@ def _rebuilt(context: Context, segments: list[ContextSegment]) -> Heap:
     heap.ledger.restate_deleted(old.ledger.deleted)
     heap.mentions.restate_common(old.mentions.common())
     known = {segment.segment_id for segment in segments}
-    heap.rebuild([_without_strays(segment, known) for segment in segments])
+    heap.rebuild([without_strays(segment, known) for segment in segments])
     heap.version, heap.step, heap.updates = old.version + 1, old.step, old.updates
     return heap
-
-
-def _without_strays(segment: ContextSegment, known: set[str]) -> ContextSegment:
-    """Return the segment without links to segments that are gone."""
-    return msgspec.structs.replace(
-        segment,
-        references=tuple(i for i in segment.references if i in known),
-        tags=tuple(t for t in segment.tags if not t.startswith("ref:") or t[4:] in known),
-        reply_to=segment.reply_to if segment.reply_to in known else None,
-        derived_from=segment.derived_from if segment.derived_from in known else None,
-    )
 
 
 def _restore_saved(context: Context, checkpoint: Checkpoint, heap: Heap) -> None:

@@ -22,6 +22,7 @@ from ctxgc.core import (
     Heap,
     segment_from_dict,
     segment_to_dict,
+    without_strays,
 )
 from ctxgc.errors import InputError, StoreBusyError, StoreVersionError
 from ctxgc.mcp.context import FORMAT_VERSION, Context, Saved, saved_from_doc
@@ -112,7 +113,9 @@ class ContextRepository:
         heap = Heap(self._counter.count)
         heap.ledger.restate_deleted(saved.deleted)
         heap.mentions.restate_common((self._read(COMMON_KEY) or {}).get("names", ()))
-        heap.rebuild(self._segments())
+        segments = self._segments()
+        known = {segment.segment_id for segment in segments}
+        heap.rebuild([without_strays(segment, known) for segment in segments])
         heap.version, heap.step, heap.updates = saved.version, saved.step, saved.updates
         if session is not None:
             # What another door did since is no change of ours: plans made before it are stale.

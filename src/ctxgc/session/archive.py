@@ -27,6 +27,7 @@ from ctxgc.core import (
     Message,
     segment_from_dict,
     segment_to_dict,
+    without_strays,
 )
 from ctxgc.errors import InputError, UnknownHandleError
 from ctxgc.session.agreement import CONTEXT_KEY, agree, result_of_context
@@ -381,7 +382,7 @@ class Archive:
         common = self.store.get(self.session_id, "state", "common") or {}
         heap.mentions.restate_common(common.get("names", ()))
         known = {segment.segment_id for segment in segments}
-        heap.rebuild([_without_strays(segment, known) for segment in segments])
+        heap.rebuild([without_strays(segment, known) for segment in segments])
         heap.step = max(state.step, heap.step)
         heap.root_index.opened.update(dict.fromkeys(state.opened))
         if state.first_request is not None:
@@ -439,15 +440,6 @@ class Archive:
             else:
                 segmenter.take(message)
             accounting.enter(message)
-
-
-def _without_strays(segment: ContextSegment, known: set[str]) -> ContextSegment:
-    """Return a segment without links to segments that were deleted before a crash."""
-    refs = tuple(ref for ref in segment.references if ref in known)
-    derived = segment.derived_from if segment.derived_from in known else None
-    if refs == segment.references and derived == segment.derived_from:
-        return segment
-    return replace(segment, references=refs, derived_from=derived)
 
 
 def _number(segment: ContextSegment) -> int:
