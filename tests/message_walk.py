@@ -9,7 +9,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from ctxgc import Session
+from ctxgc import GCTriggerReason, Session
 
 LIMIT = 6_000
 MOST_READS = 60
@@ -67,7 +67,8 @@ def _collecting(session: Session) -> Walk:
             session.append(message)
         before = len(session.gc_history)
         walk = follow(session.messages)
-        if len(session.gc_history) > before:
+        made = session.gc_history[before:]
+        if any(result.trigger_reason is GCTriggerReason.THRESHOLD for result in made):
             return walk
     raise RuntimeError(f"nothing was collected after {MOST_READS} reads")
 

@@ -235,7 +235,7 @@ ENTRIES: tuple[Requirement, ...] = (
         doors={
             "on-update": {
                 "engine": "`update(heap, segments)`.",
-                "Session": "Not yet: a session collects at its threshold, or when that pays (decision 7).",
+                "Session": "Before each request; `gc_mark_sweep`.",
                 "MCP": "With each `context_ingest`.",
             },
             "every-n": {
@@ -244,12 +244,12 @@ ENTRIES: tuple[Requirement, ...] = (
             },
             "soft-limit": {
                 "engine": "`EngineOptions(soft_limit_percent=...)`.",
-                "Session": "The key is read and checked, and has no effect yet.",
+                "Session": "`soft_limit_percent` of the configuration; results that are dead leave, where that pays.",
                 "MCP": "`soft_limit_percent` of the configuration, or `context_gc_configure(soft_limit_tokens=...)`.",
             },
             "batch": {
                 "engine": "`EngineOptions(batch=...)`.",
-                "Session": "The key is read and checked, and has no effect yet.",
+                "Session": "`batch` of the configuration.",
                 "MCP": "`batch` of the configuration, or `context_gc_configure(batch=...)`.",
             },
         },

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     )
     from ctxgc.collector.engine import Collection, GCEngine, IGCEngine
     from ctxgc.collector.host import (
-        Bindable, Host, StandaloneHost, TurnSpan, frame_of, locked_messages, root_knobs,
-        root_messages, turn_ids,
+        Bindable, Host, StandaloneHost, TurnSpan, bare_view, frame_of, locked_messages,
+        minimal_view, root_knobs, root_messages, turn_ids, whole_groups,
     )
     from ctxgc.collector.liveness import Analysis, Hop, analyze
     from ctxgc.collector.presets import (
@@ -49,8 +49,8 @@ else:
             "digest": "DigestEntry handle_of handles_in without write_digest",
             "engine": "Collection GCEngine IGCEngine",
             "host":
-                "Bindable Host StandaloneHost TurnSpan frame_of locked_messages root_knobs "
-                "root_messages turn_ids",
+                "Bindable Host StandaloneHost TurnSpan bare_view frame_of locked_messages "
+                "minimal_view root_knobs root_messages turn_ids whole_groups",
             "liveness": "Analysis Hop analyze",
             "presets":
                 "Coefficients PRESETS Preset Shares WindowConstants WindowFile coefficients "

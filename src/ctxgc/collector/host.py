@@ -13,7 +13,7 @@ import msgspec
 from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource
 from ctxgc.collector.segmenter import Segmenter
 from ctxgc.config import GCConfig
-from ctxgc.core import GCState, Message, RootKnobs
+from ctxgc.core import GCState, Message, RootKnobs, is_tombstone
 from ctxgc.economics import PriceSheet, price_sheet
 from ctxgc.invariants import groups, positions_outside
 from ctxgc.tokens import CountingCache, TokenCounter, counter_for, message_tokens
@@ -195,6 +195,55 @@ def _unanswered(history: Sequence[Message]) -> list[str]:
             elif part.kind == "tool_result":
                 waiting.pop(part.call_id, None)
     return list(waiting.values())
+
+
+# -- The smallest views, for emergencies
+
+
+MINIMAL_GROUPS = 2
+
+
+def minimal_view(messages: Sequence[Message], kept: Collection[str]) -> list[Message]:
+    """Return the instructions, `kept`, the first and last request, and the work done last."""
+    last = _last_groups(messages, MINIMAL_GROUPS)
+    return whole_groups(messages, {*_framed(messages, kept), *last})
+
+
+def bare_view(messages: Sequence[Message], kept: Collection[str]) -> list[Message]:
+    """Return the minimal view with only the very last step of the work, and the last error."""
+    last = {*_last_groups(messages, 1), *_last_error(messages)}
+    return whole_groups(messages, {*_framed(messages, kept), *last})
+
+
+def whole_groups(messages: Sequence[Message], wanted: set[str]) -> list[Message]:
+    """Return the wanted messages, each with its whole group."""
+    stay: set[str] = set()
+    for group in groups(messages):
+        ids = [messages[place].message_id for place in group]
+        if not wanted.isdisjoint(ids):
+            stay.update(ids)
+    return [message for message in messages if message.message_id in stay]
+
+
+def _framed(messages: Sequence[Message], kept: Collection[str]) -> set[str]:
+    frame = frame_of(messages)
+    return {*frame.system, *frame.first_request, *frame.last_request, *kept}
+
+
+def _last_groups(messages: Sequence[Message], count: int) -> set[str]:
+    newest = sorted(groups(messages), key=max)[-count:]
+    return {messages[place].message_id for group in newest for place in group}
+
+
+def _last_error(messages: Sequence[Message]) -> set[str]:
+    for message in reversed(messages):
+        for part in message.parts:
+            if part.is_error and not is_tombstone(part.text):
+                return {message.message_id}
+    return set()
+
+
+# -- The services of a session
 
 
 class Host(Protocol):

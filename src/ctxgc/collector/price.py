@@ -9,6 +9,7 @@ costs less than the tokens that every later request no longer reads.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Protocol
 
 import msgspec
@@ -206,9 +207,12 @@ class Round:
         untouchable: Collection[str],
         recall: Recall,
         ghost: Ghost | None = None,
+        most: int | None = None,
     ) -> None:
         self._reader = reader
-        self._how = how
+        # A step of a tight window does not wait until what is dead has cost enough.
+        self._how = how if most is None else replace(how, patience=0.0)
+        self._most = most
         self._sheet = sheet
         self._sizes = sizes
         self._view = view
@@ -224,7 +228,7 @@ class Round:
     def edits(self) -> list[Edit]:
         """Return the stubs to make, in the order of the view."""
         place = best_cut(
-            self._offers(),
+            self._offers()[: self._most],
             self._sizes,
             self._sent,
             books=self._books,
@@ -232,7 +236,9 @@ class Round:
             how=self._how,
             requests=self._request,
         )
-        return [] if place is None else list(reversed(list(self._carry_out(place))))
+        if place is None:
+            return []
+        return list(reversed(list(islice(self._carry_out(place), self._most))))
 
     def _offers(self) -> list[Item]:
         """Return the results that may leave and would save something, the last of the view first."""
@@ -384,11 +390,14 @@ class PriceRequest(msgspec.Struct, frozen=True, kw_only=True):
     unchanged, and the last decision saw the first `same`. No message in `untouchable` may change.
     `born` tells which request was the first that could carry a message. `recall` gives the exact call
     that recalls a part of a message, `ghost` how strong the ghost of its kin is; None while nothing was
-    recalled. While cuts are `paused` only copies are left out; `masks` says that secrets are masked.
+    recalled. While cuts are paused only copies are left out; in a tight window a cut does not wait, and takes
+    at most `batch` results. `masks` says that secrets are masked.
     """
 
     context_limit: int
     is_paused: bool = False
+    is_tight: bool = False
+    batch: int = 20
     masks: bool = False
 
     view: Sequence[Message]
@@ -484,6 +493,7 @@ class PriceCollector:
             untouchable=request.untouchable,
             recall=request.recall,
             ghost=request.ghost,
+            most=request.batch if request.is_tight else None,
         )
         edits, self.held = decision.edits(), decision.held
         return edits

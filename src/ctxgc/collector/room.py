@@ -200,11 +200,12 @@ class Scene:
         return standing
 
     def stage(self, shown: ShownPart) -> int:
-        """Return how alive a part is: superseded, unreachable, or reached by a root."""
+        """Return how alive a part is: something newer took its place, no root reaches it, or one does."""
         segment = shown.segment
-        if self.analysis.is_reachable(segment.segment_id):
-            return REACHABLE
-        return SUPERSEDED if _is_replaced(segment) and not self.ghost(shown) else UNREACHABLE
+        # Its call may be reached by the file that both name, and takes it along; that is no use of it.
+        if _is_replaced(segment) and not self.ghost(shown):
+            return SUPERSEDED
+        return REACHABLE if self.analysis.is_reachable(segment.segment_id) else UNREACHABLE
 
     def evidence(self, shown: ShownPart, need: int, stage: int) -> Evidence:
         """Return why a result shrinks in a collection that had to go as far as a stage."""

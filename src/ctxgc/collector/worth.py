@@ -314,7 +314,9 @@ def _wanted(
     if how.word_weight:
         count = census.words
         words = {w for w in text.words if count[w] <= 1 and seen[w] <= _RARE_WORD}
-    found = ((n, names & text.line_names[n] | words & text.line_words[n]) for n in lines)
+    # A line that looks like one of ours would be taken for one the next time.
+    plain = (n for n in lines if not is_tombstone(text.lines[n]))
+    found = ((n, names & text.line_names[n] | words & text.line_words[n]) for n in plain)
     wanted = {line: own for line, own in found if own}
     weights = dict.fromkeys(set[str]().union(*wanted.values()), round(_NAME * how.word_weight))
     weights |= {name: _PATH if "/" in name else _NAME for name in weights.keys() & names}

@@ -157,14 +157,6 @@ def _no_target(text: str) -> InputError:
 # -- The proposal
 
 
-_WHY = {
-    "stashed": "nothing refers to it",
-    "unreachable": "nothing refers to it",
-    "evacuated": "cold: still reachable, but worth least",
-    "low_score": "cold: still reachable, but worth least",
-}
-
-
 class ProposalRow(msgspec.Struct, frozen=True, kw_only=True):
     """One segment that leaves: what it is, why, how, and what recalls it."""
 
@@ -323,7 +315,7 @@ def _rows(
             segment_id=candidate.segment_id,
             handle=handle_of(candidate.segment_id),
             what=describe(segment),
-            why=_why(segment, candidate),
+            why=_why(candidate),
             type=segment.type,
             tokens=candidate.tokens,
             action=candidate.action,
@@ -332,12 +324,8 @@ def _rows(
     return sorted(rows, key=lambda row: -row.tokens)
 
 
-def _why(segment: ContextSegment, candidate: PruningCandidate) -> str:
-    reason = candidate.reason.partition(";")[0]
-    if segment.superseded_by is not None:
-        said = f"superseded ({segment.superseded_how})"
-    else:
-        said = _WHY.get(reason, reason.replace("_", " "))
+def _why(candidate: PruningCandidate) -> str:
+    said = str(candidate.evidence or candidate.reason)
     return f"{said}, {age_text(candidate.age)} old" if candidate.age >= 1 else said
 
 

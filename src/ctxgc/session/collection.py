@@ -39,7 +39,6 @@ from ctxgc.core import (
     Scope,
     ScoreContext,
     age,
-    age_text,
     assemble,
     candidate_for,
     checked_target,
@@ -469,9 +468,9 @@ class Collector:
         summaries, numbered = self._state.summaries, self._segmenter.numbered
         proposal = self._propose(GCTriggerReason.MANUAL, target_tokens)
         result = proposal.result
-        items = {item.child_key: item for item in result.removal_list}
+        why = {i: item for item in result.removal_list for i in item.message_ids}
         candidates = [
-            self._candidate(segment, items.get(segment.message_id), action)
+            self._candidate(segment, why.get(segment.message_id or ""), action)
             for segment, action in self._leaving(proposal.change)
         ]
         self._state.summaries, self._segmenter.numbered = summaries, numbered
@@ -486,6 +485,7 @@ class Collector:
             total_tokens_freed=result.tokens_freed,
             shortfall=result.shortfall,
             heap_version=self._heap.version,
+            occasion="by hand",
         )
 
     def _leaving(self, change: HistoryChange) -> list[tuple[ContextSegment, Action]]:
@@ -504,15 +504,17 @@ class Collector:
     ) -> PruningCandidate:
         now, config = self._options.clock(), self._options.config
         score = KeepScore(config.score_profile, dict(config.score_weights))
-        reason = "" if item is None else item.reason
+        evidence = Evidence(kind="plugin", how="") if item is None else item.evidence
+        evidence = evidence or Evidence(kind="plugin", how=item.reason if item else "")
         return candidate_for(
             segment,
             now,
             score(segment, ScoreContext(now=now, step=self._heap.step)),
-            reason=f"{reason}; {segment.type}, {age_text(segment.age(now))} old",
             action=action,
+            reachable=evidence.kind in ("least_worth", "oldest"),
+            superseded=evidence.kind in ("superseded", "copy", "resolved"),
             bond=self._heap.bonds.group(segment),
-            evidence=None if item is None else item.evidence,
+            evidence=evidence,
         )
 
 
@@ -573,12 +575,13 @@ class PricePass:
 
     def is_on(self) -> bool:
         """Return whether the strategy collects for the price in a window of this size."""
-        return self._strategy() is not None
+        plugin, limit = self._options.plugin, self._accounting.budget.context_limit
+        return isinstance(plugin, CollectsForPrice) and plugin.saves_in(limit)
 
     def recount(self) -> None:
         """Forget the sizes of messages, after the counter has learned."""
-        if (strategy := self._strategy()) is not None:
-            strategy.recount()
+        if isinstance(plugin := self._options.plugin, CollectsForPrice):
+            plugin.recount()
 
     def cut_for_price(self) -> GCResult | None:
         """Leave out what the view shows twice, and collect what costs more to keep than to re-write.
@@ -596,9 +599,17 @@ class PricePass:
             raise
 
     def _strategy(self) -> CollectsForPrice | None:
-        plugin = self._options.plugin
-        limit = self._accounting.budget.context_limit
-        return plugin if isinstance(plugin, CollectsForPrice) and plugin.saves_in(limit) else None
+        plugin, limit = self._options.plugin, self._accounting.budget.context_limit
+        if isinstance(plugin, CollectsForPrice) and plugin.saves_in(
+            limit, is_tight=self._is_tight()
+        ):
+            return plugin
+        return None
+
+    def _is_tight(self) -> bool:
+        """Return whether the window is fuller than the soft limit: small steps are taken from there on."""
+        soft = self._options.config.soft_limit_percent
+        return self._accounting.budget.utilization() >= soft
 
     def _cut(self, strategy: CollectsForPrice) -> GCResult | None:
         plan = strategy.plan_for_price(self._request())
@@ -629,6 +640,8 @@ class PricePass:
             same=self._view.seen_by(PRICE_READER),
             number=state.requests + 1,
             context_limit=self._accounting.budget.context_limit,
+            is_tight=self._is_tight(),
+            batch=self._options.config.batch,
             is_paused=state.thrashing.is_paused(state.requests),
             masks=self._options.config.secrets == "mask",
             born=self._born,

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 
 from ctxgc.budget import InstructionSource
-from ctxgc.collector import GCTriggerReason, frame_of
+from ctxgc.collector import GCTriggerReason, frame_of, whole_groups
 from ctxgc.config import GCConfig
-from ctxgc.core import Heap, Message, find_secrets
+from ctxgc.core import Evidence, Heap, Message, find_secrets
 from ctxgc.errors import CheckpointError
 from ctxgc.guard import (
     Alert,
@@ -38,7 +38,7 @@ from ctxgc.session.collection import Collector
 from ctxgc.session.delete import StashCollector
 from ctxgc.session.documents import message_from_doc, message_to_doc
 from ctxgc.session.notices import Notices
-from ctxgc.session.recall import AutoRecall, ProtectedMessages, whole_groups
+from ctxgc.session.recall import AutoRecall, ProtectedMessages
 from ctxgc.session.state import Accounting, SessionOptions, SessionState, UsageMeter
 from ctxgc.session.view import BoundThinking, View, compare, digest
 from ctxgc.stores import masked_document
@@ -504,10 +504,13 @@ class RecoverableSession:
 
     def _show(self, new: list[Message]) -> bool:
         new = self._thinking.strip_edited(new)
-        if not compare(self._view.messages, new):
+        change = compare(self._view.messages, new)
+        if not change:
             return False
         self._left += self._notices.leaving(new)
-        self._collector.impose(new, "guard")
+        evidence = Evidence(kind="oldest", tokens=max(0, self.size() - self.limit))
+        leaving = dict.fromkeys((m.message_id for m in change.gone), evidence)
+        self._collector.impose(new, "guard", evidence=leaving)
         self._archive.save()
         return True
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
 
 import msgspec
 
 from ctxgc.collector import (
     Segmenter,
-    frame_of,
+    bare_view,
     locked_messages,
+    minimal_view,
     root_knobs,
     root_messages,
+    whole_groups,
 )
 from ctxgc.core import (
     SESSION_INVARIANT,
@@ -31,7 +33,6 @@ from ctxgc.core import (
 )
 from ctxgc.errors import PlanError
 from ctxgc.guard import Thrash
-from ctxgc.invariants import groups
 from ctxgc.session.apply import ViewEditor
 from ctxgc.session.archive import Archive, CollectionLog, Hit, Stash, excerpt
 from ctxgc.session.calls import Events
@@ -41,9 +42,6 @@ from ctxgc.stores import SearchFilters
 from ctxgc.wire import text_message
 
 # -- The messages that must stay, and why
-
-
-MINIMAL_GROUPS = 2
 
 
 _RULES = {
@@ -157,47 +155,7 @@ class ProtectedMessages:
         return "it was recalled not long ago" if recalled else "it is pinned"
 
 
-# -- The smallest views
-
-
-def minimal_view(messages: Sequence[Message], kept: Collection[str]) -> list[Message]:
-    """Return the instructions, `kept`, the first and last request, and the work done last."""
-    last = _last_groups(messages, MINIMAL_GROUPS)
-    return whole_groups(messages, {*_framed(messages, kept), *last})
-
-
-def bare_view(messages: Sequence[Message], kept: Collection[str]) -> list[Message]:
-    """Return the minimal view with only the very last step of the work, and the last error."""
-    last = {*_last_groups(messages, 1), *_last_error(messages)}
-    return whole_groups(messages, {*_framed(messages, kept), *last})
-
-
-def whole_groups(messages: Sequence[Message], wanted: set[str]) -> list[Message]:
-    """Return the wanted messages, each with its whole group."""
-    stay: set[str] = set()
-    for group in groups(messages):
-        ids = [messages[place].message_id for place in group]
-        if not wanted.isdisjoint(ids):
-            stay.update(ids)
-    return [message for message in messages if message.message_id in stay]
-
-
-def _framed(messages: Sequence[Message], kept: Collection[str]) -> set[str]:
-    frame = frame_of(messages)
-    return {*frame.system, *frame.first_request, *frame.last_request, *kept}
-
-
-def _last_groups(messages: Sequence[Message], count: int) -> set[str]:
-    newest = sorted(groups(messages), key=max)[-count:]
-    return {messages[place].message_id for group in newest for place in group}
-
-
-def _last_error(messages: Sequence[Message]) -> set[str]:
-    for message in reversed(messages):
-        for part in message.parts:
-            if part.is_error and not is_tombstone(part.text):
-                return {message.message_id}
-    return set()
+# -- What comes back
 
 
 MOST_NAMES = 8

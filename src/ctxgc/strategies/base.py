@@ -70,8 +70,11 @@ class CollectsForPrice(Protocol):
     `collect` makes room; this is its other pass. A plugin of any package may have it.
     """
 
-    def saves_in(self, context_limit: int) -> bool:
-        """Return whether it collects for the price in a window of this size."""
+    def saves_in(self, context_limit: int, *, is_tight: bool = False) -> bool:
+        """Return whether it collects for the price in a window of this size, which may be tight already.
+
+        A window is tight above `soft_limit_percent`.
+        """
         ...
 
     def plan_for_price(self, request: PriceRequest) -> PricePlan:

@@ -91,9 +91,9 @@ class MarkSweepStrategy(BuiltinStrategy):
 
     # -- for the price ------------------------------------------------------------------------------
 
-    def saves_in(self, context_limit: int) -> bool:
-        """Return whether it collects for the price in a window of this size."""
-        return self.own_options.preset != "off" and context_limit >= LEAST_WINDOW
+    def saves_in(self, context_limit: int, *, is_tight: bool = False) -> bool:
+        """Return whether it collects for the price: in a large window, and in small steps in a tight one."""
+        return self.own_options.preset != "off" and (is_tight or context_limit >= LEAST_WINDOW)
 
     def plan_for_price(self, request: PriceRequest) -> PricePlan:
         """Return what to leave out before a request."""

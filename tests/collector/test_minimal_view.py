@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ctxgc.collector import bare_view, minimal_view, whole_groups
 from ctxgc.core import Message
-from ctxgc.session.recall import bare_view, minimal_view, whole_groups
 from ctxgc.wire import parse
 
 
