@@ -121,9 +121,6 @@ ASKED: Final[Mapping[str, str]] = {
 """Functions that take text out and are right to do so without the collector, each by its name."""
 
 PAST: Final[Mapping[str, tuple[int, str]]] = {
-    "agents/big_output.py:*": (2, "the hooks' stash at birth has lines of its own to keep"),
-    "client/overflow.py:*": (2, "the client cuts results that the model has not read"),
-    "client/tools.py:*": (1, "the client cuts the output of a tool"),
     "guard/pruner.py:*": (3, "S4's pruner, which a session never asks"),
     "mcp/compress.py:*": (1, "MCP puts summaries in place by itself"),
     "mcp/prune.py:*": (2, "MCP prunes by the engine"),

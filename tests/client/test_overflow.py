@@ -104,6 +104,25 @@ def test_a_result_that_alone_is_too_long_is_cut_and_kept_whole_in_the_stash(prov
         assert client.get_gc_history()[-1].plugin_name == "gc_mark_sweep"
 
 
+def test_the_errors_in_the_middle_of_a_result_that_is_cut_stay() -> None:
+    rows = [f"row {number}: nothing to see here" for number in range(1_200)]
+    rows[600] = "row 600: ERROR, no space left on the device"
+
+    def dump() -> str:
+        return "\n".join(rows)
+
+    with (
+        StrictServer([ToolCall("dump"), "ok"], context_limit=REAL, count_output=False) as server,
+        connected(server, context_limit=BELIEVED, tools=[dump]) as client,
+    ):
+        assert client.send_message("Dump it") == "ok"
+        seen = str(client.session.view()[-2]["content"]).split("\n")
+    marks = [row for row in seen if row not in rows]
+    assert rows[600] in seen
+    assert [mark.startswith("[ctxgc: the middle was cut out") for mark in marks] == [True, False]
+    assert marks[1] == "[...]"
+
+
 def test_of_several_results_the_largest_is_cut_first() -> None:
     calls = [ToolCall("rows", {"count": 900}, "large"), ToolCall("rows", {"count": 60}, "small")]
     model = ScriptedModel([calls, "ok"])

@@ -113,8 +113,10 @@ def test_a_recall_never_fills_the_window_by_itself(box: Toolbox) -> None:
     shown = text.splitlines()
     assert shown[-1] == (
         f"[ctxgc: cut after line {len(shown) - 1}; "
-        f"ask for later lines with lines=[{len(shown) - 1}, ...]]"
+        f"ask for later lines with lines=[{len(shown)}, ...]]"
     )
+    later = ask(box, "context_recall", handle=handle, lines=[11, 100_000]).splitlines()
+    assert later[-1].startswith(f"[ctxgc: cut after line {len(later) - 1 + 10}; ")
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc.collector import Shares
-from ctxgc.collector.digest import price_stub as stub
-from ctxgc.collector.worth import Census, PriceCover, cover, whole
+from ctxgc.collector.digest import kept_lines
+from ctxgc.collector.worth import Census, Passage, PriceCover, cover, whole
 from ctxgc.core import Text
 from tests.collector.agent import HOW, view_of
 
@@ -26,16 +26,10 @@ def covered(
 
 
 @given(TEXTS, SHARES, st.lists(TEXTS, max_size=2))
-def test_a_stub_holds_its_lines_verbatim_and_every_name_that_the_cover_says(
-    text: Text, shares: Shares, others: list[Text]
-) -> None:
-    found = covered(text, shares, others)
-    said = stub(text, found, tokens=9, why="seen", recall="recall(1)")
-    head, *lines = said.split("\n")
-    assert head == "[ctxgc: 9 tokens, seen; recall(1)]"
-    names = lines.pop(0).removeprefix("Names: ").split(" ") if found.listed else []
-    assert tuple(names) == found.listed
-    assert [line for line in lines if line != "…"] == [text.lines[n] for n in found.kept]
+def test_the_lines_of_a_cover_stay_verbatim(text: Text, shares: Shares, others: list[Text]) -> None:
+    kept = covered(text, shares, others).kept
+    lines = kept_lines(text, kept).split("\n") if kept else []
+    assert [line for line in lines if line != "…"] == [text.lines[n] for n in kept]
 
 
 @given(TEXTS, SHARES, st.lists(TEXTS, max_size=2))
@@ -69,7 +63,19 @@ def test_lines_that_are_not_shown_are_not_kept() -> None:
 
 def test_a_gap_that_no_number_shows_gets_a_mark() -> None:
     text = Text("first_name\nplain\nplain\nlast_name")
-    found = PriceCover(kept=(0, 3), listed=(), chars=0)
-    assert stub(text, found, tokens=1, why="seen", recall="").split("\n") == [
-        "[ctxgc: 1 tokens, seen]", "first_name", "…", "last_name",
-    ]  # fmt: skip
+    assert kept_lines(text, (0, 3)).split("\n") == ["first_name", "…", "last_name"]
+    assert kept_lines(text, ()) == ""
+
+
+def test_an_excerpt_marks_the_gaps_between_its_lines() -> None:
+    passage = Passage(Text("one\ntwo\nthree\nfour\nfive"))
+    assert passage.excerpt() == ""
+    passage.kept = [3, 0, 1]
+    assert passage.excerpt() == "one\ntwo\n[...]\nfour"
+
+
+def test_a_long_line_of_which_all_stays_is_one_line() -> None:
+    long = ", ".join(f"name_{n}" for n in range(60))
+    passage = Passage(Text(f"one\n{long}"))
+    passage.kept = list(range(1, len(passage.text.lines)))
+    assert passage.excerpt() == long

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from ctxgc.collector.digest import stub
-from ctxgc.collector.host import StandaloneHost
+from ctxgc.collector.host import StandaloneHost, call_that_recalls
 from ctxgc.config import GCConfig
-from ctxgc.core import ContextSegment, is_tombstone, kept_of
+from ctxgc.core import is_tombstone, kept_of, short_tombstone
 from tests.strategies.build import collect, output_of, size_of, with_results
 
 NARROW = GCConfig(recent_messages=2, recent_user_messages=1, recent_files=0)
@@ -22,8 +21,8 @@ class HostWithHandles(StandaloneHost):
 
 
 def test_a_stub_says_how_large_it_was_why_it_left_and_how_it_comes_back() -> None:
-    segment = ContextSegment(segment_id="s-7", text="a\nb", type="log", tokens=420)
-    text = stub(segment, "cold", HostWithHandles(), names=["a_b", "c_d"], kept="one\n[...]\ntwo")
+    call = call_that_recalls(HostWithHandles(), "s-7")
+    text = short_tombstone(420, "cold", recall=call, names=["a_b", "c_d"], kept="one\n[...]\ntwo")
     assert text == (
         '[ctxgc: 420 tokens, cold; context_recall(handle="h-s-7")]\nNames: a_b c_d\none\n[...]\ntwo'
     )
@@ -31,8 +30,8 @@ def test_a_stub_says_how_large_it_was_why_it_left_and_how_it_comes_back() -> Non
 
 
 def test_without_a_way_back_a_stub_names_none() -> None:
-    segment = ContextSegment(text="a", type="log", tokens=9)
-    assert stub(segment, "cold", StandaloneHost(), names=[], kept="") == "[ctxgc: 9 tokens, cold]"
+    call = call_that_recalls(StandaloneHost(), "s-7")
+    assert short_tombstone(9, "cold", recall=call, names=[], kept="") == "[ctxgc: 9 tokens, cold]"
 
 
 def test_names_go_before_messages_do() -> None:

@@ -78,12 +78,6 @@ def test_texts_that_are_joined_hold_what_each_of_them_holds(said: list[str]) -> 
     assert joined.things == frozenset().union(*(text.things for text in texts))
 
 
-def test_an_excerpt_marks_its_gaps() -> None:
-    text = Text("one\ntwo\nthree\nfour")
-    assert text.excerpt([0, 1, 3]) == "one\ntwo\n[...]\nfour"
-    assert text.excerpt([]) == ""
-
-
 def test_the_vocabulary_stays_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ctxgc.core.text._MOST_TOKENS", 4)
     names = Names()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from ctxgc.collector.excerpt import Evacuation, cover_lines, evacuate
 from ctxgc.core import GAP, identifiers
-from ctxgc.core.text import MAX_LINE, Evacuation, cover, evacuate, split_lines
+from ctxgc.core.text import MAX_LINE, split_lines
 
 _WORDS = st.sampled_from(
     ("alpha_1", "src/a.py", "the", "of", "ERR_77", "b-2024", "x" * 90, "k=v9", "[1,2]", "{a:", "q.w.e.r", GAP)
@@ -85,16 +86,13 @@ def test_what_no_line_keeps_is_named_where_there_is_room(
 def test_a_cover_is_within_budget_and_no_piece_could_still_be_added(
     sets: list[set[int]], budget: int
 ) -> None:
-    wanted = [frozenset(map(str, names)) for names in sets]
-    costs = [1.0 + len(names) for names in wanted]
-    chosen = cover(wanted, costs, budget)
-    spent, covered = (
-        sum(costs[n] for n in chosen),
-        frozenset[str]().union(*(wanted[n] for n in chosen)),
-    )
+    wanted = {place: frozenset(map(str, names)) for place, names in enumerate(sets)}
+    costs = [1.0 + len(names) for names in sets]
+    chosen, covered, spent = cover_lines(wanted, lambda _: 1, costs.__getitem__, budget)
     assert chosen == sorted(set(chosen))
-    assert spent <= budget
-    assert all(wanted[n] <= covered or costs[n] > budget - spent for n in range(len(wanted)))
+    assert covered == frozenset[str]().union(*(wanted[n] for n in chosen))
+    assert spent == sum(costs[n] for n in chosen) <= budget
+    assert all(wanted[n] <= covered or costs[n] > budget - spent for n in wanted)
 
 
 class _Counted(frozenset[str]):
@@ -108,7 +106,7 @@ class _Counted(frozenset[str]):
 
 
 def test_the_work_of_a_cover_is_bounded_by_the_names_in_the_text() -> None:
-    chain = [_Counted(str(n) for n in range(place, place + 20)) for place in range(2_000)]
+    chain = {n: _Counted(str(name) for name in range(n, n + 20)) for n in range(2_000)}
     _Counted.looks = 0
-    cover(list(chain), [1.0 + 0.001 * n for n in range(len(chain))], 1e9)
+    cover_lines(chain, lambda _: 1, lambda place: 1.0 + 0.001 * place, 1e9)
     assert _Counted.looks <= 20 * len(chain)

@@ -10,9 +10,6 @@ import os
 import re
 import time
 from base64 import b32encode
-from bisect import bisect_right
-from collections.abc import Iterable
-from itertools import accumulate
 from typing import Any
 
 from ctxgc.agents.events import HookSettings, log_event
@@ -20,107 +17,23 @@ from ctxgc.agents.transcript import last_request, size_of
 from ctxgc.session import (
     add_to_inbox,
     is_tombstone,
-    moved_note,
     recall_call,
     recall_template,
     short_command,
-    with_gaps,
+    stub_at_birth,
 )
 
-# -- The lines that stay
+# -- What the agent is likely to look for in an output
 
-
-HEAD, TAIL, MATCHING = 1_300, 1_300, 1_600
-"""Characters that stay of each."""
-
-MOST_LINE = 240
-COMMON = 40
-"""A word in more lines than this is too common to search for."""
 
 _MOST_WORDS = 24
-ERRORS = (
-    "error", "exception", "traceback", "failed", "failure", "fatal", "panic", "assert", "denied",
-)  # fmt: skip
 _WORD = re.compile(r"[\w][\w./:@-]{2,80}\w")
-_NEAREST_ERRORS = 6
 
 
 def words_in(*texts: str) -> list[str]:
     """Return the words of texts to search for, without repeats, the longest first."""
     found = {word.lower() for text in texts for word in _WORD.findall(text[:4_000])}
     return sorted(found, key=lambda word: (-len(word), word))[:_MOST_WORDS]
-
-
-def excerpt(text: str, words: Iterable[str]) -> str:
-    """Return the lines of a text that stay, with marks for the others."""
-    lines = text.split("\n")
-    kept = {*_within(lines, range(len(lines)), HEAD)}
-    kept.update(_within(lines, range(len(lines) - 1, -1, -1), TAIL))
-    matching = (n for n in _best_lines(text, lines, words) if n not in kept)
-    kept.update([*_within(lines, matching, MATCHING)])
-    for number in kept:
-        lines[number] = _short(lines[number])
-    return "\n".join(with_gaps(lines, sorted(kept), _missing))
-
-
-def _within(lines: list[str], order: Iterable[int], room: int) -> Iterable[int]:
-    for number in order:
-        room -= min(len(lines[number]), MOST_LINE) + 1
-        if room < 0:
-            return
-        yield number
-
-
-def _best_lines(text: str, lines: list[str], words: Iterable[str]) -> list[int]:
-    """Return the matching lines, best first: rare words weigh more, an error as much as a rare word."""
-    lowered = text.lower()
-    if len(lowered) != len(text):  # the lower case of some letters is longer
-        lowered = text
-    starts = [0, *accumulate(len(line) + 1 for line in lines)]
-    worth: dict[int, float] = {}
-    for word in words:
-        found = _lines_with(lowered, starts, word, COMMON + 1)
-        for number in found if len(found) <= COMMON else ():
-            worth[number] = worth.get(number, 0.0) + 1 / len(found)
-    for number in _error_lines(lowered, starts):
-        worth[number] = worth.get(number, 0.0) + 0.5
-    return sorted(worth, key=lambda number: (-worth[number], number))
-
-
-def _error_lines(lowered: str, starts: list[int]) -> list[int]:
-    found = sorted({n for word in ERRORS for n in _ends(lowered, starts, word)})
-    return [*found[:_NEAREST_ERRORS], *found[-_NEAREST_ERRORS:]]
-
-
-def _ends(lowered: str, starts: list[int], word: str) -> list[int]:
-    """Return the first and the last lines with a word."""
-    first = _lines_with(lowered, starts, word, _NEAREST_ERRORS)
-    last: list[int] = []
-    end = len(lowered)
-    while len(last) < _NEAREST_ERRORS and (place := lowered.rfind(word, 0, end)) >= 0:
-        last.append(bisect_right(starts, place) - 1)
-        end = starts[last[-1]]
-    return [*first, *last]
-
-
-def _lines_with(lowered: str, starts: list[int], word: str, most: int) -> list[int]:
-    found: list[int] = []
-    place = lowered.find(word)
-    while place >= 0 and len(found) < most:
-        found.append(bisect_right(starts, place) - 1)
-        place = lowered.find(word, starts[found[-1] + 1])
-    return found
-
-
-def _missing(first: int, following: int) -> str:
-    lines = f"line {following}" if following == first + 1 else f"lines {first + 1} to {following}"
-    return f"[... {lines} ...]"
-
-
-def _short(line: str) -> str:
-    if len(line) <= MOST_LINE:
-        return line
-    return f"{line[:MOST_LINE]} [... {len(line) - MOST_LINE} characters ...]"
 
 
 # -- Tool outputs as agents report them
@@ -253,7 +166,8 @@ def _evacuate(settings: HookSettings, said: Json, path: Path, text: str, words: 
     session = f"{settings.agent}/{str(said.get('session_id') or 'unknown')[:80]}"
     add_to_inbox(settings.store_url, session, handle, _segment(said, path, text, handle))
     tool = str(said.get("tool_name", ""))
-    stub = f"{_tombstone(settings, said, text, handle)}\n{excerpt(text, words)}"
+    call = recall_call(handle, recall_template(settings.recall))
+    stub = stub_at_birth(text, _what(said), call, words)
     log_event(settings, "post-tool-use", f"{tool} {len(text)} characters -> {len(stub)}, {handle}")
     return stub
 
@@ -271,23 +185,12 @@ def _segment(said: Json, path: Path, text: str, handle: str) -> Json:
         "role": "tool",
         "tier": "stashed",
         "trust": "tool",
-        "tokens": _tokens(text),
+        "tokens": len(text) // 4,
         "created_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "tags": [f"tool:{said.get('tool_name', '')}", f"field:{'.'.join(map(str, path))}"],
         **({"file_path": file, "access": "read"} if isinstance(file, str) and file else {}),
         **({"command": command} if isinstance(command, str) and command else {}),
     }
-
-
-def _tombstone(settings: HookSettings, said: Json, text: str, handle: str) -> str:
-    lines = text.count("\n") + 1
-    call = recall_call(handle, recall_template(settings.recall))
-    return moved_note(
-        _what(said),
-        f"about {_tokens(text)}",
-        f"{lines} lines are too many for the context; head, tail and matching lines stay",
-        recall=f'{call}; for a part add lines=[first, last] or pattern="text"',
-    )
 
 
 def _what(said: Json) -> str:
@@ -311,7 +214,3 @@ def _answer(agent: str, output: Any, texts: dict[Path, str]) -> Json:
 def _strings(value: Any) -> list[str]:
     values = value.values() if isinstance(value, dict) else [value]
     return [each for each in values if isinstance(each, str)]
-
-
-def _tokens(text: str) -> int:
-    return len(text) // 4

@@ -5,11 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any, ClassVar
 
-import msgspec
-
 from ctxgc.budget import InstructionSource
-from ctxgc.collector import CollectionRun, Host
-from ctxgc.core import OPENING, ContextSegment, Evidence, Heap, Message
+from ctxgc.collector import CollectionRun, shorten_pending
 from ctxgc.errors import ContextOverflowError, CtxgcError
 from ctxgc.guard import window_after
 from ctxgc.session import EMERGENCY, Session, why_not_by_itself
@@ -19,19 +16,13 @@ from ctxgc.strategies import (
     GCPlugin,
     MarkSweepStrategy,
 )
-from ctxgc.wire import Overflow, parse_overflow, replace_text
+from ctxgc.wire import Overflow, parse_overflow
 
 MOST_RETRIES = 3
 _STEP = 0.8
 _BLIND_STEP = 0.6  # if the provider does not say by how much
 _ROOM_MARGIN = 0.95
 _LARGEST = 5
-
-CUT_TO = 0.8
-LEAST_TOKENS = 100
-_HEAD = 0.7
-_NOTE = f"{OPENING} the middle was cut out"
-_SHARE_MARGIN = 1.1  # characters and tokens do not shrink by the same share
 
 
 def overflow_of(error: Exception) -> Overflow | None:
@@ -137,73 +128,12 @@ def largest_parts(session: Session) -> list[dict[str, Any]]:
     return sorted(found, key=lambda part: -part["tokens"])[:_LARGEST]
 
 
-# -- Cutting results that the model has not read yet, the last resort
-
-
-class _Pending(msgspec.Struct, frozen=True):
-    """A result at the end of the history: its place, its current size, and its whole text."""
-
-    message_id: str
-    part: int
-    tokens: int
-    whole: ContextSegment
-
-
 class CutPendingStrategy(BuiltinStrategy):
-    """Cuts trailing tool results to 80% or, if that is not enough, to what the target allows."""
+    """Shortens the results that the model has not read yet, the last resort."""
 
     name: ClassVar[str] = "gc_cut_pending"
     constraints: ClassVar[Constraints] = Constraints(lossy=False)
 
     def shrink(self, run: CollectionRun) -> None:
-        """Cut the largest results first, until the target is met."""
-        for pending in sorted(_pending(run), key=lambda each: -each.tokens):
-            message = run.draft.get(pending.message_id)
-            if run.excess <= 0 or message is None:
-                return
-            left = max(LEAST_TOKENS, pending.tokens - run.excess * _SHARE_MARGIN)
-            keep = min(pending.tokens * CUT_TO, left)
-            shorter = _cut(message, pending, keep, run.host)
-            if run.host.message_tokens(shorter) < run.draft.size(message.message_id):
-                run.draft.replace(shorter, Evidence(kind="oldest", tokens=run.excess))
-
-
-def _pending(run: CollectionRun) -> list[_Pending]:
-    """Return the results after the model's last answer that may be cut."""
-    heap = run.host.gc_state(run.history).heap
-    pinned = frozenset(run.usage.get("pinned_message_ids", ()))
-    found = []
-    for message in reversed(run.history):
-        if not message.results():
-            break
-        ids = run.host.segment_ids(message.message_id)
-        found += [
-            _Pending(message.message_id, place, run.host.counter.count(part.text), whole)
-            for place, (part, segment_id) in enumerate(zip(message.parts, ids, strict=False))
-            if part.kind == "tool_result" and not part.server_side
-            and (whole := _whole(heap, segment_id)) is not None
-        ]  # fmt: skip
-    return [p for p in found if p.tokens > LEAST_TOKENS and p.message_id not in pinned]
-
-
-def _whole(heap: Heap, segment_id: str) -> ContextSegment | None:
-    """Return the segment or, if it was cut before, the one that it was cut from."""
-    segment = heap.peek(segment_id)
-    if segment is None or segment.derived_from is None or _NOTE not in segment.text:
-        return segment
-    return heap.peek(segment.derived_from) or segment
-
-
-def _cut(message: Message, pending: _Pending, keep_tokens: float, host: Host) -> Message:
-    """Return the message with the start and the end of a result, and how to see all of it."""
-    how = ""
-    if host.recall_call:
-        handle = host.handle(pending.whole.segment_id)
-        how = f" All of it: {host.recall_call.replace('{handle}', handle)}"
-    note = f"\n{_NOTE}, the context was full.{how}]\n"
-    text = pending.whole.text
-    share = keep_tokens / max(1, host.counter.count(text))
-    keep = max(0, int(len(text) * share) - len(note))
-    head = int(keep * _HEAD)
-    tail = text[len(text) - (keep - head) :] if keep > head else ""
-    return replace_text(message, pending.part, f"{text[:head]}{note}{tail}", keep_media=False)
+        """Shorten the largest results first, until the target is met."""
+        shorten_pending(run)

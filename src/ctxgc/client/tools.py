@@ -17,8 +17,8 @@ import msgspec
 
 from ctxgc.budget import GCPolicy
 from ctxgc.client.answer import Call
+from ctxgc.collector import first_lines
 from ctxgc.config import mask_text
-from ctxgc.core import note
 from ctxgc.errors import InputError
 from ctxgc.session import Hit, Session
 
@@ -304,7 +304,9 @@ def recall_tools(session: Session) -> tuple[Tool, Tool]:
     def recall(handle: str, lines: list[int] | None = None, pattern: str | None = None) -> str:
         text = session.read(handle, lines=_range(lines), pattern=pattern)
         session.note_fault(handle)
-        return _bounded(text, session.context_limit)
+        # As many characters as the window has tokens are about a quarter of it.
+        number = None if pattern else lines[0] if lines else 1
+        return first_lines(text, session.context_limit, number)
 
     def search(query: str, limit: int = 5) -> str:
         hits = session.search(query, limit, {"tier": "stashed"})
@@ -328,16 +330,6 @@ def _range(lines: list[int] | None) -> tuple[int, int] | None:
             f"lines must be two numbers, got {lines}", hint="[first, last], from 1", field="lines"
         )
     return lines[0], lines[1]
-
-
-def _bounded(text: str, most: int) -> str:
-    """Return at most as many characters as the window has tokens: about a quarter of it."""
-    if len(text) <= most:
-        return text
-    shown = text[:most]
-    last = shown.count("\n") + 1
-    cut = note(f"cut after line {last}; ask for later lines with lines=[{last}, ...]")
-    return f"{shown}\n{cut}"
 
 
 def _line(hit: Hit) -> str:

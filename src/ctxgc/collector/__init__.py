@@ -2,7 +2,8 @@
 
 `liveness` says who may leave and why: roots, marks, evidence. `worth` is what of a text is nowhere else in
 the view, `price` whether leaving it out pays now, `room` how much must go. `sweep` puts candidates in their
-order and takes them, `engine` is the same over bare segments. `run` is one collection of a history with its
+order and takes them, `engine` is the same over bare segments. `excerpt` is what stays of one large text, and
+`pending` shortens results that the model has not read. `run` is one collection of a history with its
 `result`; `host` are the services it works with and what it may never take out; `segmenter` makes segments of
 messages, and `booking` names them as a budget does. `reader` and `calls` know what each tool result is,
 `digest` writes what stays in its place, `presets` has all constants, and `priorities` ranks segments by S4's
@@ -23,11 +24,13 @@ if TYPE_CHECKING:
         DigestEntry, handle_of, handles_in, without, write_digest,
     )
     from ctxgc.collector.engine import Collection, GCEngine, IGCEngine
+    from ctxgc.collector.excerpt import first_lines, stub_at_birth
     from ctxgc.collector.host import (
         Bindable, Host, StandaloneHost, TurnSpan, bare_view, frame_of, locked_messages,
         minimal_view, root_knobs, root_messages, turn_ids, whole_groups,
     )
     from ctxgc.collector.liveness import Analysis, Hop, analyze
+    from ctxgc.collector.pending import shorten_pending
     from ctxgc.collector.presets import (
         Coefficients, PRESETS, Preset, Shares, WindowConstants, WindowFile, coefficients, custom,
         preset, window_constants, window_file,
@@ -48,10 +51,12 @@ else:
             "booking": "turn_number with_messages",
             "digest": "DigestEntry handle_of handles_in without write_digest",
             "engine": "Collection GCEngine IGCEngine",
+            "excerpt": "first_lines stub_at_birth",
             "host":
                 "Bindable Host StandaloneHost TurnSpan bare_view frame_of locked_messages "
                 "minimal_view root_knobs root_messages turn_ids whole_groups",
             "liveness": "Analysis Hop analyze",
+            "pending": "shorten_pending",
             "presets":
                 "Coefficients PRESETS Preset Shares WindowConstants WindowFile coefficients "
                 "custom preset window_constants window_file",

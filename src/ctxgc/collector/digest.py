@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from ctxgc.collector.host import Host
-from ctxgc.collector.worth import CopiedLines, Passage, PriceCover
+from ctxgc.collector.worth import CopiedLines, Passage
 from ctxgc.core import (
     GAP,
     OPENING,
@@ -15,8 +14,6 @@ from ctxgc.core import (
     Text,
     copy_mark,
     note,
-    recall_call,
-    short_tombstone,
     with_gaps,
 )
 
@@ -116,33 +113,21 @@ def _sections(text: str) -> Iterator[tuple[list[str], list[str]]]:
         yield handles, lines
 
 
-# -- Stubs: the text that stands in for a tool result
-
-
-def stub(segment: ContextSegment, why: str, host: Host, *, names: list[str], kept: str) -> str:
-    """Return a short tombstone for a segment, with bare names and verbatim lines under it."""
-    recall, lines = _recall(segment, host), [kept] if kept else []
-    return short_tombstone(segment.tokens or 0, why, recall=recall, names=names, kept=lines)
-
-
-def _recall(segment: ContextSegment, host: Host) -> str:
-    handle = host.handle(segment.segment_id)
-    return recall_call(handle, host.recall_call) if host.recall_call and handle else ""
+# -- Stubs: the lines of a tool result that stay under its tombstone
 
 
 HEAD_CHARS = 60
 
 
-def price_stub(text: Text, cover: PriceCover, *, tokens: int, why: str, recall: str) -> str:
-    """Return the text that stands in for a result: a tombstone, the names, the lines that stay."""
+def kept_lines(text: Text, kept: Iterable[int]) -> str:
+    """Return the lines of a result that stay, with a mark for each gap that the lines do not show."""
     last = len(text.lines)
 
     def mark(_: int, line: int) -> str:
         # The own number of a line shows the gap before it, and the head the one after the last.
         return "" if line == last or text.is_numbered(line) else SHORT_GAP
 
-    kept = with_gaps(text.lines, cover.kept, mark)
-    return short_tombstone(tokens, why, recall=recall, names=cover.listed, kept=kept)
+    return with_gaps(text.lines, kept, mark)
 
 
 def without_copies(

@@ -13,7 +13,7 @@ import msgspec
 from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource
 from ctxgc.collector.segmenter import Segmenter
 from ctxgc.config import GCConfig
-from ctxgc.core import GCState, Message, RootKnobs, is_tombstone
+from ctxgc.core import GCState, Message, RootKnobs, is_tombstone, recall_call
 from ctxgc.economics import PriceSheet, price_sheet
 from ctxgc.invariants import groups, positions_outside
 from ctxgc.tokens import CountingCache, TokenCounter, counter_for, message_tokens
@@ -326,6 +326,12 @@ class Bindable(Protocol):
     def bind(self, host: Host) -> None:
         """Take the session's services."""
         ...
+
+
+def call_that_recalls(host: Host, segment_id: str) -> str:
+    """Return the exact call that recalls a segment; empty when the model has no way to."""
+    handle = host.handle(segment_id)
+    return recall_call(handle, host.recall_call) if host.recall_call and handle else ""
 
 
 class StandaloneHost:

@@ -16,12 +16,12 @@ import msgspec
 from msgspec.structs import replace
 
 from ctxgc.collector.calls import SHARES, may_change, was_made, without_entries, without_old_text
-from ctxgc.collector.digest import HEAD_CHARS, price_stub, without_copies
+from ctxgc.collector.digest import HEAD_CHARS, kept_lines, without_copies
 from ctxgc.collector.liveness import evidence, evidence_for, haunted, next_look, overdue
 from ctxgc.collector.presets import Preset
 from ctxgc.collector.reader import Born, Item, Known, Reader
 from ctxgc.collector.worth import CopiedLines, PriceCover, cover
-from ctxgc.core import Evidence, Message, mask_secrets
+from ctxgc.core import Evidence, Message, mask_secrets, short_tombstone
 from ctxgc.economics import PriceSheet
 from ctxgc.errors import MessageError
 from ctxgc.wire import PartTexts, replace_arguments, replace_text, strings_of
@@ -358,12 +358,12 @@ class Round:
         evidence = self._evidence(item, why)
         self._reader.open.drop(item)
         self._reader.show(item, plan.kept, plan.listed, extra=HEAD_CHARS + plan.listed_chars)
-        text = price_stub(
-            item.text,
-            plan,
-            tokens=tokens,
-            why=evidence.brief,
+        text = short_tombstone(
+            tokens,
+            evidence.brief,
             recall=self._recall(item.message_id, item.part),
+            names=plan.listed,
+            kept=kept_lines(item.text, plan.kept),
         )
         is_call = item.kind == "todo"
         if is_call:

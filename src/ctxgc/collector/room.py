@@ -22,15 +22,24 @@ from ctxgc.collector.digest import (
     handle_of,
     handles_in,
     read_digest,
-    stub,
     write_digest,
 )
+from ctxgc.collector.host import call_that_recalls
 from ctxgc.collector.liveness import Analysis, superseding
 from ctxgc.collector.presets import WindowConstants
 from ctxgc.collector.priorities import Priority, Ranked, rank_heap
 from ctxgc.collector.run import OLD_NOTICE, CollectionRun
 from ctxgc.collector.worth import Cover, Passage, Pick, Worth
-from ctxgc.core import ContextSegment, Evidence, Message, Part, Text, is_tombstone, mask_secrets
+from ctxgc.core import (
+    ContextSegment,
+    Evidence,
+    Message,
+    Part,
+    Text,
+    is_tombstone,
+    mask_secrets,
+    short_tombstone,
+)
 from ctxgc.errors import MessageError
 from ctxgc.wire import replace_text
 
@@ -461,7 +470,13 @@ def write_stubs(scene: Scene, results: Iterable[Result], need: int, stage: int) 
 def _with_stub(scene: Scene, message: Message, result: Result, evidence: Evidence) -> Message:
     passage, host = result.passage, scene.run.host
     original = _original(scene, result.shown.segment)
-    text = stub(original, evidence.brief, host, names=passage.names, kept=passage.excerpt())
+    text = short_tombstone(
+        original.tokens or 0,
+        evidence.brief,
+        recall=call_that_recalls(host, original.segment_id),
+        names=passage.names,
+        kept=passage.excerpt(),
+    )
     if scene.run.config.secrets == "mask":
         text = mask_secrets(text)
     most = min(scene.how.keep_whole * result.tokens, result.tokens - scene.how.least_saving)

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from msgspec.structs import replace
 
+from ctxgc.collector.excerpt import evacuate
 from ctxgc.collector.liveness import Analysis
 from ctxgc.core import (
     IN_PLACE,
@@ -20,7 +21,6 @@ from ctxgc.core import (
     assemble,
     bond_of,
     candidate_for,
-    evacuate,
     is_tombstone,
     long_tombstone,
     members,

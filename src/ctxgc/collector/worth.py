@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from heapq import heapify, heappop, heappush
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
+from ctxgc.collector.excerpt import cover_lines, fitting, listed_chars, take_best
 from ctxgc.collector.presets import Preset, Shares, WindowConstants
-from ctxgc.core import Text, is_line, is_tombstone, is_word
+from ctxgc.core import GAP, Text, is_line, is_tombstone, is_word, with_gaps
 
 # -- The census: in how many messages of the view each name, word and line stands
 
@@ -281,7 +281,7 @@ class PriceCover(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def listed_chars(self) -> int:
         """The characters of the bare names."""
-        return _listed_chars(self.listed)
+        return sum(map(listed_chars, self.listed))
 
 
 def cover(
@@ -298,10 +298,19 @@ def cover(
         size: the characters that the shares are shares of.
     """
     wanted, weights = _wanted(text, lines, census, how)
-    kept, chars, held = _greedy(text, wanted, weights, shares.lines * size, how.floor)
+    kept, held, chars = cover_lines(
+        wanted,
+        weights.__getitem__,
+        lambda line: text.cost(line) + _LINE_OVERHEAD,
+        shares.lines * size,
+        how.floor * _NAME / CHARS_PER_TOKEN,
+    )
     missing = [n for n in weights if weights[n] >= _NAME and n not in held and not census.listed[n]]
-    listed = _fitting(missing, census, max(how.least_names, shares.names * size))
-    return PriceCover(kept=tuple(sorted(kept)), listed=listed, chars=chars + _listed_chars(listed))
+    # Paths come first, then names that were in one message only, then short ones.
+    missing.sort(key=lambda name: ("/" not in name, census.seen[name] > 1, len(name), name))
+    listed = tuple(fitting(missing, listed_chars, max(how.least_names, shares.names * size)))
+    used = int(chars) + sum(map(listed_chars, listed))
+    return PriceCover(kept=tuple(kept), listed=listed, chars=used)
 
 
 def _wanted(
@@ -323,52 +332,6 @@ def _wanted(
     return wanted, weights
 
 
-def _greedy(
-    text: Text,
-    wanted: Mapping[int, set[str]],
-    weights: Mapping[str, int],
-    budget: float,
-    floor: float,
-) -> tuple[list[int], int, set[str]]:
-    costs = {line: text.cost(line) + _LINE_OVERHEAD for line in wanted}
-    weigh = weights.__getitem__
-    queue = [(-sum(map(weigh, own)) / costs[line], line) for line, own in wanted.items()]
-    heapify(queue)
-    kept: list[int] = []
-    held: set[str] = set()
-    used = 0
-    while queue:
-        rate, line = heappop(queue)
-        now = sum(map(weigh, wanted[line] - held)) / costs[line]
-        # A line is worth less and less as others are kept, so a stale worth is looked at again.
-        if queue and -now > queue[0][0] and -now > rate:
-            if now > 0:
-                heappush(queue, (-now, line))
-            continue
-        if now * CHARS_PER_TOKEN < floor * _NAME or now <= 0:
-            break
-        if used + costs[line] <= budget:
-            kept.append(line)
-            held |= wanted[line]
-            used += costs[line]
-    return kept, used, held
-
-
-def _fitting(names: list[str], census: Census, budget: float) -> tuple[str, ...]:
-    """Return the names that fit: paths first, then those that stood in one message only, then short ones."""
-    chosen: list[str] = []
-    for name in sorted(names, key=lambda n: ("/" not in n, census.seen[n] > 1, len(n), n)):
-        budget -= len(name) + 2
-        if budget < 0:
-            break
-        chosen.append(name)
-    return tuple(chosen)
-
-
-def _listed_chars(names: tuple[str, ...]) -> int:
-    return sum(len(name) + 2 for name in names)
-
-
 # -- The cover of a window: the lines, out of all results, that hold most of what is needed per token
 
 
@@ -377,6 +340,10 @@ OPENING_TOKENS = 3.0
 
 _TOKENS_PER_CHAR = 0.27
 _NAME_TOKENS = 0.5
+
+
+def _name_tokens(name: str) -> float:
+    return len(name) * _TOKENS_PER_CHAR + _NAME_TOKENS
 
 
 class Passage:
@@ -408,12 +375,20 @@ class Passage:
     @property
     def tokens(self) -> float:
         """The tokens of all that stays."""
-        names = sum(len(name) * _TOKENS_PER_CHAR + _NAME_TOKENS for name in self.names)
-        return sum(map(self.cost, self.kept)) + names
+        return sum(map(self.cost, self.kept)) + sum(map(_name_tokens, self.names))
 
     def excerpt(self) -> str:
         """Return what stays of the text."""
-        return self.text.excerpt(sorted(self.kept))
+        lines = self.text.lines
+
+        def between(first: int, following: int) -> str:
+            return GAP if first and following < len(lines) else ""
+
+        return with_gaps(lines, sorted(self.kept), between, self.text.ends)
+
+
+Place = tuple[int, int]
+"""A passage by its number, and a piece of it."""
 
 
 class Pick(msgspec.Struct, frozen=True):
@@ -439,29 +414,21 @@ class Cover:
         self._worth = worth
         self._held = held
         self._wanted = [self._wants(passage) for passage in passages]
-        self._queue: list[tuple[float, int, int]] = []
 
     def choose(self, budget: float) -> list[Pick]:
         """Keep the best pieces that fit, and return them in the order in which they were chosen."""
-        self._queue = [
-            entry for number in range(len(self._wanted)) for entry in self._offers(number)
-        ]
-        heapify(self._queue)
         picks: list[Pick] = []
-        while self._queue:
-            known, number, piece = heappop(self._queue)
-            if piece not in self._wanted[number]:
-                continue
-            rate = self._rate(number, piece)
-            # A line's worth falls as others are kept, so a stale one is looked at again.
-            if -rate > known and self._queue and -rate > self._queue[0][0]:
-                if rate > self._least_rate:
-                    heappush(self._queue, (-rate, number, piece))
-                continue
-            cost = self._cost(number, piece)
-            if rate > self._least_rate and cost <= budget and self._fits(number, piece):
-                budget -= cost
-                picks.append(self._keep(number, piece, cost))
+
+        def take(place: Place) -> Iterable[Place]:
+            nonlocal budget
+            cost = self._cost(place)
+            if cost > budget or not self._fits(place):
+                return ()
+            budget -= cost
+            return self._keep(place, cost, picks)
+
+        places = ((number, piece) for number, own in enumerate(self._wanted) for piece in own)
+        take_best(places, self._rate, take, self._least_rate)
         return picks
 
     def list_names(self, budget: float) -> None:
@@ -471,7 +438,7 @@ class Cover:
         }
         for name in sorted(holders, key=lambda n: (-self._worth(n) / (len(n) + 4), n)):
             passage = holders[name]
-            cost = len(name) * _TOKENS_PER_CHAR + _NAME_TOKENS
+            cost = _name_tokens(name)
             if cost <= min(budget, passage.most_names):
                 budget -= cost
                 passage.most_names -= cost
@@ -488,36 +455,25 @@ class Cover:
                 found[number] = wanted
         return found
 
-    def _offers(self, number: int) -> list[tuple[float, int, int]]:
-        """Return what the queue says of the pieces of a passage while none of them is kept."""
-        passage, worth = self._passages[number], self._worth
-        opening = 0.0 if passage.kept else OPENING_TOKENS
-        return [
-            (-(sum(map(worth, wanted)) / (passage.cost(piece) + opening)), number, piece)
-            for piece, wanted in self._wanted[number].items()
-        ]
+    def _rate(self, place: Place) -> float:
+        wanted = self._wanted[place[0]][place[1]]
+        return sum(map(self._worth, wanted - self._held)) / self._cost(place)
 
-    def _rate(self, number: int, piece: int) -> float:
-        worth, held = self._worth, self._held
-        total = sum([worth(t) for t in self._wanted[number][piece] if t not in held])
-        return total / self._cost(number, piece)
+    def _cost(self, place: Place) -> float:
+        passage = self._passages[place[0]]
+        return passage.cost(place[1]) + (0.0 if passage.kept else OPENING_TOKENS)
 
-    def _cost(self, number: int, piece: int) -> float:
-        passage = self._passages[number]
-        return passage.cost(piece) + (0.0 if passage.kept else OPENING_TOKENS)
+    def _fits(self, place: Place) -> bool:
+        passage = self._passages[place[0]]
+        return passage.cost(place[1]) <= passage.most
 
-    def _fits(self, number: int, piece: int) -> bool:
-        passage = self._passages[number]
-        return passage.cost(piece) <= passage.most
-
-    def _keep(self, number: int, piece: int, cost: float) -> Pick:
+    def _keep(self, place: Place, cost: float, picks: list[Pick]) -> Iterable[Place]:
+        number, piece = place
         passage = self._passages[number]
         passage.most -= passage.cost(piece)
         is_first = not passage.kept
         passage.kept.append(piece)
-        self._held.update(self._wanted[number].pop(piece))
-        if is_first:
-            # The others need not pay for the opening again: they are worth more than the queue says.
-            for other in self._wanted[number]:
-                heappush(self._queue, (-self._rate(number, other), number, other))
-        return Pick(passage, piece, cost)
+        self._held.update(self._wanted[number][piece])
+        picks.append(Pick(passage, piece, cost))
+        # The others need not pay for the opening again: they are worth more than before.
+        return [(number, other) for other in self._wanted[number]] if is_first else ()

@@ -37,7 +37,9 @@ if TYPE_CHECKING:
         SECRET_TAG, SEGMENT_FIELDS, SegmentType, Source, Tier, Trust, checked_time, common_prefix,
         explicit_references, segment_from_dict, segment_to_dict, utc_now, without_strays,
     )
-    from ctxgc.core.text import Names, Text, evacuate, identifiers, is_line, is_word, looks_like_path
+    from ctxgc.core.text import (
+        Names, Text, identifiers, is_line, is_word, looks_like_path, pieces_of, tokens,
+    )
     from ctxgc.core.tombstone import (
         GAP, HANDLE, OPENING, RECALL_CALL, SHORT_GAP, copy_mark, describe, is_tombstone, kept_of,
         moved_handles, moved_note, note, recall_call, recall_template, short_command,
@@ -65,7 +67,7 @@ else:
                 "SECRET_TAG SEGMENT_FIELDS SegmentType Source Tier Trust checked_time "
                 "common_prefix explicit_references segment_from_dict segment_to_dict utc_now "
                 "without_strays",
-            "text": "Names Text evacuate identifiers is_line is_word looks_like_path",
+            "text": "Names Text identifiers is_line is_word looks_like_path pieces_of tokens",
             "tombstone":
                 "GAP HANDLE OPENING RECALL_CALL SHORT_GAP copy_mark describe is_tombstone "
                 "kept_of moved_handles moved_note note recall_call recall_template "

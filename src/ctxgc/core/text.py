@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cached_property
-from heapq import heapify, heappop, heappush
 from itertools import islice
 from typing import Self
-
-import msgspec
-
-from ctxgc.core.tombstone import GAP, with_gaps
 
 # -- Identifiers: paths, symbols, ids and long numbers
 
@@ -61,115 +56,13 @@ def looks_like_path(token: str) -> bool:
     return bool(stem and dot) and extension.isalnum() and len(extension) <= 5 and not stem.isdigit()
 
 
-# -- Evacuation: the lines that stay when the rest is stashed
-
-
-MAX_LINE = 200
-_LINE_SHARE = 0.30
-_NAME_SHARE = 0.15
-
-_FIELD_END = re.compile(r"[,;}\])\s]")
-_BETWEEN_NAMES = re.compile(r"[^\w$~@./:\\#-]")
-
-
-class Evacuation(msgspec.Struct, frozen=True):
-    """The verbatim text that stays, and the identifiers that only the stash still holds."""
-
-    kept: str
-    names: tuple[str, ...]
-
-
-def evacuate(
-    text: str,
-    names: Sequence[str],
-    *,
-    line_share: float = _LINE_SHARE,
-    name_share: float = _NAME_SHARE,
-) -> Evacuation:
-    """Return what stays of a text for the sake of some of its identifiers.
-
-    Args:
-        text: the text of the segment.
-        names: the identifiers that no other working segment holds, each once.
-        line_share: how much of the text may stay as lines.
-        name_share: how much of the text may be spent on bare names.
-    """
-    if not line_share or not names:
-        return Evacuation("", _fitting(names, name_share * len(text)))
-    pieces = split_lines(text)
-    only = frozenset(names)
-    wanted = [only.intersection(tokens(piece)) for piece in pieces]
-    kept = cover(wanted, [_cost(piece) for piece in pieces], line_share * _cost(text))
-    held = frozenset[str]().union(*(wanted[index] for index in kept))
-    missing = [name for name in names if name not in held]
-    lines = "\n".join(with_gaps(pieces, kept)) if kept else ""
-    return Evacuation(lines, _fitting(missing, name_share * len(text)))
-
-
-def split_lines(text: str) -> list[str]:
-    """Split a text at its newlines, and very long lines at the end of a field."""
-    pieces: list[str] = []
-    for line in text.split("\n"):
-        start = 0
-        while len(line) - start > MAX_LINE:
-            end = _field_end(line, start)
-            pieces.append(line[start:end])
-            start = end
-        pieces.append(line[start:])
-    return pieces
-
-
-def cover(wanted: list[frozenset[str]], costs: list[float], budget: float) -> list[int]:
-    """Return the pieces, in order, that greedily cover most wanted names per cost within a budget."""
-    covered: set[str] = set()
-    chosen: list[int] = []
-    queue = [(-len(names) / costs[i], i) for i, names in enumerate(wanted) if names]
-    heapify(queue)
-    while queue:
-        rate, index = heappop(queue)
-        gain = len(wanted[index] - covered)
-        if not gain or costs[index] > budget:
-            continue
-        # A piece's worth only falls as others are chosen, so a stale rate is refreshed when it surfaces.
-        if -gain / costs[index] > rate:
-            heappush(queue, (-gain / costs[index], index))
-            continue
-        chosen.append(index)
-        covered |= wanted[index]
-        budget -= costs[index]
-    return sorted(chosen)
-
-
-def _cost(piece: str) -> float:
-    return len(piece) / 4 + 1.5
-
-
-def _field_end(line: str, start: int) -> int:
-    """Return where to cut: after a field, else between two names, else where the room ends."""
-    for mark, first in ((_FIELD_END, start + MAX_LINE // 2), (_BETWEEN_NAMES, start)):
-        ends = [match.end() for match in mark.finditer(line, first, start + MAX_LINE)]
-        if ends:
-            return ends[-1]
-    return start + MAX_LINE
-
-
-def _fitting(names: Sequence[str], budget: float) -> tuple[str, ...]:
-    """Return the names that fit, short ones first, in the order of the text."""
-    if sum(map(len, names)) + 2 * len(names) <= budget:
-        return tuple(names)
-    chosen: set[str] = set()
-    for name in sorted(names, key=len):
-        budget -= len(name) + 2
-        if budget < 0:
-            break
-        chosen.add(name)
-    return tuple([name for name in names if name in chosen])
-
-
 # -- Lines and what they hold
 
 
+MAX_LINE = 200
 LONG_LINE = 20
+_FIELD_END = re.compile(r"[,;}\])\s]")
+_BETWEEN_NAMES = re.compile(r"[^\w$~@./:\\#-]")
 _NUMBER = re.compile(r"\s*\d+(?:→|\t|:|\|)[ ]?")
 _LONG_WORD = re.compile(r"[A-Za-z]{7,}")
 
@@ -186,6 +79,28 @@ def pieces_of(text: str) -> tuple[list[str], list[str]]:
         pieces += found
         ends += [""] * (len(found) - 1) + ["\n"]
     return pieces, ends
+
+
+def split_lines(text: str) -> list[str]:
+    """Split a text at its newlines, and very long lines at the end of a field."""
+    pieces: list[str] = []
+    for line in text.split("\n"):
+        start = 0
+        while len(line) - start > MAX_LINE:
+            end = _field_end(line, start)
+            pieces.append(line[start:end])
+            start = end
+        pieces.append(line[start:])
+    return pieces
+
+
+def _field_end(line: str, start: int) -> int:
+    """Return where to cut: after a field, else between two names, else where the room ends."""
+    for mark, first in ((_FIELD_END, start + MAX_LINE // 2), (_BETWEEN_NAMES, start)):
+        ends = [match.end() for match in mark.finditer(line, first, start + MAX_LINE)]
+        if ends:
+            return ends[-1]
+    return start + MAX_LINE
 
 
 def is_numbered(line: str) -> bool:
@@ -300,17 +215,6 @@ class Text:
         """Return lines `first` to `last` (not included), verbatim."""
         pieces = zip(self.lines[first:last], self.ends[first:last], strict=True)
         return "".join(line + end for line, end in pieces)
-
-    def excerpt(self, kept: Sequence[int]) -> str:
-        """Return the lines that stay, verbatim, with a mark for each gap between them."""
-        shown: list[str] = []
-        last = -1
-        for place in kept:
-            if shown:
-                shown.append(self.ends[last] if place == last + 1 else f"\n{GAP}\n")
-            shown.append(self.lines[place])
-            last = place
-        return "".join(shown)
 
     def is_numbered(self, line: int) -> bool:
         """Return whether a viewer put a number in front of a line."""

@@ -11,7 +11,7 @@ import re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from ctxgc.core.segment import ContextSegment
 
@@ -85,13 +85,11 @@ def moved_note(
     return note(". ".join(parts))
 
 
-def short_tombstone(
-    tokens: int, why: str, *, recall: str, names: Iterable[str], kept: Iterable[str]
-) -> str:
+def short_tombstone(tokens: int, why: str, *, recall: str, names: Iterable[str], kept: str) -> str:
     """Return a tombstone that does not say what was there, for a result whose call is in view."""
     head = note(f"{tokens} tokens, {why}{f'; {recall}' if recall else ''}")
     listed = " ".join(names)
-    return "\n".join([head, *([NAMES + listed] if listed else []), *kept])
+    return "\n".join([head, *([NAMES + listed] if listed else []), *([kept] if kept else [])])
 
 
 def copy_mark(text: str) -> str:
@@ -140,16 +138,23 @@ SHORT_GAP = "…"
 
 
 def with_gaps(
-    lines: Sequence[str], kept: Iterable[int], mark: Callable[[int, int], str] = lambda *_: GAP
-) -> Iterator[str]:
-    """Yield the lines that stay, and a mark for each gap before, between and after them.
+    lines: Sequence[str],
+    kept: Iterable[int],
+    mark: Callable[[int, int], str] = lambda *_: GAP,
+    ends: Sequence[str] | None = None,
+) -> str:
+    """Return the lines that stay, and a mark for each gap before, between and after them.
 
-    `mark` is given the first missing line and the one after the last; an empty mark is left out.
+    `mark` is given the first missing line and the one after the last; an empty mark is left out. `ends`
+    are what follows each line: nothing where the next one is a part of the same line.
     """
+    shown: list[str] = []
     following = 0
     for place in [*kept, len(lines)]:
         if place > following and (gap := mark(following, place)):
-            yield gap
+            shown += ["\n" if shown else "", gap]
         if place < len(lines):
-            yield lines[place]
+            is_same_line = ends and place and place == following and not ends[place - 1]
+            shown += ["" if is_same_line or not shown else "\n", lines[place]]
         following = place + 1
+    return "".join(shown)

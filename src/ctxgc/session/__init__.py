@@ -18,9 +18,10 @@ from ctxgc._lazy import lazy
 # fmt: off
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ctxgc.collector import stub_at_birth
     from ctxgc.core import (
         ContextSegment, Message, OPENING, RECALL_CALL, SegmentType, is_tombstone, mask_secrets,
-        moved_handles, moved_note, recall_call, recall_template, short_command, utc_now, with_gaps,
+        moved_handles, recall_call, recall_template, short_command, utc_now,
     )
     from ctxgc.economics import SHEETS, price_sheet
     from ctxgc.guard import (
@@ -46,10 +47,10 @@ else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
+            "ctxgc.collector": "stub_at_birth",
             "ctxgc.core":
                 "ContextSegment Message OPENING RECALL_CALL SegmentType is_tombstone "
-                "mask_secrets moved_handles moved_note recall_call recall_template "
-                "short_command utc_now with_gaps",
+                "mask_secrets moved_handles recall_call recall_template short_command utc_now",
             "ctxgc.economics": "SHEETS price_sheet",
             "ctxgc.guard":
                 "Checkpoint CheckpointStore ContextMetrics Progress compare_files "

@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ctxgc.collector.excerpt import Evacuation, cover_lines, evacuate
 from ctxgc.core import GAP, identifiers
-from ctxgc.core.text import MAX_LINE, Evacuation, cover, evacuate, split_lines
+from ctxgc.core.text import MAX_LINE, split_lines
 
 LINES = st.lists(
     st.sampled_from(("plain words of no use at all", "parse_header fails", "", "see read_body", "x" * 450))
@@ -34,10 +35,13 @@ def test_names_that_do_not_fit_as_lines_are_named_and_the_rest_is_dropped() -> N
 
 
 def test_the_cover_takes_the_most_names_for_the_least_cost() -> None:
-    wanted = [frozenset("ab"), frozenset("abc"), frozenset("d"), frozenset(), frozenset("c")]
-    assert cover(wanted, [1.0, 1.0, 1.0, 1.0, 1.0], 2.0) == [1, 2]
-    assert cover(wanted, [1.0, 9.0, 1.0, 1.0, 1.0], 3.0) == [0, 2, 4]
-    assert cover(wanted, [1.0] * 5, 0.5) == []
+    names = ("ab", "abc", "d", "", "c")
+    wanted = {line: frozenset(own) for line, own in enumerate(names)}
+    dear = {1: 9.0}
+    assert cover_lines(wanted, lambda _: 1, lambda _: 1.0, 2.0) == ([1, 2], set("abcd"), 2.0)
+    assert cover_lines(wanted, lambda _: 1, lambda n: dear.get(n, 1.0), 3.0).lines == [0, 2, 4]
+    assert cover_lines(wanted, lambda _: 1, lambda _: 1.0, 0.5) == ([], set(), 0.0)
+    assert cover_lines(wanted, lambda _: 1, lambda _: 1.0, 9.0, least=2.0).lines == [1]
 
 
 @given(LINES)
