@@ -39,13 +39,13 @@ def test_wrong_constants_are_refused_when_the_options_come_in(change: dict[str, 
     given = {**msgspec.to_builtins(SHIPPED), **change}
     with pytest.raises(ConfigError, match="window_constants") as raised:
         MarkSweepStrategy().initialize({"window_constants": given})
-    assert raised.value.details["field"] == "plugin_config"
+    assert raised.value.details["key"] == "plugin_config"
 
 
 def test_a_constant_that_is_missing_is_named() -> None:
     given = msgspec.to_builtins(SHIPPED)
     del given["slow"]
-    with pytest.raises(ConfigError, match="`slow`"):
+    with pytest.raises(ConfigError, match='lacks "slow"'):
         MarkSweepStrategy().initialize({"window_constants": given})
 
 
