@@ -25,7 +25,7 @@ import msgspec
 from bench.workload import moment, segments
 from ctxgc.collector import GCEngine, Planner
 from ctxgc.core import GCState, Heap
-from ctxgc.core.mark import mark
+from ctxgc.core.mark import mark_all
 from ctxgc.core.roots import compute_roots
 
 T = TypeVar("T")
@@ -120,7 +120,7 @@ def _analyse(engine: GCEngine, state: GCState) -> Lap:
     analysis, analysed = _timed(lambda: engine.analyze(state))
     plan, planned = _timed(lambda: Planner(analysis, engine.options).plan(need), cold=False)
     roots, found = _timed(lambda: compute_roots(state))
-    marks, marked = _timed(lambda: mark(state.heap, roots, engine.options.strong), cold=False)
+    marks, marked = _timed(lambda: mark_all(state.heap, roots, engine.options.strong), cold=False)
     score = max(0.0, analysed - found - marked)
     return Lap(found, marked, score, planned, len(marks), len(plan))
 

@@ -158,7 +158,7 @@ class SessionHost:
     def request_of(self, message_id: str) -> int | None:
         """Return the request that first carried a message; None if that is not known."""
         arrival = self._view.arrival_of(message_id)
-        return None if arrival is None else arrival.request
+        return None if arrival is None or not self._state.requests else arrival.request
 
     def handle(self, segment_id: str) -> str:
         """Return the handle that recalls a segment once it is stashed."""
