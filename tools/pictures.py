@@ -1,7 +1,8 @@
-"""Make the pictures of the README in docs/pictures: `python -m tools.pictures [report] [analyze] [lab]`.
+"""Make the pictures of the docs in docs/pictures: `python -m tools.pictures [NAME ...]`.
 
-The page is a picture from a real browser, the terminals are recorded with tmux. Make them again when what
-they show has changed; `python -m tools.browser` installs the browser.
+The page is a picture from a real browser, the terminals are recorded with tmux, and `tools.concept_pictures`
+draws those of the concepts. Make them again when what they show has changed; `python -m tools.browser`
+installs the browser.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ctxgc.demo.pages import SESSION, write_report
-from tools import browser, recording
+from tools import browser, concept_pictures, recording
 from tools.requirement_scan import ROOT
 
 PICTURES = ROOT / "docs" / "pictures"
@@ -54,6 +55,11 @@ MAKERS: dict[str, tuple[str, Callable[[Path], bytes]]] = {
     "report": ("report.png", report),
     "analyze": ("analyze.svg", analyze),
     "lab": ("lab.svg", lab),
+    "path": ("path.svg", concept_pictures.path),
+    "liveness": ("liveness.svg", concept_pictures.liveness),
+    "worth": ("worth.svg", concept_pictures.worth),
+    "price": ("price.svg", concept_pictures.price),
+    "order": ("order.svg", concept_pictures.order),
 }
 
 

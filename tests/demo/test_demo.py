@@ -19,10 +19,10 @@ from ctxgc.demo.run import PRICE_WINDOW, ROOM_WINDOW, FirstCollection, Play, pla
 TITLES = [
     "A session, twice",
     "64,000 tokens: the window before each request",
-    "Request 123, the threshold is reached: one collection, asked for by hand",
+    "Request N, the soft limit is reached: one collection, asked for by hand",
     "What left, and the evidence that decided",
     "What stayed, and by which root",
-    "Then by itself: what left for room",
+    "Then by itself: what left in small steps above the soft limit, and for room",
     "In 200,000 tokens: what left for the price",
     "Back again, by the handle in its tombstone",
     "The bill, in tokens, against what would really have been sent",
@@ -60,7 +60,8 @@ def first(room: Play) -> FirstCollection:
 
 
 def _titles(text: str) -> list[str]:
-    return re.findall(r"^── (.*?) ─+$", text, re.MULTILINE)
+    found = re.findall(r"^── (.*?) ─+$", text, re.MULTILINE)
+    return [re.sub(r"^Request \d+", "Request N", title) for title in found]
 
 
 def _row(text: str, name: str, nth: int = 0) -> tuple[int, ...]:
@@ -123,9 +124,8 @@ def test_every_departure_has_its_evidence(text: str, room: Play, price: Play) ->
 
 
 def test_the_window_is_never_full(room: Play, price: Play) -> None:
-    assert max(room.fills) < 90
+    assert max(room.fills) < 100
     assert max(price.fills) < 50
-    assert room.threshold == 80
 
 
 def test_a_handle_brings_the_same_bytes_back(room: Play, price: Play) -> None:

@@ -1,4 +1,4 @@
-"""The pictures of the README: made by a command, small, whole, and shown."""
+"""The pictures of the docs: made by a command, small, whole, and shown."""
 
 from __future__ import annotations
 
@@ -30,18 +30,32 @@ def _fill(svg: str, word: str) -> str:
     return re.findall(rf"\.t-{style[1]} {{ fill: (#\w+)", svg)[0]
 
 
-def test_the_readme_leads_to_every_picture_and_each_is_small() -> None:
-    shown = {link for _, link in read(ROOT / "README.md").links()}
+def test_the_docs_lead_to_every_picture_and_each_is_small() -> None:
+    pages = [ROOT / "README.md", ROOT / "docs" / "concepts" / "garbage-collection.md"]
+    shown = {Path(link).name for page in pages for _, link in read(page).links()}
     files = {file for file, _ in MAKERS.values()}
     assert {path.name for path in PICTURES.iterdir()} == files
-    assert {f"docs/pictures/{file}" for file in files} - shown == set()
+    assert files - shown == set()
     assert [f for f in files if (PICTURES / f).stat().st_size > MOST_BYTES] == []
 
 
-@pytest.mark.parametrize("file", sorted(PICTURES.glob("*.svg")), ids=lambda path: path.name)
-def test_a_terminal_picture_needs_no_other_file(file: Path) -> None:
-    drawn = file.read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", ["analyze", "lab"])
+def test_a_terminal_picture_shows_its_command(name: str) -> None:
+    drawn = (PICTURES / MAKERS[name][0]).read_text(encoding="utf-8")
     assert _texts(drawn)[1].replace("\xa0", " ").startswith("$ ctxgc ")
+
+
+@pytest.mark.parametrize("name", ["path", "liveness", "worth", "price", "order"])
+def test_a_picture_of_the_concepts_is_what_the_example_of_its_page_finds(
+    name: str, tmp_path: Path
+) -> None:
+    file, make = MAKERS[name]
+    assert make(tmp_path) == (PICTURES / file).read_bytes()
+
+
+@pytest.mark.parametrize("file", sorted(PICTURES.glob("*.svg")), ids=lambda path: path.name)
+def test_a_picture_needs_no_other_file(file: Path) -> None:
+    drawn = file.read_text(encoding="utf-8")
     assert set(re.findall(r"https?://[^\"' )]+", drawn)) == {"http://www.w3.org/2000/svg"}
 
 

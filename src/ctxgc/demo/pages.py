@@ -36,7 +36,9 @@ def sections(room: Play, price: Play) -> Iterator[list[Line]]:
         yield _entries(room.first)
         yield _roots(room.first)
     if room.by_itself:
-        yield _departures(room, "Then by itself: what left for room")
+        yield _departures(
+            room, "Then by itself: what left in small steps above the soft limit, and for room"
+        )
     if price.by_itself:
         yield _departures(
             price, f"In {price.window:,} tokens: what left for the price", _best(price)
@@ -67,7 +69,7 @@ def _session(room: Play, price: Play) -> list[Line]:
 
 
 def _window(play: Play) -> list[Line]:
-    marks = {play.threshold: "threshold", play.target: "target"}
+    marks = {play.threshold: "threshold", play.soft_limit: "soft limit", play.target: "target"}
     end = f"{len(play.fills):,} requests"
     return [
         _title(f"{play.window:,} tokens: the window before each request"),
@@ -84,7 +86,7 @@ def _path(play: Play, first: FirstCollection) -> list[Line]:
     done = first.result
     return [
         _title(
-            f"Request {first.request}, the threshold is reached: one collection, asked for by hand"
+            f"Request {first.request}, the soft limit is reached: one collection, asked for by hand"
         ),
         *([(f"  {name:<11}", "name"), (said, "")] for name, said in _stations(first)),
         _level("before", done.tokens_before, play.window),
@@ -107,7 +109,7 @@ def _stations(first: FirstCollection) -> Iterator[tuple[str, str]]:
     need = done.tokens_before - first.target
     yield "room", f"the target is {first.target:,} tokens: {need:,} must go, whether it pays or not"
     kinds = Counter(entry.evidence.kind for entry in first.entries)
-    said = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+    said = ", ".join(f"{count} {kind}" for kind, count in kinds.items()).replace("_", " ")
     yield "plan", f"{len(first.plan)} entries: {said}; {first.plan.shortfall} tokens short"
     held = f"{first.must_stay - first.lost} of {first.must_stay} messages that must stay are as they were"
     yield "invariants", f"{first.violations} violations; {held}"
@@ -128,7 +130,7 @@ def _entries(first: FirstCollection) -> list[Line]:
         size = f"{segment.tokens:>6,} tokens  "
         lines.append([(f"  {segment.segment_id:<6}", "name"), (size, ""), (what, "")])
         lines.append(plain(f"{'':24}{evidence}", "faint"))
-    stubbed = [entry for entry in first.entries if entry.stub.count("\n") < _STUB_LINES]
+    stubbed = [entry for entry in first.entries if 0 < entry.stub.count("\n") < _STUB_LINES]
     for entry in sorted(stubbed, key=lambda entry: -entry.stub.count("\n"))[:1]:
         lines.append(plain(f"  What is in the place of {entry.segment.segment_id} now:"))
         drawn = [f"    {shortened(line, _WIDTH - 4)}" for line in entry.stub.splitlines()]
@@ -224,7 +226,8 @@ def _books(play: Play) -> list[Line]:
         *terminal_table(rows),
         plain(f"  {adds_up if ledger.balanced() else 'The figures do NOT add up.'}"),
         plain(
-            "  Only the collector's own texts were deleted: stubs and notes that newer ones replaced."
+            f"  {play.deleted_of_session} segments of the session were deleted; the others are old stubs and "
+            "notes of the collector."
         ),
     ]
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from ctxgc.collector import Analysis, GCResult, analyze
+from ctxgc.collector import Analysis, GCResult, GCTriggerReason, analyze
 from ctxgc.core import ContextSegment, EngineOptions, Evidence, Ledger, PruningPlan
 from ctxgc.economics import Savings
 from ctxgc.session import Session, validate
@@ -76,7 +76,7 @@ class PlannedEntry(msgspec.Struct, frozen=True):
 
 
 class FirstCollection(msgspec.Struct, frozen=True, kw_only=True):
-    """The first time that the window is full: what was known, planned and done."""
+    """The first time that the window is full to the soft limit: what was known, planned and done."""
 
     request: int
     target: int
@@ -101,6 +101,7 @@ class Play(msgspec.Struct, frozen=True, kw_only=True):
     """A whole session in one window."""
 
     window: int
+    soft_limit: int
     threshold: int
     target: int
     messages: int
@@ -115,7 +116,7 @@ class Play(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def by_itself(self) -> list[GCResult]:
         """The collections that nobody asked for."""
-        return self.results if self.first is None else self.results[1:]
+        return [r for r in self.results if r.trigger_reason is not GCTriggerReason.MANUAL]
 
     def departures(self) -> Iterator[tuple[Evidence, int]]:
         """Yield the evidence, and the tokens won, of all that left in collections that nobody asked for.
@@ -131,8 +132,8 @@ class Play(msgspec.Struct, frozen=True, kw_only=True):
 def play(window: int, segments: int = 1_000, seed: int = 7, watch: Watch | None = None) -> Play:
     """Run the session in a window of this size and return what happened.
 
-    The first collection for room is asked for by hand, so that its plan can be seen before it is applied.
-    From then on the session decides by itself before each request.
+    One collection for room is asked for by hand, at the soft limit, so that its plan can be seen before it
+    is applied. Besides that the session decides by itself before each request.
     """
     recorder = _Recorder(window)
     with recorder.session:
@@ -167,7 +168,7 @@ class _Recorder:
         """Have the session prepare a request, as an agent's loop does."""
         usage = self.session.usage()
         self.fills.append(usage.percent_used)
-        if self._first is None and usage.percent_used >= self.session.config.threshold_percent:
+        if self._first is None and usage.percent_used >= self.session.config.soft_limit_percent:
             self._first = self._collect()
         self.session.messages()
 
@@ -204,6 +205,7 @@ class _Recorder:
         )  # without the recall that only the demo makes
         return Play(
             window=self.session.context_limit,
+            soft_limit=int(config.soft_limit_percent),
             threshold=int(config.threshold_percent),
             target=int(config.target_percent),
             messages=len(self.came),
