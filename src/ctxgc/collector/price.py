@@ -190,38 +190,47 @@ def _with_text(message: Message, edit: Edit, *, masks: bool) -> Message:
         return message
 
 
+class PriceRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a decision is about: the view before a request.
+
+    `number` counts requests from 1; the last one carried the first `sent` messages of the view,
+    unchanged, and the last decision saw the first `same`. No message in `untouchable` may change.
+    `born` tells which request was the first that could carry a message. `recall` gives the exact call
+    that recalls a part of a message, `ghost` how strong the ghost of its kin is; None while nothing was
+    recalled. While cuts are paused only copies are left out; in a tight window a cut does not wait, and takes
+    at most `batch` results. `masks` says that secrets are masked.
+    """
+
+    context_limit: int
+    is_paused: bool = False
+    is_tight: bool = False
+    batch: int = 20
+    masks: bool = False
+
+    view: Sequence[Message]
+    sent: int
+    number: int
+    books: Billing
+    untouchable: Collection[str]
+    recall: Recall
+    born: Born | None = None
+    ghost: Ghost | None = None
+    same: int = 0
+
+
 class Round:
     """Weighs what every dead result saves against what re-writing all behind it costs."""
 
     def __init__(
-        self,
-        reader: Reader,
-        how: Preset,
-        sheet: PriceSheet,
-        *,
-        sizes: Sizes,
-        view: Sequence[Message],
-        sent: int,
-        request: int,
-        books: Billing,
-        untouchable: Collection[str],
-        recall: Recall,
-        ghost: Ghost | None = None,
-        most: int | None = None,
+        self, reader: Reader, how: Preset, sheet: PriceSheet, sizes: Sizes, asked: PriceRequest
     ) -> None:
         self._reader = reader
         # A step of a tight window does not wait until what is dead has cost enough.
-        self._how = how if most is None else replace(how, patience=0.0)
-        self._most = most
+        self._how = replace(how, patience=0.0) if asked.is_tight else how
+        self._most = asked.batch if asked.is_tight else None
         self._sheet = sheet
         self._sizes = sizes
-        self._view = view
-        self._sent = sent
-        self._request = request
-        self._books = books
-        self._untouchable = untouchable
-        self._recall = recall
-        self._ghost = ghost
+        self._asked = asked
         self.held: dict[str, float] = {}
         """The messages that would leave but for a ghost, and how strong it is."""
 
@@ -230,11 +239,11 @@ class Round:
         place = best_cut(
             self._offers()[: self._most],
             self._sizes,
-            self._sent,
-            books=self._books,
+            self._asked.sent,
+            books=self._asked.books,
             sheet=self._sheet,
             how=self._how,
-            requests=self._request,
+            requests=self._asked.number,
         )
         if place is None:
             return []
@@ -242,11 +251,11 @@ class Round:
 
     def _offers(self) -> list[Item]:
         """Return the results that may leave and would save something, the last of the view first."""
-        request, sent, untouchable = self._request, self._sent, self._untouchable
-        read, news, ghosts = self._sheet.read, self._reader.clues.news, self._ghost is not None
+        asked, request = self._asked, self._asked.number
+        read, news, ghosts = self._sheet.read, self._reader.clues.news, asked.ghost is not None
         offers: list[Item] = []
         for item in self._reader.open.newest_first():
-            if item.place >= sent or item.message_id in untouchable:
+            if item.place >= asked.sent or item.message_id in asked.untouchable:
                 continue
             if item.looks_at <= request or item.heard < news or ghosts:
                 self._weigh(item)
@@ -260,16 +269,16 @@ class Round:
         why, _ = self._right(item)
         item.saving = 0.0 if why is None else self._expected(item, why)
         item.looks_at, item.heard = next_look(
-            item, why, self._reader.clues, self._how, self._request
+            item, why, self._reader.clues, self._how, self._asked.number
         )
-        if self._ghost is not None:
+        if self._asked.ghost is not None:
             item.wake()
 
     def _right(self, item: Item) -> tuple[str | None, int]:
         """Return by what right an item may leave, ghosts considered, and for how long it was idle."""
-        how, request = self._how, self._request
+        how, request = self._how, self._asked.number
         why, idle = evidence(item, self._reader.clues, self._reader.census, how, request)
-        weight = 0.0 if self._ghost is None else self._ghost(item.message_id, item.part)
+        weight = 0.0 if self._asked.ghost is None else self._asked.ghost(item.message_id, item.part)
         if not weight:
             return why, idle
         delay = round(how.hold * weight)
@@ -283,13 +292,13 @@ class Round:
 
         The longer an item waits, the less often, so that waiting costs next to nothing.
         """
-        if item.why_planned != why or self._request >= item.plan_until:
+        if item.why_planned != why or self._asked.number >= item.plan_until:
             never = not item.planned_at
-            item.planned_at, item.why_planned = self._request, why
+            item.planned_at, item.why_planned = self._asked.number, why
             item.planned = self._planned(item, why)
             if never:
                 # A session that goes on after a restart has paid for what waited before it.
-                waited = overdue(item, self._reader.clues, self._how, self._request)
+                waited = overdue(item, self._reader.clues, self._how, self._asked.number)
                 item.rent = waited * self._sheet.read * item.planned
         return item.planned
 
@@ -331,10 +340,10 @@ class Round:
 
     def _carry_out(self, start: int) -> Iterator[Edit]:
         """Make every stub from a place on, newest first: the newest copy of a name carries it."""
-        for place in range(self._sent - 1, start - 1, -1):
-            message_id = self._view[place].message_id
+        for place in range(self._asked.sent - 1, start - 1, -1):
+            message_id = self._asked.view[place].message_id
             for item in reversed(self._reader.items_of(message_id)):
-                why = None if message_id in self._untouchable else self._may_leave(item)
+                why = None if message_id in self._asked.untouchable else self._may_leave(item)
                 if why is None:
                     continue
                 plan = self._cover(item, why)
@@ -353,7 +362,7 @@ class Round:
         return "idle" if item.kind == "view" and idle >= company else None
 
     def _make(self, item: Item, plan: PriceCover, why: str) -> Edit:
-        item.stubbed_at = self._request
+        item.stubbed_at = self._asked.number
         tokens = self._tokens(item)
         evidence = self._evidence(item, why)
         self._reader.open.drop(item)
@@ -361,13 +370,13 @@ class Round:
         text = short_tombstone(
             tokens,
             evidence.brief,
-            recall=self._recall(item.message_id, item.part),
+            recall=self._asked.recall(item.message_id, item.part),
             names=plan.listed,
             kept=kept_lines(item.text, plan.kept),
         )
         is_call = item.kind == "todo"
         if is_call:
-            text = without_entries(self._view[item.place].parts[item.part].text, text)
+            text = without_entries(self._asked.view[item.place].parts[item.part].text, text)
         return Edit(
             message_id=item.message_id,
             part=item.part,
@@ -377,38 +386,10 @@ class Round:
         )
 
     def _evidence(self, item: Item, why: str) -> Evidence:
-        return evidence_for(item, why, self._reader.clues, self._request)
+        return evidence_for(item, why, self._reader.clues, self._asked.number)
 
 
 # -- Before each request: what to send in fewer words
-
-
-class PriceRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a decision is about: the view before a request.
-
-    `number` counts requests from 1; the last one carried the first `sent` messages of the view,
-    unchanged, and the last decision saw the first `same`. No message in `untouchable` may change.
-    `born` tells which request was the first that could carry a message. `recall` gives the exact call
-    that recalls a part of a message, `ghost` how strong the ghost of its kin is; None while nothing was
-    recalled. While cuts are paused only copies are left out; in a tight window a cut does not wait, and takes
-    at most `batch` results. `masks` says that secrets are masked.
-    """
-
-    context_limit: int
-    is_paused: bool = False
-    is_tight: bool = False
-    batch: int = 20
-    masks: bool = False
-
-    view: Sequence[Message]
-    sent: int
-    number: int
-    books: Billing
-    untouchable: Collection[str]
-    recall: Recall
-    born: Born | None = None
-    ghost: Ghost | None = None
-    same: int = 0
 
 
 class PricePlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -481,20 +462,7 @@ class PriceCollector:
         `spare_copies` comes first, and `settle` when it changed the view.
         """
         self._sizes.follow(request.view)
-        decision = Round(
-            self._reader,
-            self._how,
-            self._sheet,
-            sizes=self._sizes,
-            view=request.view,
-            sent=request.sent,
-            request=request.number,
-            books=request.books,
-            untouchable=request.untouchable,
-            recall=request.recall,
-            ghost=request.ghost,
-            most=request.batch if request.is_tight else None,
-        )
+        decision = Round(self._reader, self._how, self._sheet, self._sizes, request)
         edits, self.held = decision.edits(), decision.held
         return edits
 
