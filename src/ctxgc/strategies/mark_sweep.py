@@ -1,8 +1,8 @@
 """gc_mark_sweep: what no root reaches leaves first, and what leaves can be recalled (the default).
 
 Large tool results are evacuated: their live lines and a tombstone stay, so every call keeps its
-result. Whole groups leave only when that is not enough. Superseded and unreachable results go first,
-then reachable ones with the lowest keep_score; roots never.
+result. Whole groups leave only when that is not enough. Superseded results go first, then unreachable ones,
+then reachable ones with the least worth per token; roots never.
 """
 
 from __future__ import annotations
