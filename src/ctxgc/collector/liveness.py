@@ -356,6 +356,18 @@ def evidence(
     return ("idle" if counted >= how.hold else None), counted
 
 
+FILE_IN_WORK, WORK_IN_HAND, NOT_YET_SHOWN = "file in work", "work in hand", "not yet shown"
+WORK_RULES = frozenset({FILE_IN_WORK, WORK_IN_HAND, NOT_YET_SHOWN})
+"""Roots that let go by themselves, and that yield where room must be made."""
+
+
+def work_rule(item: Item, request: int) -> str:
+    """Return the root rule that holds a result while nothing speaks against it."""
+    if request <= item.born:
+        return NOT_YET_SHOWN
+    return FILE_IN_WORK if item.kind == "view" else WORK_IN_HAND
+
+
 def evidence_for(item: Item, why: str, clues: Clues, request: int) -> Evidence:
     """Return the evidence behind a right to leave, with its data.
 
@@ -371,8 +383,8 @@ def evidence_for(item: Item, why: str, clues: Clues, request: int) -> Evidence:
     if why == "todo":
         return Evidence(kind="superseded", how="newer list")
     if item.kind == "view":
-        return Evidence(kind="idle", rule="file in work", requests=clues.idle(item, request))
-    return Evidence(kind="idle", rule="work in hand", requests=request - item.born)
+        return Evidence(kind="idle", rule=FILE_IN_WORK, requests=clues.idle(item, request))
+    return Evidence(kind="idle", rule=WORK_IN_HAND, requests=request - item.born)
 
 
 def next_look(

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from ctxgc.collector.calls import SHARES, may_change, was_made, without_entries, without_old_text
 from ctxgc.collector.digest import HEAD_CHARS, kept_lines, without_copies
-from ctxgc.collector.liveness import evidence, evidence_for, haunted, next_look, overdue
+from ctxgc.collector.liveness import evidence, evidence_for, haunted, next_look, overdue, work_rule
 from ctxgc.collector.presets import Preset
 from ctxgc.collector.reader import Born, Item, Known, Reader
 from ctxgc.collector.worth import CopiedLines, PriceCover, cover
@@ -465,6 +465,15 @@ class PriceCollector:
         decision = Round(self._reader, self._how, self._sheet, self._sizes, request)
         edits, self.held = decision.edits(), decision.held
         return edits
+
+    def in_work(self, request: int) -> dict[tuple[str, int], str]:
+        """Return the results that are in work, by message and part, each with the root rule that holds it."""
+        reader, how = self._reader, self._how
+        return {
+            (item.message_id, item.part): work_rule(item, request)
+            for item in reader.open
+            if evidence(item, reader.clues, reader.census, how, request)[0] is None
+        }
 
     def settle(self, changed: Iterable[Message]) -> None:
         """Take messages for those that the last decision asked for."""

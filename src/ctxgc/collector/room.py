@@ -25,7 +25,7 @@ from ctxgc.collector.digest import (
     write_digest,
 )
 from ctxgc.collector.host import call_that_recalls
-from ctxgc.collector.liveness import Analysis, superseding
+from ctxgc.collector.liveness import WORK_RULES, Analysis, superseding
 from ctxgc.collector.presets import WindowConstants
 from ctxgc.collector.priorities import Priority, Ranked, rank_heap
 from ctxgc.collector.run import OLD_NOTICE, CollectionRun
@@ -145,7 +145,9 @@ class Scene:
         """
         run, roots = self.run, self.analysis.roots
         fixed = {p for group in run.groups if group[-1] >= self._newest for p in group}
-        fixed.update([s.place for s in self.parts if s.segment.segment_id in roots])
+        # What is only in work yields, as what else is reachable does, where room must be made.
+        firm = {i for i in roots if not WORK_RULES.issuperset(roots.why(i))}
+        fixed.update([s.place for s in self.parts if s.segment.segment_id in firm])
         held = run.untouchable.ids
         untouchable = {p for p, m in enumerate(run.history) if m.message_id in held}
         limit = run.usage.get("context_limit", 0)

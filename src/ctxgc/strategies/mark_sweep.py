@@ -32,7 +32,7 @@ from ctxgc.collector import (
     window_constants,
 )
 from ctxgc.config import GCConfig
-from ctxgc.core import EngineOptions, Message, RootKnobs
+from ctxgc.core import EngineOptions, GCState, Message, RootKnobs
 from ctxgc.economics import requests_to_pay_back
 from ctxgc.strategies.builtin import BuiltinStrategy, StrategyOptions
 from ctxgc.strategies.truncate import hold_turn_limit
@@ -153,9 +153,19 @@ class MarkSweepStrategy(BuiltinStrategy):
         config = run.config
         state = self._host.gc_state(run.history)
         knobs = replace(self._reach(run), task_tokens=state.knobs.task_tokens)
-        state = replace(state, knobs=knobs)
+        state = replace(state, knobs=knobs, held={**state.held, **self._in_work(state)})
         options = EngineOptions(profile=config.score_profile, weights=dict(config.score_weights))
         return analyze(state, options)
+
+    def _in_work(self, state: GCState) -> dict[str, str]:
+        """Return what the running work holds, as far as results were read for the price."""
+        if self.price_collector is None:
+            return {}
+        found = self.price_collector.in_work(state.request + 1).items()
+        shown = [
+            (self._host.segment_ids(message_id), part, rule) for (message_id, part), rule in found
+        ]
+        return {ids[part]: rule for ids, part, rule in shown if part < len(ids)}
 
     def _reach(self, run: CollectionRun) -> RootKnobs:
         """Return how far the root rules reach: as configured, and by default less far to make room.
