@@ -31,7 +31,7 @@ EvidenceKind = Literal[
 Occasion = Literal["price", "room", "hard limit", "turn limit", "by hand"]
 
 
-class Evidence(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class Evidence(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """Why something leaves: what decided, never what was found out afterwards.
 
     `superseded`, `copy` and `resolved` name what did it (`by`, at a `request`) and `how`. `unreachable` and
