@@ -14,9 +14,12 @@ from ctxgc.collector.calls import CallEffect, kind_of_result, read_call
     ("name", "given", "expected"),
     [
         ("Read", {"file_path": "src/a.py"},
-         CallEffect(kind="view", path="a.py", named=frozenset({"a.py"}))),
+         CallEffect(kind="view", path="a.py", file="src/a.py", named=frozenset({"a.py"}))),
         ("Edit", {"file_path": "src/a.py", "old_string": "x"},
-         CallEffect(kind="edit", path="a.py", named=frozenset({"a.py"}), edited=frozenset({"a.py"}))),
+         CallEffect(
+             kind="edit", path="a.py", file="src/a.py", named=frozenset({"a.py"}),
+             edited=frozenset({"a.py"}),
+         )),
         ("Bash", {"command": "cat src/a.py"},
          CallEffect(kind="shell_view", path="a.py", named=frozenset({"a.py"}))),
         ("Bash", {"command": "cat src/a.py | wc -l"},

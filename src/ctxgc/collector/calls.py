@@ -142,12 +142,14 @@ _PATH = re.compile(r"[\w./\-]+\.\w+")
 class CallEffect(msgspec.Struct, frozen=True, kw_only=True):
     """What a tool call does to files: those it names, those it edits, and whether it checks the work.
 
-    `tool` is the name of the tool where calls of the same one replace each other.
+    `tool` is the name of the tool where calls of the same one replace each other. Files are named by the last
+    part of their path, as shells do; `file` is the whole path of the one that a tool for files was given.
     """
 
     kind: Kind
     tool: str = ""
     path: str = ""
+    file: str = ""
     named: frozenset[str] = frozenset()
     edited: frozenset[str] = frozenset()
     checks: bool = False
@@ -161,13 +163,13 @@ def read_call(name: str, arguments: str) -> CallEffect:
     path = base_name(use.path or "")
     own = frozenset([path]) if path else frozenset[str]()
     if use.access == "edit":
-        return CallEffect(kind="edit", path=path, named=own, edited=own)
+        return CallEffect(kind="edit", path=path, file=use.path or "", named=own, edited=own)
     command = use.command or ""
     is_shell = use.access == "run" and not command.startswith(f"{name} ")
     if is_shell or (use.access == "read" and _is_command(arguments)):
         return _shell_call(command, path, own, arguments)
     if use.access == "read":
-        return CallEffect(kind="view", path=path, named=own)
+        return CallEffect(kind="view", path=path, file=use.path or "", named=own)
     return CallEffect(
         kind="search" if _SEARCH.search(name) else "other", named=_argument_paths(arguments)
     )

@@ -305,6 +305,8 @@ class Host(Protocol):
 
 TASK_SHARE = 0.5
 """How much of what a collection leaves the current task may hold; what is older of it can leave."""
+LEAST_TASK = 0.1
+"""What of that it holds at least, however deep a collection is asked to go."""
 
 
 def root_knobs(config: GCConfig, context_limit: int | None = None) -> RootKnobs:

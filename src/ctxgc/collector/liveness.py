@@ -279,7 +279,7 @@ class Clues:
 
     def __init__(self) -> None:
         self._named: dict[str, int] = {}
-        self._edited: dict[str, int] = {}
+        self._edited: dict[str, dict[str, int]] = {}
         self._checked = _NEVER
         self._steered = _NEVER
         self.news = 0
@@ -289,7 +289,8 @@ class Clues:
     def call(self, call: CallEffect, request: int) -> None:
         """Take in a tool call that the answer to a request made."""
         self._named.update(dict.fromkeys(call.named, request))
-        self._edited.update(dict.fromkeys(call.edited, request))
+        for name in call.edited:
+            self._edited.setdefault(name, {})[call.file] = request
         if call.checks:
             self._checked = request
         if call.checks or call.edited:
@@ -323,19 +324,27 @@ class Clues:
         named = self._named.get(item.call.path, _NEVER)
         return min(request - item.born, request - named - 1)
 
-    def edited_at(self, path: str) -> int:
-        """Return the request whose answer edited a file last."""
-        return self._edited.get(path, 0)
+    def edited_at(self, item: Item) -> int:
+        """Return the request whose answer edited a view's file last; far back if none did."""
+        edits = self._edited.get(item.call.path, {}).items()
+        return max([n for file, n in edits if _same_file(file, item.call.file)], default=_NEVER)
 
     def edited_since(self, item: Item) -> bool:
         """Tell whether a view's file was edited after it was viewed."""
-        return self._edited.get(item.call.path, _NEVER) >= item.born
+        return self.edited_at(item) >= item.born
 
     def bonus(self, item: Item, how: Preset) -> int:
         """Return the idle requests that a check or a word of the user since is worth."""
         last = max(self._named.get(item.call.path, _NEVER), item.born - 1)
         checked = how.after_check if self._checked > last else 0
         return checked + (how.after_user if self._steered > last else 0)
+
+
+def _same_file(one: str, other: str) -> bool:
+    """Tell whether two paths may name one file; a shell may name it by its last part alone, or not at all."""
+    if not one or not other or one == other:
+        return True
+    return one.endswith(f"/{other}") or other.endswith(f"/{one}")
 
 
 def evidence(
@@ -375,9 +384,8 @@ def evidence_for(item: Item, why: str, clues: Clues, request: int) -> Evidence:
     are work in hand. Once such a rule lets go, they are idle.
     """
     if why == "edited":
-        path = item.call.path
-        edited = clues.edited_at(path)
-        return Evidence(kind="superseded", how="edited", by=f"the edit of {path}", request=edited)
+        by = f"the edit of {item.call.file or item.call.path}"
+        return Evidence(kind="superseded", how="edited", by=by, request=clues.edited_at(item))
     if why == "elsewhere":
         return Evidence(kind="copy")
     if why == "todo":

@@ -221,21 +221,22 @@ class Scene:
     def evidence(self, shown: ShownPart, need: int, stage: int) -> Evidence:
         """Return why a result shrinks in a collection that had to go as far as a stage."""
         own = self.stage(shown)
-        if own == SUPERSEDED:
+        if own == SUPERSEDED and stage <= UNREACHABLE:
             return superseding(shown.segment, self.analysis.state.heap, self.run.host.request_of)
         if own == UNREACHABLE and stage <= UNREACHABLE:
             return Evidence(kind="unreachable")
         return Evidence(kind="least_worth", tokens=need)
 
-    def group_evidence(self, group: Group, need: int, last: Standing) -> Evidence:
-        """Return why a group leaves; `last` is the group that left last of all.
+    def group_evidence(self, group: Group, need: int, last: Standing, place: int) -> Evidence:
+        """Return why a message of a group leaves; `last` is the group that left last of all.
 
         Its state is the reason if it would have stayed without it, else its worth or its age.
         """
         own = self.standing(group)
         stays_if_live = (own.is_recent, REACHABLE, *own[2:]) > tuple(last)
         if own.stage == SUPERSEDED and stays_if_live:
-            stale = next(s for s in self.parts_of(group) if _is_replaced(s.segment))
+            shown = (*self.parts_of((place,)), *self.parts_of(group))
+            stale = next(s for s in shown if _is_replaced(s.segment))
             return superseding(stale.segment, self.analysis.state.heap, self.run.host.request_of)
         if own.stage <= UNREACHABLE and stays_if_live:
             return Evidence(kind="unreachable")
@@ -347,6 +348,9 @@ class Scene:
 
 
 ENTRY_TOKENS = 8
+MOST_TOLD = 60
+BARE_TOKENS = 1
+"""What a group takes in a digest: the first ones may tell something, the others leave a bare handle."""
 NOTE_TOKENS = 32
 
 
@@ -367,7 +371,20 @@ class DigestDraft:
         if self.is_frozen:
             return 0
         note = NOTE_TOKENS if self.entries else 0
-        return note + ENTRY_TOKENS * len(self.entries) - self._old_tokens()
+        told = min(len(self.entries), MOST_TOLD)
+        bare = len(self.entries) - told
+        return note + ENTRY_TOKENS * told + BARE_TOKENS * bare - self._old_tokens()
+
+    def cost(self, before: int) -> int:
+        """Return what one more group takes after so many others; nothing where there is no digest."""
+        if not self._allowed:
+            return 0
+        return ENTRY_TOKENS if before < MOST_TOLD else BARE_TOKENS
+
+    @property
+    def is_allowed(self) -> bool:
+        """Whether the view may tell of groups that leave."""
+        return self._allowed
 
     @property
     def tokens(self) -> int:
@@ -388,6 +405,14 @@ class DigestDraft:
         handle = self._scene.handle(group)
         if handle is not None and self._allowed:
             self.entries.append(DigestEntry(handle, self._scene.group_text(group)))
+
+    def take_back(self, group: Group) -> DigestEntry | None:
+        """Tell of a group no longer: it stays after all; return what was told."""
+        handle = self._scene.handle(group)
+        found = next((entry for entry in self.entries if entry.handle == handle), None)
+        if found is not None:
+            self.entries.remove(found)
+        return found
 
     def held(self) -> frozenset[str]:
         """Return what the old digest holds, while it stays as it is."""
@@ -447,11 +472,13 @@ class DigestDraft:
 
 def leave(scene: Scene, groups: Sequence[Group], need: int) -> None:
     """Take groups out of the draft, in their order."""
-    last = scene.standing(groups[-1]) if groups else None
+    if not groups:
+        return
+    last = scene.standing(groups[-1])
     for group in groups:
-        if last is not None:
-            evidence = scene.group_evidence(group, need, last)
-            scene.run.draft.remove_all(scene.run.ids(group), evidence)
+        for place in group:
+            evidence = scene.group_evidence(group, need, last, place)
+            scene.run.draft.remove_all(scene.run.ids((place,)), evidence)
 
 
 def write_stubs(scene: Scene, results: Iterable[Result], need: int, stage: int) -> None:
@@ -579,7 +606,9 @@ class RoomPass:
 
     def _wanted_room(self) -> float:
         """Return the room that is worth a group; who asks for a target wants no more than that."""
-        return 0.0 if self._run.is_forced else self._how.lines_share * self._target
+        if self._run.is_forced or not (self._results or self.digest.is_allowed):
+            return 0.0
+        return self._how.lines_share * self._target
 
     def _dissolve(self) -> None:
         """Let groups dissolve, in the order of leaving, until there is room enough."""
@@ -593,9 +622,12 @@ class RoomPass:
         for group in self._scene.loose_groups():
             if room >= wanted:
                 break
-            self._dissolved.append(group)
             won = self._scene.size(group) - sum(shrinking.get(place, 0) for place in group)
-            room += won - ENTRY_TOKENS
+            won -= self.digest.cost(len(self._dissolved))
+            # A group that is smaller than what the digest says of it would leave for nothing.
+            if won > 0:
+                self._dissolved.append(group)
+                room += won
         for group in sorted(self._dissolved):
             self.digest.add(group)
         gone = self._gone()
@@ -614,9 +646,23 @@ class RoomPass:
         cover.list_names(names * room)
         if self._run.is_forced:
             self._leave_whole(room)
+        else:
+            picks = self._give_back(room, picks)
         leave(self._scene, self._dissolved, self.need)
         self._write(self._results)
         self._trim(picks)
+
+    def _give_back(self, room: float, picks: list[Pick]) -> list[Pick]:
+        """Let the groups chosen last stay that there is room for after all; return the other picks."""
+        spare = room - sum(pick.tokens for pick in picks) - HEAD_TOKENS
+        stay: set[int] = set()
+        while self._dissolved and (size := self._scene.size(self._dissolved[-1])) <= spare:
+            entry = self.digest.take_back(self._dissolved.pop())
+            if entry is not None:
+                spare += entry.passage.tokens
+                stay.add(id(entry.passage))
+            spare -= size
+        return [pick for pick in picks if id(pick.passage) not in stay]
 
     def _leave_whole(self, room: float) -> None:
         """Leave those results whole that would win least, as long as the room suffices for them."""

@@ -212,9 +212,6 @@ class Collector:
         if self._holds_too_many_turns(usage):
             config = config.replace(max_turns=None)
         is_full = usage.percent_used >= config.hard_limit_percent
-        # If the user undid a collection, do not evict something else instead.
-        if self._state.undone.left_alone(self._state.requests) and not is_full:
-            return None
         try:
             due, reason = plugin.should_collect(usage, config)
         except Exception as error:  # noqa: BLE001 - a plugin may raise anything
@@ -225,7 +222,9 @@ class Collector:
             due, reason = True, GCTriggerReason.PRE_MESSAGE
         if due and reason is GCTriggerReason.TURN_LIMIT:
             return self.collect(reason)
-        if not due or self._is_stuck():
+        # If the user undid a collection, do not evict something else instead.
+        left_alone = self._state.undone.left_alone(self._state.requests) and not is_full
+        if not due or left_alone or self._is_stuck():
             return None
         return self._make_room(usage, reason or GCTriggerReason.THRESHOLD)
 
@@ -377,7 +376,7 @@ class Collector:
             budget=self._accounting.budget,
             bounds=Bounds(
                 tokens=self._accounting.tokens,
-                must_stay=self._protected.reasons(),
+                must_stay=self._protected.reasons(target_tokens),
                 binds=self._thinking.is_bound,
             ),
         )
@@ -651,7 +650,8 @@ class PricePass:
                 beside=self._accounting.beside_tokens(),
                 is_cold=requests.is_cold(),
             ),
-            untouchable=self._protected.held() | state.undone.left_alone(state.requests),
+            untouchable=self._protected.held_while_there_is_room()
+            | state.undone.left_alone(state.requests),
             recall=self._recall_call,
             ghost=self._ghost if state.ghosts.any_left(state.requests) else None,
         )

@@ -9,6 +9,7 @@ from itertools import takewhile
 import msgspec
 
 from ctxgc.collector import (
+    LEAST_TASK,
     Segmenter,
     bare_view,
     locked_messages,
@@ -95,17 +96,32 @@ class ProtectedMessages:
         self._accounting = accounting
         self._log = log
 
-    def held(self) -> set[str]:
-        """Return the messages that no collection may touch.
+    def held(self, target_tokens: int | None = None) -> set[str]:
+        """Return the messages that no collection, down to a target if one is given, may touch.
 
         They are pinned, recalled not long ago, invariants, decisions of the last hour, or the newest of the
         current task. In an emergency decisions and the task give way, see `held_or_locked`.
         """
-        return self.pinned() | self.marked().keys()
+        return self.pinned() | self.marked(target_tokens).keys()
 
-    def marked(self) -> dict[str, str]:
-        """Return the messages that an annotation makes roots, each with the rule."""
+    def held_while_there_is_room(self) -> set[str]:
+        """Return the messages that no cut for the price may touch: those held but for the current task.
+
+        What of a task is in work is alive anyway; the rest of it would only be kept from being cheap.
+        """
+        marked = self.marked().items()
+        return self.pinned().union(m for m, rule in marked if rule != "current task")
+
+    def marked(self, target_tokens: int | None = None) -> dict[str, str]:
+        """Return the messages that an annotation makes roots, each with the rule.
+
+        The current task holds a share of what a collection leaves, so less where the target is deeper, but
+        never nothing.
+        """
         heap, limit = self._heap, self._accounting.budget.context_limit
+        if target_tokens is not None:
+            asked = int(target_tokens * 100 / self._options.config.target_percent)
+            limit = max(int(limit * LEAST_TASK), min(limit, asked))
         index = heap.root_index
         if not (index.invariants or index.decisions or self._state.task_id):
             return {}
@@ -129,11 +145,11 @@ class ProtectedMessages:
         invariants = [m for m, rule in self.marked().items() if rule == SESSION_INVARIANT]
         return self.pinned().union(invariants, locked_messages(self._accounting.budget))
 
-    def reasons(self) -> dict[str, str]:
+    def reasons(self, target_tokens: int | None = None) -> dict[str, str]:
         """Return the messages that no strategy may remove or edit, each with the reason."""
         found: dict[str, str] = {}
         messages, budget = self._view.messages, self._accounting.budget
-        marked = self.marked()
+        marked = self.marked(target_tokens)
         rules = root_messages(messages, self.pinned(), budget, marked)
         # A first request is locked because it is one: that says more.
         for rule, message_ids in sorted(rules, key=lambda each: each[0] == "locked"):

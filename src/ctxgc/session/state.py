@@ -368,7 +368,7 @@ class UsageMeter:
         accounting: Accounting,
         view: View,
         heap: Heap,
-        held: Callable[[], set[str]],
+        held: Callable[[int | None], set[str]],
         events: Events,
     ) -> None:
         self._options = options
@@ -398,7 +398,7 @@ class UsageMeter:
             target_tokens=target if target_tokens is None else target_tokens,
             stashed_tokens=ledger.stashed.tokens,
             exact=self._accounting.counter.exact,
-            pinned_message_ids=frozenset(self._held()),
+            pinned_message_ids=frozenset(self._held(target_tokens)),
         )
 
     def watch(self) -> None:

@@ -13,8 +13,10 @@ from typing import Any, ClassVar, Literal
 from msgspec.structs import replace
 
 from ctxgc.collector import (
+    LEAST_TASK,
     NEWEST,
     OLD_NOTICE,
+    TASK_SHARE,
     Analysis,
     CollectionRun,
     GCTriggerReason,
@@ -152,7 +154,11 @@ class MarkSweepStrategy(BuiltinStrategy):
     def _analyze(self, run: CollectionRun) -> Analysis:
         config = run.config
         state = self._host.gc_state(run.history)
-        knobs = replace(self._reach(run), task_tokens=state.knobs.task_tokens)
+        task = state.knobs.task_tokens
+        # The task holds a share of what a collection leaves, also where that is less than usual.
+        if task is not None:
+            task = max(int(task * LEAST_TASK), min(task, int(run.target * TASK_SHARE)))
+        knobs = replace(self._reach(run), task_tokens=task)
         state = replace(state, knobs=knobs, held={**state.held, **self._in_work(state)})
         options = EngineOptions(profile=config.score_profile, weights=dict(config.score_weights))
         return analyze(state, options)
