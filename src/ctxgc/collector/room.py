@@ -622,12 +622,10 @@ class RoomPass:
         for group in self._scene.loose_groups():
             if room >= wanted:
                 break
-            won = self._scene.size(group) - sum(shrinking.get(place, 0) for place in group)
-            won -= self.digest.cost(len(self._dissolved))
-            # A group that is smaller than what the digest says of it would leave for nothing.
-            if won > 0:
-                self._dissolved.append(group)
-                room += won
+            size = self._scene.size(group)
+            won = size - sum(shrinking.get(place, 0) for place in group)
+            room += won - min(self.digest.cost(len(self._dissolved)), size)
+            self._dissolved.append(group)
         for group in sorted(self._dissolved):
             self.digest.add(group)
         gone = self._gone()
