@@ -8,12 +8,17 @@ import click
 
 
 @click.command(context_settings={"show_default": True})
-@click.option("--segments", type=click.IntRange(min=1), default=1_000, help="Number of segments.")
+@click.option(
+    "--segments",
+    type=click.IntRange(min=1),
+    default=1_000,
+    help="Length of the session, in segments.",
+)
 @click.option("--seed", type=int, default=7, help="Random seed for the demo session.")
 @click.option("--report", metavar="DIR", help="Write the session and its `analyze` page here.")
 @click.pass_context
 def demo(context: click.Context, segments: int, seed: int, report: str | None) -> None:
-    """Run an invented agent session through the engine and show what happens.
+    """Run an invented agent in a real session and show what a collection does.
 
     Nothing is written without --report, and no model is called.
     """

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from ctxgc.collector.engine import Collection, GCEngine, IGCEngine
     from ctxgc.collector.excerpt import first_lines, stub_at_birth
     from ctxgc.collector.host import (
-        Bindable, Host, LEAST_TASK, StandaloneHost, TASK_SHARE, TurnSpan, bare_view, frame_of,
-        locked_messages, minimal_view, root_knobs, root_messages, turn_ids, whole_groups,
+        Bindable, Host, StandaloneHost, TurnSpan, bare_view, frame_of, locked_messages,
+        minimal_view, root_knobs, root_messages, turn_ids, whole_groups,
     )
     from ctxgc.collector.liveness import Analysis, Hop, analyze
     from ctxgc.collector.pending import shorten_pending
@@ -53,8 +53,8 @@ else:
             "engine": "Collection GCEngine IGCEngine",
             "excerpt": "first_lines stub_at_birth",
             "host":
-                "Bindable Host LEAST_TASK StandaloneHost TASK_SHARE TurnSpan bare_view frame_of "
-                "locked_messages minimal_view root_knobs root_messages turn_ids whole_groups",
+                "Bindable Host StandaloneHost TurnSpan bare_view frame_of locked_messages "
+                "minimal_view root_knobs root_messages turn_ids whole_groups",
             "liveness": "Analysis Hop analyze",
             "pending": "shorten_pending",
             "presets":

@@ -309,16 +309,25 @@ LEAST_TASK = 0.1
 """What of that it holds at least, however deep a collection is asked to go."""
 
 
-def root_knobs(config: GCConfig, context_limit: int | None = None) -> RootKnobs:
-    """Return how far the root rules reach by a configuration, in a window if one is given."""
-    room = None if context_limit is None else context_limit * config.target_percent / 100
+def root_knobs(
+    config: GCConfig, context_limit: int | None = None, target_tokens: int | None = None
+) -> RootKnobs:
+    """Return how far the root rules reach by a configuration, in a window and down to a target if given."""
     return RootKnobs(
-        task_tokens=None if room is None else int(room * TASK_SHARE),
+        task_tokens=None
+        if context_limit is None
+        else _task_tokens(context_limit * config.target_percent / 100, target_tokens),
         recent_messages=config.recent_messages,
         recent_user_messages=config.recent_user_messages,
         decision_window_seconds=config.decision_window_seconds,
         recent_files=config.recent_files,
     )
+
+
+def _task_tokens(usual: float, target_tokens: int | None) -> int:
+    """The current task holds a share of what a collection leaves: less of a deeper one, never nothing."""
+    left = usual if target_tokens is None else max(usual * LEAST_TASK, min(usual, target_tokens))
+    return int(left * TASK_SHARE)
 
 
 @runtime_checkable

@@ -503,8 +503,8 @@ class Collector:
     ) -> PruningCandidate:
         now, config = self._options.clock(), self._options.config
         score = KeepScore(config.score_profile, dict(config.score_weights))
-        evidence = Evidence(kind="plugin", how="") if item is None else item.evidence
-        evidence = evidence or Evidence(kind="plugin", how=item.reason if item else "")
+        said = Evidence(kind="plugin", how="" if item is None else item.reason)
+        evidence = said if item is None or item.evidence is None else item.evidence
         return candidate_for(
             segment,
             now,

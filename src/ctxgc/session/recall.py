@@ -9,7 +9,6 @@ from itertools import takewhile
 import msgspec
 
 from ctxgc.collector import (
-    LEAST_TASK,
     Segmenter,
     bare_view,
     locked_messages,
@@ -60,7 +59,11 @@ _RULES = {
 
 
 def gc_state(
-    options: SessionOptions, state: SessionState, heap: Heap, context_limit: int
+    options: SessionOptions,
+    state: SessionState,
+    heap: Heap,
+    context_limit: int,
+    target_tokens: int | None = None,
 ) -> GCState:
     """Return what the root rules have to know: the heap, the time, the task and the active file."""
     return GCState(
@@ -70,7 +73,7 @@ def gc_state(
         task_dependencies=state.task_dependencies,
         active_file=state.active_file,
         active_range=state.active_range,
-        knobs=root_knobs(options.config, context_limit),
+        knobs=root_knobs(options.config, context_limit, target_tokens),
         recalls=state.ghosts,
         request=state.requests,
     )
@@ -115,17 +118,13 @@ class ProtectedMessages:
     def marked(self, target_tokens: int | None = None) -> dict[str, str]:
         """Return the messages that an annotation makes roots, each with the rule.
 
-        The current task holds a share of what a collection leaves, so less where the target is deeper, but
-        never nothing.
+        The current task holds a share of what a collection leaves, so less where the target is deeper.
         """
         heap, limit = self._heap, self._accounting.budget.context_limit
-        if target_tokens is not None:
-            asked = int(target_tokens * 100 / self._options.config.target_percent)
-            limit = max(int(limit * LEAST_TASK), min(limit, asked))
         index = heap.root_index
         if not (index.invariants or index.decisions or self._state.task_id):
             return {}
-        rules = marked_roots(gc_state(self._options, self._state, heap, limit))
+        rules = marked_roots(gc_state(self._options, self._state, heap, limit, target_tokens))
         segments = map(heap.get, rules)
         return {s.message_id: rules[s.segment_id] for s in segments if s.message_id is not None}
 

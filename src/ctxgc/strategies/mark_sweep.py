@@ -13,10 +13,8 @@ from typing import Any, ClassVar, Literal
 from msgspec.structs import replace
 
 from ctxgc.collector import (
-    LEAST_TASK,
     NEWEST,
     OLD_NOTICE,
-    TASK_SHARE,
     Analysis,
     CollectionRun,
     GCTriggerReason,
@@ -154,10 +152,7 @@ class MarkSweepStrategy(BuiltinStrategy):
     def _analyze(self, run: CollectionRun) -> Analysis:
         config = run.config
         state = self._host.gc_state(run.history)
-        task = state.knobs.task_tokens
-        # The task holds a share of what a collection leaves, also where that is less than usual.
-        if task is not None:
-            task = max(int(task * LEAST_TASK), min(task, int(run.target * TASK_SHARE)))
+        task = root_knobs(config, run.usage.get("context_limit"), run.target).task_tokens
         knobs = replace(self._reach(run), task_tokens=task)
         state = replace(state, knobs=knobs, held={**state.held, **self._in_work(state)})
         options = EngineOptions(profile=config.score_profile, weights=dict(config.score_weights))
