@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ctxgc.session.guard import EMERGENCY, messages_of, why_not_by_itself
     from ctxgc.session.session import Session, collect
     from ctxgc.session.setup import DEFAULT_PRICES, DEFAULT_STORE, SessionParts
-    from ctxgc.session.state import ContextUsage
+    from ctxgc.session.usage import ContextUsage
     from ctxgc.session.stored import copy_in_memory, lost_handles, open_stored
     from ctxgc.stores import (
         DEFAULT_URL, ExportEntry, SCHEMES, SearchFilters, SessionInfo, Store, StoreHit, UNMASKABLE,
@@ -61,7 +61,7 @@ else:
             "guard": "EMERGENCY messages_of why_not_by_itself",
             "session": "Session collect",
             "setup": "DEFAULT_PRICES DEFAULT_STORE SessionParts",
-            "state": "ContextUsage",
+            "usage": "ContextUsage",
             "stored": "copy_in_memory lost_handles open_stored",
             "ctxgc.stores":
                 "DEFAULT_URL ExportEntry SCHEMES SearchFilters SessionInfo Store StoreHit "

@@ -9,13 +9,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from ctxgc.budget import GCPolicy
-from ctxgc.collector import Segmenter
 from ctxgc.core import SECRET_TAG, ContextSegment, Heap, explicit_references
 from ctxgc.errors import SegmentError
-from ctxgc.session.archive import Archive, Stash
-from ctxgc.session.calls import Events
-from ctxgc.session.state import Accounting, SessionState
-from ctxgc.session.view import View
+from ctxgc.session.part import SessionPart
 
 Said = Mapping[str, Any]
 """Fields of a segment that an annotation sets; see `annotation`."""
@@ -53,29 +49,8 @@ def annotated(segment: ContextSegment, said: Said) -> dict[str, Any]:
     return {**said, "tags": tuple(dict.fromkeys((*said["tags"], *found)))}
 
 
-class Annotations:
+class Annotations(SessionPart):
     """Pins and annotates messages and segments by request of the user."""
-
-    def __init__(
-        self,
-        *,
-        state: SessionState,
-        view: View,
-        heap: Heap,
-        segmenter: Segmenter,
-        stash: Stash,
-        accounting: Accounting,
-        archive: Archive,
-        events: Events,
-    ) -> None:
-        self._state = state
-        self._view = view
-        self._heap = heap
-        self._segmenter = segmenter
-        self._stash = stash
-        self._accounting = accounting
-        self._archive = archive
-        self._events = events
 
     # -- pins ---------------------------------------------------------------------------------------
 

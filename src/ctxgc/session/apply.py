@@ -13,14 +13,14 @@ from copy import copy
 import msgspec
 from msgspec.structs import force_setattr
 
-from ctxgc.collector import Exchange, Segmenter
-from ctxgc.core import ContextSegment, Heap, Message, Tier, common_prefix
+from ctxgc.collector import Exchange
+from ctxgc.core import ContextSegment, Message, Tier, common_prefix
 from ctxgc.errors import PlanError
 from ctxgc.invariants import check
-from ctxgc.session.archive import Archive
 from ctxgc.session.documents import form_writes
-from ctxgc.session.state import Accounting, SessionState, UsageMeter
-from ctxgc.session.view import BoundThinking, HistoryChange, Original, View, compare
+from ctxgc.session.part import SessionCore, SessionPart
+from ctxgc.session.usage import UsageMeter
+from ctxgc.session.view import HistoryChange, Original, View, compare
 from ctxgc.stores import Drop, Put, Write
 
 
@@ -44,28 +44,11 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
     forgotten: bool = False
 
 
-class ViewEditor:
+class ViewEditor(SessionPart):
     """Replaces the view of a session, together with its segments, its budget and its documents."""
 
-    def __init__(
-        self,
-        *,
-        state: SessionState,
-        view: View,
-        heap: Heap,
-        segmenter: Segmenter,
-        accounting: Accounting,
-        archive: Archive,
-        thinking: BoundThinking,
-        meter: UsageMeter,
-    ) -> None:
-        self._state = state
-        self._view = view
-        self._heap = heap
-        self._segmenter = segmenter
-        self._accounting = accounting
-        self._archive = archive
-        self._thinking = thinking
+    def __init__(self, core: SessionCore, *, meter: UsageMeter) -> None:
+        super().__init__(core)
         self._meter = meter
         self.rewrites = 0
         """How often something changed that had been sent."""

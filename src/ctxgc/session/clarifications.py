@@ -11,8 +11,7 @@ import unicodedata
 
 from ctxgc.budget import GCPolicy
 from ctxgc.core import Message
-from ctxgc.session.state import Accounting, SessionOptions, SessionState
-from ctxgc.session.view import View
+from ctxgc.session.part import SessionPart
 
 LONGEST_QUESTION = 1_000
 LONGEST_ANSWER = 4_000
@@ -28,16 +27,8 @@ _SENTENCE = re.compile(r"(?<=[.!?:])\s+")
 _WEAK = (GCPolicy.PARTIAL, GCPolicy.EPHEMERAL)
 
 
-class Clarifications:
+class Clarifications(SessionPart):
     """Makes clarifications preservable as they come in; a policy that the user gave stays."""
-
-    def __init__(
-        self, options: SessionOptions, state: SessionState, view: View, accounting: Accounting
-    ) -> None:
-        self._options = options
-        self._state = state
-        self._view = view
-        self._accounting = accounting
 
     def question_of(self, answer: Message) -> str | None:
         """Return the message that asked what a message, which is not in the view yet, answers; or None."""

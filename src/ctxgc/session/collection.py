@@ -23,7 +23,6 @@ from ctxgc.collector import (
     GCResult,
     GCTriggerReason,
     PriceRequest,
-    Segmenter,
 )
 from ctxgc.config import mask_text
 from ctxgc.core import (
@@ -31,7 +30,6 @@ from ctxgc.core import (
     ContextSegment,
     Evidence,
     GCState,
-    Heap,
     KeepScore,
     Message,
     PruningCandidate,
@@ -49,8 +47,9 @@ from ctxgc.economics import PriceSheet, requests_to_pay_back
 from ctxgc.errors import PlanError
 from ctxgc.invariants import first_difference
 from ctxgc.session.apply import ViewEditor
-from ctxgc.session.archive import Applied, Archive, CollectionLog, Stash
-from ctxgc.session.calls import EventKind, Events
+from ctxgc.session.archive import Applied
+from ctxgc.session.calls import EventKind
+from ctxgc.session.part import SessionCore, SessionPart
 from ctxgc.session.plugin_check import (
     Bounds,
     CheckedProposal,
@@ -59,15 +58,8 @@ from ctxgc.session.plugin_check import (
     true_items,
 )
 from ctxgc.session.recall import ProtectedMessages, RecallFeedback, gc_state
-from ctxgc.session.state import (
-    Accounting,
-    ContextUsage,
-    RequestLog,
-    SessionOptions,
-    SessionState,
-    UsageMeter,
-)
-from ctxgc.session.view import PRICE_READER, BoundThinking, HistoryChange, View, compare, turn_count
+from ctxgc.session.usage import ContextUsage, RequestLog, UsageMeter
+from ctxgc.session.view import PRICE_READER, HistoryChange, compare, turn_count
 from ctxgc.stores import Put
 from ctxgc.strategies import CollectsForPrice, NoneStrategy
 from ctxgc.tokens import CountingCache
@@ -89,29 +81,12 @@ def cycles_paused() -> Iterator[None]:
             gc.enable()
 
 
-class SessionHost:
+class SessionHost(SessionPart):
     """The services of a session that a strategy works with; see `ctxgc.strategies.Host`."""
 
-    def __init__(
-        self,
-        *,
-        options: SessionOptions,
-        state: SessionState,
-        view: View,
-        heap: Heap,
-        segmenter: Segmenter,
-        accounting: Accounting,
-        stash: Stash,
-        texts: PartTexts,
-    ) -> None:
+    def __init__(self, core: SessionCore, *, texts: PartTexts) -> None:
+        super().__init__(core)
         self.texts = texts
-        self._options = options
-        self._state = state
-        self._view = view
-        self._heap = heap
-        self._segmenter = segmenter
-        self._accounting = accounting
-        self._stash = stash
 
     @property
     def counter(self) -> CountingCache:
@@ -165,41 +140,23 @@ class SessionHost:
         return self._stash.recall_handle(segment_id)
 
 
-class Collector:
+class Collector(SessionPart):
     """Runs the strategy, applies what it proposes, and undoes that."""
 
     def __init__(
         self,
+        core: SessionCore,
         *,
-        options: SessionOptions,
-        state: SessionState,
-        view: View,
-        heap: Heap,
-        segmenter: Segmenter,
-        accounting: Accounting,
         meter: UsageMeter,
         protected: ProtectedMessages,
-        thinking: BoundThinking,
         editor: ViewEditor,
-        archive: Archive,
-        log: CollectionLog,
         feedback: RecallFeedback,
-        events: Events,
     ) -> None:
-        self._options = options
-        self._state = state
-        self._view = view
-        self._heap = heap
-        self._segmenter = segmenter
-        self._accounting = accounting
+        super().__init__(core)
         self._meter = meter
         self._protected = protected
-        self._thinking = thinking
         self._editor = editor
-        self._archive = archive
-        self._log = log
         self._feedback = feedback
-        self._events = events
 
     # -- when it is due -----------------------------------------------------------------------------
 
@@ -540,37 +497,23 @@ def _without_progress(result: GCResult) -> GCResult:
 # -- The price pass: while the window is far from full, collect what costs more to keep than to move
 
 
-class PricePass:
+class PricePass(SessionPart):
     """Collects for the price alone; does nothing if the strategy or the window does not call for it."""
 
     def __init__(
         self,
+        core: SessionCore,
         *,
-        options: SessionOptions,
-        state: SessionState,
-        view: View,
-        heap: Heap,
-        segmenter: Segmenter,
-        accounting: Accounting,
         requests: RequestLog,
         protected: ProtectedMessages,
-        thinking: BoundThinking,
         editor: ViewEditor,
         collector: Collector,
-        events: Events,
     ) -> None:
-        self._options = options
-        self._state = state
-        self._view = view
-        self._heap = heap
-        self._segmenter = segmenter
-        self._accounting = accounting
+        super().__init__(core)
         self._requests = requests
         self._protected = protected
-        self._thinking = thinking
         self._editor = editor
         self._collector = collector
-        self._events = events
 
     def is_on(self) -> bool:
         """Return whether the strategy collects for the price in a window of this size."""

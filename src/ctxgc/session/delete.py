@@ -8,17 +8,15 @@ from typing import Any
 
 import msgspec
 
-from ctxgc.collector import Exchange, Segmenter
-from ctxgc.core import HANDLE, ContextSegment, Heap, Message, note
+from ctxgc.collector import Exchange
+from ctxgc.core import HANDLE, ContextSegment, Message, note
 from ctxgc.errors import InputError, StoreError
 from ctxgc.session.apply import ViewEditor
-from ctxgc.session.archive import Archive, CollectionLog, Stash
-from ctxgc.session.calls import Events
 from ctxgc.session.documents import form_writes
 from ctxgc.session.notices import Notices
+from ctxgc.session.part import SessionCore, SessionPart
 from ctxgc.session.recall import ProtectedMessages
-from ctxgc.session.state import Accounting, SessionOptions, SessionState
-from ctxgc.session.view import BoundThinking, View, compare
+from ctxgc.session.view import compare
 from ctxgc.stores import Drop, Put, Write
 from ctxgc.wire import replace_text, strip_bound_thinking
 
@@ -40,37 +38,13 @@ class _Erasure(msgspec.Struct, frozen=True, kw_only=True):
     forgotten: frozenset[str] = frozenset()
 
 
-class Deletion:
+class Deletion(SessionPart):
     """Deletes segments from the view, the heap, the store and its checkpoints."""
 
-    def __init__(
-        self,
-        *,
-        state: SessionState,
-        view: View,
-        heap: Heap,
-        segmenter: Segmenter,
-        stash: Stash,
-        accounting: Accounting,
-        thinking: BoundThinking,
-        editor: ViewEditor,
-        archive: Archive,
-        log: CollectionLog,
-        notices: Notices,
-        events: Events,
-    ) -> None:
-        self._state = state
-        self._view = view
-        self._heap = heap
-        self._segmenter = segmenter
-        self._stash = stash
-        self._accounting = accounting
-        self._thinking = thinking
+    def __init__(self, core: SessionCore, *, editor: ViewEditor, notices: Notices) -> None:
+        super().__init__(core)
         self._editor = editor
-        self._archive = archive
-        self._log = log
         self._notices = notices
-        self._events = events
 
     def delete(self, names: Sequence[str]) -> list[str]:
         """Delete segments for good. In the view a marker takes the place of their text.
@@ -218,26 +192,14 @@ def _shown_by(checkpoint: Mapping[str, Any]) -> Iterable[str]:
 # -- The limits of the stash
 
 
-class StashCollector:
+class StashCollector(SessionPart):
     """Keeps the stash within its limits of age and size, and never deletes what a live handle names."""
 
     def __init__(
-        self,
-        *,
-        options: SessionOptions,
-        view: View,
-        heap: Heap,
-        stash: Stash,
-        protected: ProtectedMessages,
-        archive: Archive,
-        deletion: Deletion,
+        self, core: SessionCore, *, protected: ProtectedMessages, deletion: Deletion
     ) -> None:
-        self._options = options
-        self._view = view
-        self._heap = heap
-        self._stash = stash
+        super().__init__(core)
         self._protected = protected
-        self._archive = archive
         self._deletion = deletion
 
     def collect(

@@ -12,7 +12,7 @@ import msgspec
 from ctxgc.budget import InstructionSource
 from ctxgc.collector import GCTriggerReason, frame_of, whole_groups
 from ctxgc.config import GCConfig
-from ctxgc.core import Evidence, Heap, Message, find_secrets
+from ctxgc.core import Evidence, Message, find_secrets
 from ctxgc.errors import CheckpointError
 from ctxgc.guard import (
     Alert,
@@ -32,15 +32,14 @@ from ctxgc.guard import (
 from ctxgc.invariants import check
 from ctxgc.session.annotations import Annotations
 from ctxgc.session.apply import ViewEditor
-from ctxgc.session.archive import Archive, CollectionLog
-from ctxgc.session.calls import Events
 from ctxgc.session.collection import Collector
 from ctxgc.session.delete import StashCollector
 from ctxgc.session.documents import message_from_doc, message_to_doc
 from ctxgc.session.notices import Notices
+from ctxgc.session.part import SessionCore, SessionPart
 from ctxgc.session.recall import AutoRecall, ProtectedMessages
-from ctxgc.session.state import Accounting, SessionOptions, SessionState, UsageMeter
-from ctxgc.session.view import BoundThinking, View, compare, digest
+from ctxgc.session.usage import UsageMeter
+from ctxgc.session.view import compare, digest
 from ctxgc.stores import masked_document
 from ctxgc.strategies import GCPlugin, NoneStrategy
 from ctxgc.wire import Overflow
@@ -65,31 +64,23 @@ def why_not_before_requests(plugin: GCPlugin, config: GCConfig) -> str | None:
     return why_not_by_itself(plugin, config) or (None if config.check_before_send else off)
 
 
-class SessionGuard:
+class SessionGuard(SessionPart):
     """Watches every request of one session."""
 
     def __init__(
         self,
+        core: SessionCore,
         *,
-        options: SessionOptions,
-        state: SessionState,
-        accounting: Accounting,
         checkpoints: Checkpoints,
         subject: RecoverableSession,
         stash_collector: StashCollector,
         new_auto_recall: Callable[[], AutoRecall],
-        log: CollectionLog,
-        events: Events,
     ) -> None:
-        self._options = options
-        self._state = state
-        self._accounting = accounting
+        super().__init__(core)
         self._checkpoints = checkpoints
         self._subject = subject
         self._stash_collector = stash_collector
         self._new_auto_recall = new_auto_recall
-        self._log = log
-        self._events = events
         self.restart()
 
     def restart(self) -> None:
@@ -194,35 +185,16 @@ def messages_of(checkpoint: Checkpoint) -> list[Message]:
     return [message_from_doc(doc) for doc in checkpoint.conversation_history]
 
 
-class Checkpoints:
+class Checkpoints(SessionPart):
     """Makes checkpoints, with all that it takes to have the same view again, and restores them."""
 
     def __init__(
-        self,
-        *,
-        options: SessionOptions,
-        state: SessionState,
-        view: View,
-        heap: Heap,
-        accounting: Accounting,
-        meter: UsageMeter,
-        annotations: Annotations,
-        thinking: BoundThinking,
-        editor: ViewEditor,
-        archive: Archive,
-        events: Events,
+        self, core: SessionCore, *, meter: UsageMeter, annotations: Annotations, editor: ViewEditor
     ) -> None:
-        self._options = options
-        self._state = state
-        self._view = view
-        self._heap = heap
-        self._accounting = accounting
+        super().__init__(core)
         self._meter = meter
         self._annotations = annotations
-        self._thinking = thinking
         self._editor = editor
-        self._archive = archive
-        self._events = events
 
     @property
     def shelf(self) -> CheckpointStore:
@@ -380,31 +352,23 @@ def _same_or(here: Message | None, wanted: Message) -> Message:
 # -- Recovery
 
 
-class RecoverableSession:
+class RecoverableSession(SessionPart):
     """A session as `ctxgc.guard.Recovery` sees it: measured, checkpointed, pruned, and brought back."""
 
     def __init__(
         self,
+        core: SessionCore,
         *,
-        options: SessionOptions,
-        view: View,
-        accounting: Accounting,
         protected: ProtectedMessages,
-        thinking: BoundThinking,
         collector: Collector,
         checkpoints: Checkpoints,
         notices: Notices,
-        archive: Archive,
     ) -> None:
-        self._options = options
-        self._view = view
-        self._accounting = accounting
+        super().__init__(core)
         self._protected = protected
-        self._thinking = thinking
         self._collector = collector
         self._checkpoints = checkpoints
         self._notices = notices
-        self._archive = archive
         self._left: list[str] = []
 
     def restart(self) -> None:

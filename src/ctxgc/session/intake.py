@@ -9,17 +9,15 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from ctxgc.budget import GCPolicy
-from ctxgc.collector import Segmenter
-from ctxgc.core import SECRET_TAG, ContextSegment, Format, Heap, Message, find_secrets
+from ctxgc.core import SECRET_TAG, ContextSegment, Format, Message, find_secrets
 from ctxgc.errors import MessageError
 from ctxgc.session.annotations import Said, annotated
 from ctxgc.session.apply import ViewEditor
-from ctxgc.session.archive import Archive, CollectionLog
-from ctxgc.session.calls import Events
 from ctxgc.session.clarifications import Clarifications
 from ctxgc.session.documents import form_writes
-from ctxgc.session.state import Accounting, SessionOptions, SessionState, UsageMeter
-from ctxgc.session.view import BoundThinking, View, compare, digest, wrong_format
+from ctxgc.session.part import SessionCore, SessionPart
+from ctxgc.session.usage import UsageMeter
+from ctxgc.session.view import View, compare, digest, wrong_format
 from ctxgc.stores import Drop
 from ctxgc.strategies import CollectsForPrice
 from ctxgc.wire import PartTexts, RawMessage, detect_format, message_bytes, parse, refuse_answers
@@ -27,41 +25,18 @@ from ctxgc.wire import PartTexts, RawMessage, detect_format, message_bytes, pars
 _NOTHING: Said = {}
 
 
-class Intake:
+class Intake(SessionPart):
     """Takes messages into the view, the heap, the budget and the archive."""
 
     def __init__(
-        self,
-        *,
-        options: SessionOptions,
-        state: SessionState,
-        view: View,
-        heap: Heap,
-        segmenter: Segmenter,
-        accounting: Accounting,
-        meter: UsageMeter,
-        thinking: BoundThinking,
-        editor: ViewEditor,
-        archive: Archive,
-        log: CollectionLog,
-        events: Events,
-        texts: PartTexts,
+        self, core: SessionCore, *, meter: UsageMeter, editor: ViewEditor, texts: PartTexts
     ) -> None:
-        self._options = options
-        self._state = state
-        self._view = view
-        self._heap = heap
-        self._segmenter = segmenter
-        self._accounting = accounting
+        super().__init__(core)
         self._meter = meter
-        self._thinking = thinking
         self._editor = editor
-        self._archive = archive
-        self._log = log
-        self._events = events
         self._texts = texts
-        self._clarifications = Clarifications(options, state, view, accounting)
-        self._format_is_guess = all(map(_is_plain, view.messages))
+        self._clarifications = Clarifications(core)
+        self._format_is_guess = all(map(_is_plain, core.view.messages))
 
     def append(self, message: RawMessage, asked: Format | None, said: Said) -> list[str]:
         """Take in one message that may come next, with what is said about it, and return its segments."""

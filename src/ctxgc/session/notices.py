@@ -7,39 +7,23 @@ from collections.abc import Sequence
 
 from ctxgc.collector import (
     DigestEntry,
-    Segmenter,
     handle_of,
     handles_in,
     without,
     write_digest,
 )
-from ctxgc.core import Heap, Message, note
+from ctxgc.core import Message, note
 from ctxgc.session.apply import ViewEditor
-from ctxgc.session.archive import CollectionLog
-from ctxgc.session.state import SessionOptions
-from ctxgc.session.view import View
+from ctxgc.session.part import SessionCore, SessionPart
 from ctxgc.wire import text_message
 
 
-class Notices:
+class Notices(SessionPart):
     """Writes and rewrites the notices that list the handles of groups that left the view."""
 
-    def __init__(
-        self,
-        *,
-        options: SessionOptions,
-        view: View,
-        heap: Heap,
-        segmenter: Segmenter,
-        editor: ViewEditor,
-        log: CollectionLog,
-    ) -> None:
-        self._options = options
-        self._view = view
-        self._heap = heap
-        self._segmenter = segmenter
+    def __init__(self, core: SessionCore, *, editor: ViewEditor) -> None:
+        super().__init__(core)
         self._editor = editor
-        self._log = log
 
     def leaving(self, new: Sequence[Message]) -> list[str]:
         """Return the handles of all groups that would be out of the view if this were the new one.

@@ -18,7 +18,7 @@ from ctxgc.core import Format, Message
 from ctxgc.errors import CtxgcError
 from ctxgc.invariants import Paired, changed_thinking, check, first_difference
 from ctxgc.session.calls import interruptible
-from ctxgc.session.state import ContextUsage
+from ctxgc.session.usage import ContextUsage
 from ctxgc.session.view import HistoryChange, compare, tools_of, without_same
 from ctxgc.strategies import GCPlugin, run_collect
 from ctxgc.wire import parse, render, strip_bound_thinking

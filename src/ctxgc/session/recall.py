@@ -9,7 +9,6 @@ from itertools import takewhile
 import msgspec
 
 from ctxgc.collector import (
-    Segmenter,
     bare_view,
     locked_messages,
     minimal_view,
@@ -34,10 +33,10 @@ from ctxgc.core import (
 from ctxgc.errors import PlanError
 from ctxgc.guard import Thrash
 from ctxgc.session.apply import ViewEditor
-from ctxgc.session.archive import Archive, CollectionLog, Hit, Stash, excerpt
-from ctxgc.session.calls import Events
-from ctxgc.session.state import Accounting, SessionOptions, SessionState
-from ctxgc.session.view import HistoryChange, View
+from ctxgc.session.archive import Hit, excerpt
+from ctxgc.session.part import SessionCore, SessionPart
+from ctxgc.session.state import SessionOptions, SessionState
+from ctxgc.session.view import HistoryChange
 from ctxgc.stores import SearchFilters
 from ctxgc.wire import text_message
 
@@ -79,25 +78,8 @@ def gc_state(
     )
 
 
-class ProtectedMessages:
+class ProtectedMessages(SessionPart):
     """Answers which messages of a session must stay, and why."""
-
-    def __init__(
-        self,
-        *,
-        options: SessionOptions,
-        state: SessionState,
-        view: View,
-        heap: Heap,
-        accounting: Accounting,
-        log: CollectionLog,
-    ) -> None:
-        self._options = options
-        self._state = state
-        self._view = view
-        self._heap = heap
-        self._accounting = accounting
-        self._log = log
 
     def held(self, target_tokens: int | None = None) -> set[str]:
         """Return the messages that no collection, down to a target if one is given, may touch.
@@ -178,12 +160,8 @@ MOST_SHARE = 0.02
 MESSAGE_TOKENS = 8
 
 
-class RecallFeedback:
+class RecallFeedback(SessionPart):
     """Learns from what had left the view and was needed again: similar segments are kept longer."""
-
-    def __init__(self, state: SessionState, events: Events) -> None:
-        self._state = state
-        self._events = events
 
     def note(self, segments: Iterable[ContextSegment], message_ids: Iterable[str] = ()) -> None:
         """Record that segments were needed after they had left, and which messages that brings back."""
@@ -200,37 +178,21 @@ class RecallFeedback:
             self._events.emit("thrashing", **self._state.thrash)
 
 
-class SessionRecall:
+class SessionRecall(SessionPart):
     """Finds what left the view, and brings it back: the same bytes into the same place."""
 
     def __init__(
         self,
+        core: SessionCore,
         *,
-        options: SessionOptions,
-        state: SessionState,
-        view: View,
-        heap: Heap,
-        stash: Stash,
-        accounting: Accounting,
         protected: ProtectedMessages,
         editor: ViewEditor,
-        archive: Archive,
-        log: CollectionLog,
         feedback: RecallFeedback,
-        events: Events,
     ) -> None:
-        self._options = options
-        self._state = state
-        self._view = view
-        self._heap = heap
-        self._stash = stash
-        self._accounting = accounting
+        super().__init__(core)
         self._protected = protected
         self._editor = editor
-        self._archive = archive
-        self._log = log
         self._feedback = feedback
-        self._events = events
 
     def recall(self, handle: str) -> ContextSegment:
         """Bring a segment back into its place in the view, and hold it there for some collections.
@@ -299,32 +261,20 @@ class SessionRecall:
             )
 
 
-class AutoRecall:
+class AutoRecall(SessionPart):
     """Brings lines back by themselves: those around a name that a new message uses and only the stash has."""
 
     def __init__(
         self,
+        core: SessionCore,
         *,
-        options: SessionOptions,
-        state: SessionState,
-        view: View,
-        heap: Heap,
-        segmenter: Segmenter,
-        accounting: Accounting,
         editor: ViewEditor,
         feedback: RecallFeedback,
-        events: Events,
         price_pass_is_on: Callable[[], bool],
     ) -> None:
-        self._options = options
-        self._state = state
-        self._view = view
-        self._heap = heap
-        self._segmenter = segmenter
-        self._accounting = accounting
+        super().__init__(core)
         self._editor = editor
         self._feedback = feedback
-        self._events = events
         self._price_pass_is_on = price_pass_is_on
         self._names = Mentions()
         self._indexed: dict[str, ContextSegment] = {}

@@ -49,7 +49,7 @@ from ctxgc.session.setup import (
     checked_text,
     set_up,
 )
-from ctxgc.session.state import ContextUsage
+from ctxgc.session.usage import ContextUsage
 from ctxgc.session.view import RenderCache, wrong_format
 from ctxgc.stores import SearchFilters, Store
 from ctxgc.strategies import GCPlugin, load_gc_plugin

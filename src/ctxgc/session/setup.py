@@ -35,8 +35,10 @@ from ctxgc.session.delete import Deletion, StashCollector
 from ctxgc.session.guard import Checkpoints, RecoverableSession, SessionGuard
 from ctxgc.session.intake import Intake
 from ctxgc.session.notices import Notices
+from ctxgc.session.part import SessionCore
 from ctxgc.session.recall import AutoRecall, ProtectedMessages, RecallFeedback, SessionRecall
-from ctxgc.session.state import Accounting, RequestLog, SessionOptions, SessionState, UsageMeter
+from ctxgc.session.state import Accounting, SessionOptions, SessionState
+from ctxgc.session.usage import RequestLog, UsageMeter
 from ctxgc.session.view import BoundThinking, View
 from ctxgc.stores import SearchFilters, Store, consistent_read, open_store
 from ctxgc.strategies import GCPlugin, load_gc_plugin, serving
@@ -261,98 +263,64 @@ class SessionParts:
         clock = options.clock
         self.options = options
         self.state = state
-        self.log = log = CollectionLog()
-        self.events = events = Events(clock)
-        self.view = view = View()
-        self.thinking = thinking = BoundThinking(view, options.model)
-        self.heap = heap = Heap(counter.count)
-        self.segmenter = segmenter = Segmenter(
-            counter, heap, clock, marks_secrets=options.config.secrets != "off"
+        self.log = CollectionLog()
+        self.events = Events(clock)
+        self.view = View()
+        self.thinking = BoundThinking(self.view, options.model)
+        self.heap = Heap(counter.count)
+        self.segmenter = Segmenter(
+            counter, self.heap, clock, marks_secrets=options.config.secrets != "off"
         )
-        self.stash = stash = Stash(heap, bytes.fromhex(state.secret))
-        self.accounting = accounting = Accounting(context_limit, counter, state, clock)
+        self.stash = Stash(self.heap, bytes.fromhex(state.secret))
+        self.accounting = Accounting(context_limit, counter, state, clock)
         self.archive = archive = Archive(
-            store, session_id, state=state, view=view, heap=heap, segmenter=segmenter, stash=stash,
-            accounting=accounting, thinking=thinking,
+            store, session_id, state=state, view=self.view, heap=self.heap, segmenter=self.segmenter,
+            stash=self.stash, accounting=self.accounting, thinking=self.thinking,
         )  # fmt: skip
         if archive.is_known:
-            archive.load(log)
-        self.protected = protected = ProtectedMessages(
-            options=options, state=state, view=view, heap=heap, accounting=accounting, log=log
-        )
-        self.annotations = annotations = Annotations(
-            state=state, view=view, heap=heap, segmenter=segmenter, stash=stash,
-            accounting=accounting, archive=archive, events=events,
+            archive.load(self.log)
+        core = SessionCore(
+            options=options, state=state, view=self.view, thinking=self.thinking, heap=self.heap,
+            segmenter=self.segmenter, stash=self.stash, accounting=self.accounting, archive=archive,
+            log=self.log, events=self.events,
         )  # fmt: skip
-        self.meter = meter = UsageMeter(
-            options=options, state=state, accounting=accounting, view=view, heap=heap,
-            held=protected.held, events=events,
-        )  # fmt: skip
-        self.requests = requests = RequestLog(options, state, accounting, view, archive.save)
-        self.editor = editor = ViewEditor(
-            state=state, view=view, heap=heap, segmenter=segmenter, accounting=accounting,
-            archive=archive, thinking=thinking, meter=meter,
-        )  # fmt: skip
-        self.feedback = feedback = RecallFeedback(state, events)
+        self.protected = protected = ProtectedMessages(core)
+        self.annotations = annotations = Annotations(core)
+        self.meter = meter = UsageMeter(core, held=protected.held)
+        self.requests = requests = RequestLog(core)
+        self.editor = editor = ViewEditor(core, meter=meter)
+        self.feedback = feedback = RecallFeedback(core)
         self.texts = texts = PartTexts()
-        self.intake = Intake(
-            options=options, state=state, view=view, heap=heap, segmenter=segmenter,
-            accounting=accounting, meter=meter, thinking=thinking, editor=editor, archive=archive,
-            log=log, events=events, texts=texts,
-        )  # fmt: skip
-        self.host = SessionHost(
-            options=options, state=state, view=view, heap=heap, segmenter=segmenter,
-            accounting=accounting, stash=stash, texts=texts,
-        )  # fmt: skip
+        self.intake = Intake(core, meter=meter, editor=editor, texts=texts)
+        self.host = SessionHost(core, texts=texts)
         options.plugin = serving(options.plugin, self.host)
         self.collector = collector = Collector(
-            options=options, state=state, view=view, heap=heap, segmenter=segmenter,
-            accounting=accounting, meter=meter, protected=protected, thinking=thinking,
-            editor=editor, archive=archive, log=log, feedback=feedback, events=events,
-        )  # fmt: skip
-        self.price_pass = price_pass = PricePass(
-            options=options, state=state, view=view, heap=heap, segmenter=segmenter,
-            accounting=accounting, requests=requests, protected=protected, thinking=thinking,
-            editor=editor, collector=collector, events=events,
-        )  # fmt: skip
-        self.recall = SessionRecall(
-            options=options, state=state, view=view, heap=heap, stash=stash,
-            accounting=accounting, protected=protected, editor=editor, archive=archive, log=log,
-            feedback=feedback, events=events,
-        )  # fmt: skip
-        self.notices = notices = Notices(
-            options=options, view=view, heap=heap, segmenter=segmenter, editor=editor, log=log
+            core, meter=meter, protected=protected, editor=editor, feedback=feedback
         )
-        self.deletion = deletion = Deletion(
-            state=state, view=view, heap=heap, segmenter=segmenter, stash=stash,
-            accounting=accounting, thinking=thinking, editor=editor, archive=archive, log=log,
-            notices=notices, events=events,
-        )  # fmt: skip
+        self.price_pass = price_pass = PricePass(
+            core, requests=requests, protected=protected, editor=editor, collector=collector
+        )
+        self.recall = SessionRecall(core, protected=protected, editor=editor, feedback=feedback)
+        self.notices = notices = Notices(core, editor=editor)
+        self.deletion = deletion = Deletion(core, editor=editor, notices=notices)
         self.stash_collector = stash_collector = StashCollector(
-            options=options, view=view, heap=heap, stash=stash, protected=protected,
-            archive=archive, deletion=deletion,
-        )  # fmt: skip
+            core, protected=protected, deletion=deletion
+        )
         self.checkpoints = checkpoints = Checkpoints(
-            options=options, state=state, view=view, heap=heap, accounting=accounting, meter=meter,
-            annotations=annotations, thinking=thinking, editor=editor, archive=archive, events=events,
-        )  # fmt: skip
+            core, meter=meter, annotations=annotations, editor=editor
+        )
         self.recoverable = recoverable = RecoverableSession(
-            options=options, view=view, accounting=accounting, protected=protected,
-            thinking=thinking, collector=collector, checkpoints=checkpoints, notices=notices,
-            archive=archive,
-        )  # fmt: skip
+            core, protected=protected, collector=collector, checkpoints=checkpoints, notices=notices
+        )
 
         def new_auto_recall() -> AutoRecall:
             return AutoRecall(
-                options=options, state=state, view=view, heap=heap, segmenter=segmenter,
-                accounting=accounting, editor=editor, feedback=feedback, events=events,
-                price_pass_is_on=price_pass.is_on,
-            )  # fmt: skip
+                core, editor=editor, feedback=feedback, price_pass_is_on=price_pass.is_on
+            )
 
         self.guard = SessionGuard(
-            options=options, state=state, accounting=accounting, checkpoints=checkpoints,
-            subject=recoverable, stash_collector=stash_collector, new_auto_recall=new_auto_recall,
-            log=log, events=events,
+            core, checkpoints=checkpoints, subject=recoverable, stash_collector=stash_collector,
+            new_auto_recall=new_auto_recall,
         )  # fmt: skip
 
     def adopt(self, plugin: GCPlugin, config: GCConfig | None) -> None:
