@@ -14,7 +14,7 @@ from heapq import heapify, heappop, heappush
 from itertools import accumulate
 from typing import NamedTuple, TypeVar
 
-from ctxgc.core import moved_note, note, pieces_of, tokens, with_gaps
+from ctxgc.core import moved_note, note, pieces_of, quotable, tokens, with_gaps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ _OVERHEAD = 6
 class Excerpt:
     """A text in pieces, which are lines or fields of a very long line, and the pieces that stay.
 
-    Each `keep_` method has room of its own, in characters.
+    Each `keep_` method has room of its own, in characters; none keeps a piece that looks like ours.
     """
 
     def __init__(self, text: str) -> None:
@@ -139,8 +139,8 @@ class Excerpt:
     def keep_ends(self, head: float, tail: float = 0.0) -> None:
         """Keep what fits of the start and of the end."""
         places = range(len(self.pieces))
-        self.kept.update(fitting(places, self._chars, head))
-        self.kept.update(fitting(reversed(places), self._chars, tail))
+        for order, room in ((places, head), (reversed(places), tail)):
+            self.kept.update(fitting(quotable(self.pieces, order), self._chars, room))
 
     def keep_names(self, names: Iterable[str], room: float) -> set[str]:
         """Keep the pieces that hold the most names for their length, and return the names they hold."""
@@ -172,7 +172,8 @@ class Excerpt:
     def _cover(
         self, wanted: Mapping[int, AbstractSet[str]], weigh: Callable[[str], int], room: float
     ) -> set[str]:
-        rest = {place: own for place, own in wanted.items() if place not in self.kept}
+        quoted = quotable(self.pieces, wanted.keys() - self.kept)
+        rest = {place: wanted[place] for place in sorted(quoted)}
         found = cover_lines(rest, weigh, lambda n: len(self.pieces[n]) + _OVERHEAD, room)
         self.kept.update(found.lines)
         return found.things
@@ -316,13 +317,14 @@ def first_lines(text: str, most: int, number: int | None = 1) -> str:
     """
     if len(text) <= most:
         return text
-    found = Excerpt(text)
-    found.keep_ends(most)
-
-    def mark(first: int, _: int) -> str:
-        if number is None:
-            return note("cut here; ask for lines=[first, last], or with a longer pattern")
-        last, following = (found.line_of(n) - 1 + number for n in (max(0, first - 1), first))
-        return note(f"cut after line {last}; ask for later lines with lines=[{following}, ...]")
-
-    return found.written(mark)
+    pieces, ends = pieces_of(text)
+    count = sum(1 for _ in fitting(pieces, lambda piece: len(piece) + 1, most))
+    shown = "".join(piece + end for piece, end in zip(pieces[:count], ends[:count], strict=True))
+    if number is None:
+        said = "cut here; ask for lines=[first, last], or with a longer pattern"
+    else:
+        following = number + shown.count("\n")
+        last = following - shown.endswith("\n")
+        said = f"cut after line {last}; ask for later lines with lines=[{following}, ...]"
+    between = "" if not shown or shown.endswith("\n") else "\n"
+    return f"{shown}{between}{note(said)}"

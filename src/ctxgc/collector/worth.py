@@ -15,7 +15,7 @@ import msgspec
 
 from ctxgc.collector.excerpt import cover_lines, fitting, listed_chars, take_best
 from ctxgc.collector.presets import Preset, Shares, WindowConstants
-from ctxgc.core import GAP, Text, is_line, is_tombstone, is_word, with_gaps
+from ctxgc.core import GAP, Text, is_line, is_word, looks_like_ours, quotable, with_gaps
 
 # -- The census: in how many messages of the view each name, word and line stands
 
@@ -137,12 +137,16 @@ class Copies:
     def find(self, text: Text, how: Preset, own: str) -> list[CopiedLines]:
         """Return the runs of a new text that need not be sent; none unless they save enough.
 
-        `own` is the source that the text itself is, so that it is no copy of itself.
+        `own` is the source that the text itself is, so that it is not a copy of itself. A text stays as it is
+        if a line that looks like ours would be among marks of ours.
         """
         runs = self._runs(text, how, own)
-        chars = sum(text.cost(n) for run in runs for n in range(run.first, run.last))
-        won = chars - MARK_CHARS * len(runs)
-        return runs if runs and won >= how.copy_saving * text.size else []
+        gone = {n for run in runs for n in range(run.first, run.last)}
+        won = sum(map(text.cost, gone)) - MARK_CHARS * len(runs)
+        if not runs or won < how.copy_saving * text.size:
+            return []
+        rest = [n for n in range(len(text.lines)) if n not in gone]
+        return runs if len(rest) == len(list(quotable(text.lines, rest))) else []
 
     def _runs(self, text: Text, how: Preset, own: str) -> list[CopiedLines]:
         runs: list[CopiedLines] = []
@@ -323,9 +327,8 @@ def _wanted(
     if how.word_weight:
         count = census.words
         words = {w for w in text.words if count[w] <= 1 and seen[w] <= _RARE_WORD}
-    # A line that looks like one of ours would be taken for one the next time.
-    plain = (n for n in lines if not is_tombstone(text.lines[n]))
-    found = ((n, names & text.line_names[n] | words & text.line_words[n]) for n in plain)
+    quoted = quotable(text.lines, lines)
+    found = ((n, names & text.line_names[n] | words & text.line_words[n]) for n in quoted)
     wanted = {line: own for line, own in found if own}
     weights = dict.fromkeys(set[str]().union(*wanted.values()), round(_NAME * how.word_weight))
     weights |= {name: _PATH if "/" in name else _NAME for name in weights.keys() & names}
@@ -450,8 +453,7 @@ class Cover:
         text, held = passage.text, self._held
         missing = (text.names | text.words if passage.is_dead else text.things) - held
         for number, things in enumerate(text.line_things) if missing else ():
-            # A line that looks like one of ours would be taken for one the next time.
-            if (wanted := things & missing) and not is_tombstone(text.lines[number]):
+            if (wanted := things & missing) and not looks_like_ours(text.lines[number]):
                 found[number] = wanted
         return found
 

@@ -11,7 +11,7 @@ import re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ctxgc.core.segment import ContextSegment
 
@@ -46,7 +46,7 @@ def recall_call(handle: str, template: str = RECALL_CALL) -> str:
 
 def note(text: str) -> str:
     """Return a note of one line."""
-    return f"{OPENING} {text}]"
+    return f"{OPENING} {' '.join(text.splitlines())}]"
 
 
 def long_tombstone(
@@ -119,6 +119,16 @@ def is_tombstone(text: str) -> bool:
     return text.startswith(OPENING)
 
 
+def looks_like_ours(line: str) -> bool:
+    """Return whether a reader could take a line for one that ctxgc wrote: a note, or the mark of a gap.
+
+    No such line of another text is quoted under a note of ours.
+    """
+    # Most lines have none of these, and every line of a view may be asked about.
+    is_candidate = "[" in line or NAMES in line or SHORT_GAP in line
+    return is_candidate and _OURS.search(line) is not None
+
+
 def kept_of(text: str) -> str:
     """Return the verbatim lines under a tombstone, without the marks of gaps."""
     lines = text.split("\n")[1:]
@@ -135,6 +145,15 @@ def moved_handles(text: str) -> dict[str, str]:
 
 GAP = "[...]"
 SHORT_GAP = "…"
+_OURS = re.compile(
+    rf"(?i:\[ctxgc)|(?:^|[\r\v\f\x1c-\x1e\x85\u2028\u2029])\s*(?:\[\.\.\.|{NAMES}|{SHORT_GAP}\s*$)"
+)
+"""A line that only ends in a browser or a terminal counts as two."""
+
+
+def quotable(lines: Sequence[str], places: Iterable[int]) -> Iterator[int]:
+    """Yield the places whose lines may be quoted under a note of ours: those that do not look like ours."""
+    return (place for place in places if not looks_like_ours(lines[place]))
 
 
 def with_gaps(
@@ -146,11 +165,12 @@ def with_gaps(
     """Return the lines that stay, and a mark for each gap before, between and after them.
 
     `mark` is given the first missing line and the one after the last; an empty mark is left out. `ends`
-    are what follows each line: nothing where the next one is a part of the same line.
+    are what follows each line: nothing where the next one is a part of the same line. Lines that look like
+    ours do not stay.
     """
     shown: list[str] = []
     following = 0
-    for place in [*kept, len(lines)]:
+    for place in [*quotable(lines, kept), len(lines)]:
         if place > following and (gap := mark(following, place)):
             shown += ["\n" if shown else "", gap]
         if place < len(lines):
