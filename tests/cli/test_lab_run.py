@@ -53,6 +53,19 @@ def test_decision_times_are_shown_on_request(run: Run, data: Path) -> None:
     assert "ms per decision" not in lab(run, data).output
 
 
+def test_what_became_of_the_evidence_is_shown_on_request(
+    run: Run, data: Path, project: Path
+) -> None:
+    told = lab(run, data, "--survival").output
+    assert "in the view / behind a handle / lost" in told
+    assert told.count("end (2)") == 2
+    assert "behind a handle" not in lab(run, data).output
+    assert lab(run, data, "--survival", "--quiet", "--json", "one").exit_code == 0
+    found = json.loads((project / "one").read_bytes())
+    assert found["survival"][0]["kinds"]["all"]["view"]["value"] == 1.0
+    assert [row["policy"] for row in found["survival"]] == ["never", "ctxgc", "ctxgc"]
+
+
 def test_the_tables_of_the_docs_are_printed_or_written(run: Run, data: Path, project: Path) -> None:
     printed = lab(run, data, "--markdown", "-")
     assert printed.exit_code == 0, printed.output

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ctxgc.lab import Report, markdown_report
+from ctxgc.lab.results import RunSurvival, SurvivalCount
 from tests.lab.reports import made_report
 
 WHOLE = """\
@@ -27,6 +28,12 @@ WHOLE = """\
 - Cheaper than ctxgc (0.685): none
 - Cheaper than never pruning, with fewer needs not resident than ctxgc (5.0): none
 """
+
+EVIDENCE = """\
+| policy | after | view size | path | command | number | decision | error | constraint \
+| in view [95% CI] | lost [95% CI] |
+|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|
+| never | end (6) | 39.1 | >99/0/<1 | - | - | - | 0/100/0 | - | 99.6 [99.6, 99.6] | 0.1 [0.1, 0.1] |"""
 
 
 def changed(policy: str, **more: object) -> Report:
@@ -97,3 +104,16 @@ def test_a_name_cannot_break_the_table() -> None:
     lines = markdown_report(made_report(prefix="a|b\n")).splitlines()
     rows = [line for line in lines if line.startswith("| a&#124;b ")]
     assert {line.count(" | ") for line in rows} == {12, 3}
+
+
+def test_evidence_has_a_row_for_each_policy_in_whole_percent_that_never_round_to_all_or_nothing() -> (
+    None
+):
+    count = SurvivalCount(view=999, handle=0, lost=1)
+    survival = RunSurvival(at_end={"path": count, "error": SurvivalCount(handle=3)}, tokens=4_500)
+    (table,) = [
+        part
+        for part in markdown_report(made_report(survival=survival)).split("\n\n")
+        if part.startswith("| policy | after ")
+    ]
+    assert "\n".join(table.splitlines()[:3]) == EVIDENCE

@@ -34,6 +34,34 @@ def test_each_line_is_a_run(tmp_path: Path) -> None:
     ]
 
 
+def test_a_run_has_what_its_host_made_of_it_when_the_next_one_continues_it(tmp_path: Path) -> None:
+    summary = user("This session is being continued from a previous conversation that ran out.")
+    after = [summary, user("on"), answer("done")]
+    file = tmp_path / "runs.jsonl"
+    lines = (
+        line("a1", group="a"), line("a2", group="a", messages=after, meta={"tokens": 9_000}),
+        line("a3", group="a"), line("b1", group="b", messages=after, meta={"tokens": 9_000}),
+    )  # fmt: skip
+    file.write_text("".join(lines), "utf-8")
+    found = {run.id: run.compacted for run in read_runs(file)}
+    assert found == {"a1": [summary, user("on")], "a2": [], "a3": [], "b1": []}
+    assert [run.id for run in read_runs(file, 1_000)] == ["a2", "b1"]
+
+
+def test_each_window_of_a_transcript_but_the_last_has_its_compaction(tmp_path: Path) -> None:
+    boundary = {"type": "system", "subtype": "compact_boundary", "uuid": "u2", "parentUuid": None}
+    told = [
+        _claude_line(0, "user", "go"),
+        _claude_line(1, "assistant", [{"type": "text", "text": "done"}]),
+        json.dumps({**boundary, "sessionId": "s", "timestamp": "2026-01-01T00:00:02Z"}) + "\n",
+        _claude_line(3, "user", "A summary: you said go."),
+        _claude_line(4, "assistant", [{"type": "text", "text": "on"}]),
+    ]
+    file = tmp_path / "session.jsonl"
+    file.write_text("".join(told), "utf-8")
+    assert [run.compacted for run in read_runs(file)] == [[user("A summary: you said go.")], []]
+
+
 def test_a_folder_is_read_in_order_and_by_name(tmp_path: Path) -> None:
     (tmp_path / "two.dev.jsonl").write_text(line("2"), "utf-8")
     (tmp_path / "one.jsonl.gz").write_bytes(gzip.compress(line("1").encode()))

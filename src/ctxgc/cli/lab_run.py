@@ -43,6 +43,11 @@ _FILE = OutputFile(allow_dash=True)
 @click.option("--html", "html_file", type=_FILE, help="Write the report as one page.")
 @click.option("--markdown", "markdown_file", type=_FILE, help="Write its tables as Markdown.")
 @click.option("--timing", is_flag=True, help="Report decision times, which vary from run to run.")
+@click.option(
+    "--survival",
+    is_flag=True,
+    help="Report what became of paths, commands, numbers, decisions, errors and constraints.",
+)
 @click.option("--quiet", "-q", is_flag=True, help="Print no table.")
 def run(
     *,
@@ -56,6 +61,7 @@ def run(
     html_file: Path | None,
     markdown_file: Path | None,
     timing: bool,
+    survival: bool,
     quiet: bool,
 ) -> None:
     """Replay runs request by request through each policy, and print what it cost and what it lost.
@@ -73,7 +79,9 @@ def run(
     words = [word for each in policies or DEFAULTS for word in each.split(",")]
     with usage_errors():
         names = tuple(choose_policies(words))
-        experiment = Experiment(policies=names, regime=regime, timing=timing, **runs)
+        experiment = Experiment(
+            policies=names, regime=regime, timing=timing, survival=survival, **runs
+        )
         experiment.order()
     found = _conducted(experiment, jobs, cluster)
     if json_file is not None:
@@ -147,6 +155,8 @@ def draw(report: Report) -> None:
     console.print(_soundness(report))
     if report.gaps:
         console.print(_gaps(report))
+    if report.survival:
+        console.print(_survival(report))
     for line in _front(report):
         console.print(Text.assemble(*((text, STYLES[style]) for text, style in line)))
     if any(row.times for row in report.rows):
@@ -235,6 +245,18 @@ def _gaps(report: Report) -> Table:
     for gap in report.gaps:
         missing = "-" if gap.non_resident is None else _interval(gap.non_resident)
         table.add_row(gap.policy, f"{gap.other} ({gap.role})", _interval(gap.bill), missing)
+    return table
+
+
+def _survival(report: Report) -> Table:
+    from ctxgc.lab import SURVIVAL_COLUMNS, survival_cells  # noqa: PLC0415
+
+    title = "evidence, % in the view / behind a handle / lost"
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
+    for number, name in enumerate(SURVIVAL_COLUMNS):
+        table.add_column(name, justify="right" if number > 1 else "left", no_wrap=True)
+    for row in report.survival:
+        table.add_row(*survival_cells(row))
     return table
 
 

@@ -3,9 +3,10 @@
 `runs` reads recorded conversations (`corpus` is the synthetic one that ships), `facts` and `needs` find
 what each answer used from further back. `replay` plays one run through one policy (`policies`,
 `policies_ctxgc`, `policies_restated`, `oracles`, `peers`), prices every request and follows what is still
-in the view (`view`, `residency`). `experiment` plays many runs, in a `pool` of processes or on Dask
-(`dask_runner`), and `summary` makes the report that `markdown` and `html` write. `fit` and `fit_targets`
-search and ablate the constants that ship; `explanation` shows one decision.
+in the view (`view`, `residency`), and what became of everything that came in (`evidence`, `survival`).
+`experiment` plays many runs, in a `pool` of processes or on Dask (`dask_runner`), and `summary` makes
+the report that `markdown` and `html` write. `fit` and `fit_targets` search and ablate the constants that
+ship; `explanation` shows one decision.
 
     from ctxgc.lab import Experiment, run_experiment
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from ctxgc.lab.fit import Ablated, Ablation, Trials, ablate, fit_constants, variations
     from ctxgc.lab.fit_targets import FIT_TARGETS, Measures, fit_target
     from ctxgc.lab.html import html_report
-    from ctxgc.lab.markdown import markdown_report
+    from ctxgc.lab.markdown import SURVIVAL_COLUMNS, markdown_report, survival_cells
     from ctxgc.lab.peers.catalog import PACKAGES, PEERS, install_all, is_ready
     from ctxgc.lab.policies import POLICIES, Player, Policy, PolicyTask, choose_policies, policy
     from ctxgc.lab.regimes import Regime, parse_regime
@@ -46,7 +47,7 @@ else:
             "fit": "Ablated Ablation Trials ablate fit_constants variations",
             "fit_targets": "FIT_TARGETS Measures fit_target",
             "html": "html_report",
-            "markdown": "markdown_report",
+            "markdown": "SURVIVAL_COLUMNS markdown_report survival_cells",
             "peers.catalog": "PACKAGES PEERS install_all is_ready",
             "policies": "POLICIES Player Policy PolicyTask choose_policies policy",
             "regimes": "Regime parse_regime",

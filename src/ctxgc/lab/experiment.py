@@ -35,6 +35,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     every: int = 1
     most_runs: int | None = None
     timing: bool = False
+    survival: bool = False
 
     @property
     def source(self) -> str:
@@ -75,6 +76,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
             regime=parse_regime(self.regime),
             sheet=price_sheet(self.sheet),
             timing=self.timing,
+            survival=self.survival,
         )
 
     def report(self, results: Sequence[RunResult]) -> Report:

@@ -49,12 +49,12 @@ def tokens_in(text: str) -> Iterator[tuple[Found, int]]:
             yield found, match.start()
 
 
-def lines_in(text: str) -> Iterator[str]:
-    """Yield the lines of 20 characters or more, without line numbers and outer blanks."""
+def lines_in(text: str, least: int = _LEAST_LINE) -> Iterator[str]:
+    """Yield the lines of `least` characters or more, without line numbers and outer blanks."""
     for line in text.split("\n"):
         gutter = _GUTTER.match(line)
         bare = (line[gutter.end() :] if gutter else line).strip()
-        if len(bare) >= _LEAST_LINE:
+        if len(bare) >= least:
             yield bare
 
 
@@ -78,7 +78,7 @@ def _is_fact(token: str) -> bool:
     digits = _digits(token)
     if not any(map(str.isalpha, token)):
         return digits >= _LEAST_DIGITS
-    if _is_path(token) or _is_symbol(token):
+    if is_path(token) or _is_symbol(token):
         return True
     has_id = bool(digits) and "." not in token and len(token) >= 4
     return has_id or digits >= _LEAST_DIGITS
@@ -89,7 +89,8 @@ def _digits(token: str) -> int:
     return max(len(_DIGIT.findall(piece)) for piece in re.split(r"[/@\-]", token))
 
 
-def _is_path(token: str) -> bool:
+def is_path(token: str) -> bool:
+    """Return whether a token is a place in a tree of files."""
     # `and/or` is prose; `src/cli/run` and `/etc` are places.
     return "/" in token and (token[0] in "/~." or token.count("/") > 1)
 
@@ -128,10 +129,11 @@ def _calls(message: Mapping[str, Any]) -> Iterator[str]:
         function = call.get("function") if isinstance(call, Mapping) else None
         if isinstance(function, Mapping):
             yield str(function.get("name") or "")
-            yield from _values(_decoded(function.get("arguments")))
+            yield from values_of(decoded(function.get("arguments")))
 
 
-def _decoded(arguments: object) -> object:
+def decoded(arguments: object) -> object:
+    """Return the arguments of a call as a JSON value; as they are if they are not JSON."""
     if not isinstance(arguments, str):
         return arguments
     try:
@@ -140,7 +142,8 @@ def _decoded(arguments: object) -> object:
         return arguments
 
 
-def _values(value: object) -> Iterator[str]:
+def values_of(value: object) -> Iterator[str]:
+    """Yield the texts and numbers of a JSON value in order."""
     waiting = [value]
     while waiting:
         match waiting.pop():

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from ctxgc.lab.evidence import EVIDENCE_KINDS
 from ctxgc.lab.results import Figure
 from ctxgc.lab.summary import DEARER, OTHERS, PolicyRow, Report
+from ctxgc.lab.survival import SurvivalRow, SurvivalShares
 
 _ORDER = ("ours", "peer", "restated", "oracle", "base")
 _COLUMNS = (
@@ -20,6 +22,7 @@ def markdown_report(report: Report) -> str:
     """Return what was played, the table, the gaps, which others are ahead, and what failed."""
     parts = [_headline(report), quality(report)]
     parts += [gaps(report)] if report.gaps else []
+    parts += [survival(report)] if report.survival else []
     notes = [*_ahead(report), *_troubles(report)]
     parts += ["\n".join(f"- {said}" for said in notes)] if notes else []
     return "\n\n".join(parts) + "\n"
@@ -51,6 +54,49 @@ def gaps(report: Report) -> str:
         cells = (f"{gap.other} ({gap.role})", interval(gap.bill), interval(gap.non_resident))
         names.setdefault(cells, []).append(gap.policy)
     return grid(("ratio", *_GAP_COLUMNS), ((", ".join(n), *cells) for cells, n in names.items()))
+
+
+_MOMENTS = {"end": "end", "collections": "collections", "host": "compaction"}
+
+
+SURVIVAL_COLUMNS = (
+    "policy", "after", "view size", *EVIDENCE_KINDS, "in view [95% CI]", "lost [95% CI]",
+)  # fmt: skip
+
+
+def survival(report: Report) -> str:
+    """Return for each policy and kind what share is in the view, behind a handle and lost, in percent."""
+    return grid(SURVIVAL_COLUMNS, map(survival_cells, report.survival))
+
+
+def survival_cells(row: SurvivalRow) -> tuple[str, ...]:
+    """Return a policy, a moment, the share of the run that was sent, each kind, and all of them."""
+    shares = (row.kinds[kind] for kind in EVIDENCE_KINDS)
+    everything = row.kinds["all"]
+    return (
+        row.policy,
+        f"{_MOMENTS[row.moment]} ({row.runs})",
+        percent(row.tokens),
+        *map(_split, shares),
+        *map(_percents, (everything.view, everything.lost)),
+    )
+
+
+def _split(shares: SurvivalShares) -> str:
+    places = (shares.view, shares.handle, shares.lost)
+    return "/".join(map(_rounded, places)) if shares.view.of else "-"
+
+
+def _rounded(figure: Figure) -> str:
+    """Return a share in whole percent; what is not nothing and not all does not look like it."""
+    share = 100 * figure.value
+    if 0 < share < 0.5:
+        return "<1"
+    return ">99" if 99.5 < share < 100 else f"{share:.0f}"
+
+
+def _percents(figure: Figure) -> str:
+    return f"{percent(figure)} [{100 * figure.low:.1f}, {100 * figure.high:.1f}]"
 
 
 def _ahead(report: Report) -> Iterator[str]:

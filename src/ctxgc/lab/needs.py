@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from ctxgc.lab.evidence import FoundEvidence, evidence_in, shown_in
 from ctxgc.lab.facts import lines_in, message_weight, texts_of, tokens_in
 from ctxgc.lab.regimes import head_of
 from ctxgc.lab.runs import Run
@@ -37,6 +38,16 @@ class SentMessage:
     def lines(self) -> frozenset[str]:
         """Its lines of 20 characters or more."""
         return frozenset(line for text in self.texts for line in lines_in(text))
+
+    @cached_property
+    def evidence(self) -> frozenset[FoundEvidence]:
+        """The evidence that it brings."""
+        return evidence_in(self.message)
+
+    @cached_property
+    def shown(self) -> frozenset[str]:
+        """Everything that counts as said in it."""
+        return shown_in(self.texts)
 
     @cached_property
     def _read(self) -> tuple[dict[str, list[_Place]], frozenset[str]]:

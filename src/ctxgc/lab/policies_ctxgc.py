@@ -84,13 +84,19 @@ class SessionPlayer:
 
     def is_recallable(self, index: int) -> bool:
         """Return whether the view shows a live handle that brings the message back."""
-        if not self._shown:
-            self._shown = "\n".join(t for m in self._view for t in texts_of(m))
-            self._listed = frozenset(handles_in(self._shown))
         return any(map(self._is_shown, self._session.together(self._segments[index])))
+
+    def recalled(self, index: int) -> list[str]:
+        """Return the texts of a message as the stash gives them back, if the view shows a handle of it."""
+        if not self.is_recallable(index):
+            return []
+        return [self._session.read(self._session.handle(i)) for i in self._segments[index]]
 
     def _is_shown(self, segment_id: str) -> bool:
         """Return whether the view shows a handle: in full, or a short one in a digest or a recall call."""
+        if not self._shown:
+            self._shown = "\n".join(t for m in self._view for t in texts_of(m))
+            self._listed = frozenset(handles_in(self._shown))
         handle = self._session.handle(segment_id)
         if handle in self._shown and self._session.answers(handle):
             return True

@@ -34,6 +34,7 @@ class RunOrder(msgspec.Struct, frozen=True, kw_only=True):
     regime: Regime
     sheet: PriceSheet
     timing: bool = False
+    survival: bool = False
 
 
 def play(order: RunOrder, run: Run) -> list[RunResult]:
@@ -42,7 +43,13 @@ def play(order: RunOrder, run: Run) -> list[RunResult]:
     with quiet_log():
         return [
             replay_run(
-                policy(name), run, order.regime, order.sheet, needs=needs, timing=order.timing
+                policy(name),
+                run,
+                order.regime,
+                order.sheet,
+                needs=needs,
+                timing=order.timing,
+                survival=order.survival,
             )
             for name in order.policies
         ]

@@ -16,6 +16,7 @@ from ctxgc.lab.regimes import Regime
 from ctxgc.lab.residency import Residency
 from ctxgc.lab.results import RunResult
 from ctxgc.lab.runs import Run
+from ctxgc.lab.survival import SurvivalJudge
 from ctxgc.testing import check_history
 
 # -- Price: every request, with a prompt cache that behaves as documented
@@ -157,18 +158,20 @@ def replay_run(
     *,
     needs: Needs | None = None,
     timing: bool = False,
+    survival: bool = False,
 ) -> RunResult:
     """Return what a policy did to a run: its bill, and what was still in the view when it was used.
 
     Pass `needs` if several policies play the same run: it is read only once then. With `timing` the
-    result has the seconds of each decision, which differ from run to run.
+    result has the seconds of each decision, which differ from run to run. With `survival` it has what
+    became of the evidence that came in.
 
     A policy that raises is not asked again; `error` of the result says why.
     """
     read = Needs(run) if needs is None else needs
     known = _known(policy, read, regime, sheet)
     try:
-        found = _RunReplay(policy, read, known.limit, regime, sheet).play()
+        found = _RunReplay(policy, read, known.limit, regime, sheet, survival=survival).play()
     except Exception as error:  # noqa: BLE001 - a policy may be anyone's code
         said = " ".join(f"{type(error).__name__}: {error}".split())
         return msgspec.structs.replace(known, error=said[:300])
@@ -196,7 +199,14 @@ class _RunReplay:
     """The state of one replay."""
 
     def __init__(
-        self, policy: Policy, needs: Needs, limit: int, regime: Regime, sheet: PriceSheet
+        self,
+        policy: Policy,
+        needs: Needs,
+        limit: int,
+        regime: Regime,
+        sheet: PriceSheet,
+        *,
+        survival: bool,
     ) -> None:
         # A policy gets its own copies: what it does to them must not reach the next policy.
         copied = msgspec.json.decode(msgspec.json.encode(needs.run.messages))
@@ -209,6 +219,7 @@ class _RunReplay:
         self._view = Residency(needs)
         self._pricer = RequestPricer(sheet, needs.run.times)
         self._validity = _Validity(needs)
+        self._survival = SurvivalJudge(needs, self._player) if survival else None
         self._count: Counter[str] = Counter()
         self._seconds: list[tuple[int, float]] = []
         self._sent = 0
@@ -220,6 +231,7 @@ class _RunReplay:
         bill = self._pricer.bill
         return {
             **self._count,
+            "survival": self._survival and self._survival.result(),
             "bill": bill.cost,
             "sent": bill.sent,
             "cached": bill.cached,
@@ -242,6 +254,8 @@ class _RunReplay:
         sent = self._pricer.charge(view, same, step.index)
         self._validity.check(view, same, self._sent, step.index)
         self._count["breaks"] += same < self._sent
+        if self._survival:
+            self._survival.request(view, step.index, changed=same < self._sent)
         self._sent = len(view)
         if sent > self._limit:
             excused = _last_unit_tokens(self._needs, step.index) > self._limit

@@ -74,6 +74,33 @@ def quantile(values: Iterable[float], share: float) -> float:
 # -- Counts of one run under one policy
 
 
+class SurvivalCount(msgspec.Struct, frozen=True, kw_only=True):
+    """How many pieces of evidence are in the view, behind a handle, and lost."""
+
+    view: int = 0
+    handle: int = 0
+    lost: int = 0
+
+    @property
+    def whole(self) -> int:
+        """How many came in."""
+        return self.view + self.handle + self.lost
+
+
+class RunSurvival(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the evidence of one run under one policy, by kind.
+
+    `at_collections` sums over the requests that changed what had been sent. `by_host` is what the host's
+    own compaction left of it, where the run was recorded with one. `tokens` is the size of the last view.
+    """
+
+    at_end: dict[str, SurvivalCount] = {}
+    at_collections: dict[str, SurvivalCount] = {}
+    by_host: dict[str, SurvivalCount] = {}
+    tokens: int = 0
+    host_tokens: int = 0
+
+
 class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     """Counts of one run under one policy; shares are made from sums over many runs.
 
@@ -121,6 +148,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     over_excused: int = 0
     breaks: int = 0
     counts: dict[str, float] = {}
+    survival: RunSurvival | None = None
 
     error: str = ""
     seconds: tuple[tuple[int, float], ...] = ()

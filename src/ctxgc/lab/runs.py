@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import itertools
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import IO, Annotated, Any
@@ -15,7 +15,7 @@ from msgspec import Meta
 
 from ctxgc.core import Message, Part
 from ctxgc.errors import InputError, MessageError, TranscriptError
-from ctxgc.lab.facts import total_weight
+from ctxgc.lab.facts import texts_of, total_weight
 from ctxgc.wire import parse, parse_history, repair
 from ctxgc.wire.transcripts import (
     Compaction,
@@ -27,13 +27,16 @@ from ctxgc.wire.transcripts import (
 )
 
 _SUFFIXES = (".jsonl", ".jsonl.gz")
+_CONTINUED = "This session is being continued from a previous conversation"
+"""How Claude Code begins the summary of the window before."""
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """One conversation of an agent, in chat-completions messages.
 
     Runs of one `group` are not independent (windows of one session, attempts at one task), so
-    confidence intervals draw whole groups. `times` are seconds, one for each message.
+    confidence intervals draw whole groups. `times` are seconds, one for each message. `compacted` are
+    the messages that the host put in the place of these when it compacted them itself, if it did.
     """
 
     id: str
@@ -41,6 +44,11 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     messages: list[dict[str, Any]]
     times: list[float] | None = None
+    compacted: list[dict[str, Any]] = []
+
+
+_Read = tuple[Run, int | None]
+"""A run, and how many tokens its file says that it has."""
 
 
 class _Meta(msgspec.Struct):
@@ -123,20 +131,21 @@ def _read_file(file: Path, least_tokens: int) -> Iterator[Run]:
         with _opened(file) as lines:
             first = lines.readline()
             if _is_run(first):
-                yield from _read_lines(file, itertools.chain([first], lines), least_tokens)
+                read = _read_lines(file, itertools.chain([first], lines))
+                yield from _long_enough(_with_compactions(read, _continues), least_tokens)
                 return
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(
             f"{file} cannot be read: {error}", hint="the file may be incomplete", file=str(file)
         ) from None
-    yield from _read_windows(file, least_tokens)
+    yield from _long_enough(_with_compactions(_read_windows(file), _always), least_tokens)
 
 
 def _opened(file: Path) -> IO[bytes]:
     return gzip.open(file) if file.suffix == ".gz" else file.open("rb")  # type: ignore[return-value]  # read alike
 
 
-def _read_lines(file: Path, lines: Iterator[bytes], least_tokens: int) -> Iterator[Run]:
+def _read_lines(file: Path, lines: Iterator[bytes]) -> Iterator[_Read]:
     for number, raw in enumerate(lines, start=1):
         if not raw.strip():
             continue
@@ -149,7 +158,7 @@ def _read_lines(file: Path, lines: Iterator[bytes], least_tokens: int) -> Iterat
                 file=str(file),
                 line=number,
             ) from None
-        yield from _long_enough(_run(line), line.meta.tokens, least_tokens)
+        yield _run(line), line.meta.tokens
 
 
 def _run(line: _Line) -> Run:
@@ -163,19 +172,48 @@ def _run(line: _Line) -> Run:
     )
 
 
-def _read_windows(file: Path, least_tokens: int) -> Iterator[Run]:
+def _read_windows(file: Path) -> Iterator[_Read]:
     """Yield the context windows of a transcript as runs of one group."""
     name = file.name.removesuffix(".gz").removesuffix(".jsonl")
     for number, (messages, times) in enumerate(_windows(file), start=1):
         run = Run(
             id=f"{name}/{number}", group=name, source=file.name, messages=messages, times=times
         )
-        yield from _long_enough(run, None, least_tokens)
+        yield run, None
 
 
-def _long_enough(run: Run, known: int | None, least: int) -> Iterator[Run]:
-    if not least or (total_weight(run.messages) if known is None else known) >= least:
-        yield run
+def _with_compactions(
+    runs: Iterator[_Read], continues: Callable[[Run, Run], bool]
+) -> Iterator[_Read]:
+    """Yield the runs, each with what its host made of it if the next one continues it."""
+    before: _Read | None = None
+    for after in runs:
+        if before is not None:
+            left = _opening(after[0]) if continues(before[0], after[0]) else []
+            yield msgspec.structs.replace(before[0], compacted=left), before[1]
+        before = after
+    if before is not None:
+        yield before
+
+
+def _opening(run: Run) -> list[dict[str, Any]]:
+    """Return the messages before the first answer."""
+    return list(itertools.takewhile(lambda m: m.get("role") != "assistant", run.messages))
+
+
+def _continues(before: Run, after: Run) -> bool:
+    texts = texts_of(after.messages[0])
+    return before.group == after.group and any(t.lstrip().startswith(_CONTINUED) for t in texts)
+
+
+def _always(before: Run, after: Run) -> bool:  # noqa: ARG001 - a compaction ends each window but the last
+    return True
+
+
+def _long_enough(runs: Iterator[_Read], least: int) -> Iterator[Run]:
+    for run, known in runs:
+        if not least or (total_weight(run.messages) if known is None else known) >= least:
+            yield run
 
 
 def _is_run(raw: bytes) -> bool:

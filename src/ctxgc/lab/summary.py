@@ -10,6 +10,7 @@ import msgspec
 from ctxgc.economics import PriceSheet
 from ctxgc.lab.policies import Kind, Policy
 from ctxgc.lab.results import Bootstrap, Figure, RunResult, quantile
+from ctxgc.lab.survival import SurvivalRow, survival_rows
 
 # -- Gaps between our policies, the oracles and the best of the others
 
@@ -178,6 +179,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int
     rows: list[PolicyRow]
     gaps: list[Gap] = []
+    survival: list[SurvivalRow] = []
     results: list[RunResult]
 
 
@@ -295,5 +297,6 @@ def report(
         tokens=sum(r.tokens for r in runs),
         rows=[summarize(policy, own[policy.name]) for policy in policies],
         gaps=gaps({p.name: p.kind for p in policies}, results, window=regime != "cost"),
+        survival=survival_rows(list(own), results),
         results=list(results),
     )
