@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ctxgc.collector.host import StandaloneHost, call_that_recalls
+from ctxgc.collector.host import Host, call_that_recalls
 from ctxgc.config import GCConfig
 from ctxgc.core import is_tombstone, kept_of, short_tombstone
 from tests.strategies.build import collect, output_of, size_of, with_results
@@ -11,17 +11,17 @@ NARROW = GCConfig(recent_messages=2, recent_user_messages=1, recent_files=0)
 NAMES = "\n".join(f"src/pool_{n}.py:{n} lease_counter_{n} = {n}{n}{n}{n}" for n in range(60))
 
 
-class HostWithHandles(StandaloneHost):
+class HostWithHandles(Host):
     """Lends handles, as a session does."""
-
-    recall_call = 'context_recall(handle="{handle}")'
 
     def handle(self, segment_id: str) -> str:
         return f"h-{segment_id}"
 
 
 def test_a_stub_says_how_large_it_was_why_it_left_and_how_it_comes_back() -> None:
-    call = call_that_recalls(HostWithHandles(), "s-7")
+    call = call_that_recalls(
+        HostWithHandles(recall_call='context_recall(handle="{handle}")'), "s-7"
+    )
     text = short_tombstone(420, "cold", recall=call, names=["a_b", "c_d"], kept="one\n[...]\ntwo")
     assert text == (
         '[ctxgc: 420 tokens, cold; context_recall(handle="h-s-7")]\nNames: a_b c_d\none\n[...]\ntwo'
@@ -30,7 +30,7 @@ def test_a_stub_says_how_large_it_was_why_it_left_and_how_it_comes_back() -> Non
 
 
 def test_without_a_way_back_a_stub_names_none() -> None:
-    call = call_that_recalls(StandaloneHost(), "s-7")
+    call = call_that_recalls(Host(), "s-7")
     assert short_tombstone(9, "cold", recall=call, names=[], kept="") == "[ctxgc: 9 tokens, cold]"
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ctxgc.collector.engine import Collection, GCEngine, IGCEngine
     from ctxgc.collector.excerpt import first_lines, stub_at_birth
     from ctxgc.collector.host import (
-        Bindable, Host, StandaloneHost, TurnSpan, bare_view, frame_of, locked_messages,
+        Bindable, Host, TurnSpan, bare_view, frame_of, locked_messages,
         minimal_view, root_knobs, root_messages, turn_ids, whole_groups,
     )
     from ctxgc.collector.liveness import Analysis, Hop, analyze
@@ -53,7 +53,7 @@ else:
             "engine": "Collection GCEngine IGCEngine",
             "excerpt": "first_lines stub_at_birth",
             "host":
-                "Bindable Host StandaloneHost TurnSpan bare_view frame_of locked_messages "
+                "Bindable Host TurnSpan bare_view frame_of locked_messages "
                 "minimal_view root_knobs root_messages turn_ids whole_groups",
             "liveness": "Analysis Hop analyze",
             "pending": "shorten_pending",

@@ -1,7 +1,4 @@
-"""What a built-in strategy asks of its session (`Host`), and which messages it may never take out.
-
-`StandaloneHost` stands in where there is no session.
-"""
+"""What a built-in strategy asks of its session (`Host`), and which messages it may never take out."""
 
 from __future__ import annotations
 
@@ -246,61 +243,64 @@ def _last_error(messages: Sequence[Message]) -> set[str]:
 # -- The services of a session
 
 
-class Host(Protocol):
-    """The services of a session that a built-in strategy works with."""
+class Host:
+    """The services of a session that a built-in strategy works with.
 
-    @property
-    def counter(self) -> TokenCounter:
-        """Counts tokens."""
-        ...
+    By itself it serves where there is no session: without a stash, so no handles.
+    """
 
-    @property
-    def prices(self) -> PriceSheet:
+    def __init__(
+        self,
+        counter: TokenCounter | None = None,
+        prices: PriceSheet | None = None,
+        texts: PartTexts | None = None,
+        *,
+        model: str | None = None,
+        recall_call: str | None = None,
+    ) -> None:
+        self.counter = CountingCache(counter_for(None)) if counter is None else counter
+        self.prices = price_sheet("none") if prices is None else prices
         """The price sheet that decisions are weighed with."""
-        ...
-
-    @property
-    def model(self) -> str | None:
-        """The model that the view is sent to, if known."""
-        ...
-
-    @property
-    def recall_call(self) -> str | None:
-        """How the model recalls a handle, with `{handle}` in it; None when it cannot."""
-        ...
-
-    @property
-    def texts(self) -> PartTexts:
+        self.texts = PartTexts() if texts is None else texts
         """What the parts of the history say."""
-        ...
+        self.model = model
+        """The model that the view is sent to, if known."""
+        self.recall_call = recall_call
+        """How the model recalls a handle, with `{handle}` in it; None when it cannot."""
+        self._summaries = 0
+        self._segmenter = Segmenter(self.counter)
 
     def message_tokens(self, message: Message) -> int:
         """Return the tokens of a message."""
-        ...
+        return message_tokens(message, self.counter)
 
     def next_summary_id(self) -> str:
-        """Return a summary's id that was never used before."""
-        ...
+        """Return `gc_summary_N` with a number that was never used before."""
+        self._summaries += 1
+        return f"gc_summary_{self._summaries}"
 
     def gc_state(self, history: list[Message]) -> GCState:
         """Return the heap of this history with task, active file and time."""
-        ...
+        self._segmenter = Segmenter(self.counter)
+        for message in history:
+            self._segmenter.take(message)
+        return GCState(heap=self._segmenter.heap, now=self._segmenter.now)
 
     def groups(self, history: list[Message]) -> list[tuple[int, ...]]:
         """Return the places of the messages that live and die together, oldest first."""
-        ...
+        return sorted(groups(history))
 
     def segment_ids(self, message_id: str) -> tuple[str, ...]:
-        """Return the segments of a message, one for each of its parts."""
-        ...
+        """Return the segments of a message of the history last given to `gc_state`, one for each part."""
+        return self._segmenter.segment_ids(message_id)
 
-    def request_of(self, message_id: str) -> int | None:
+    def request_of(self, message_id: str) -> int | None:  # noqa: ARG002 - nothing was sent
         """Return the request that first carried a message; None if that is not known."""
-        ...
+        return None
 
-    def handle(self, segment_id: str) -> str:
-        """Return the handle that will recall a segment once it is stashed."""
-        ...
+    def handle(self, segment_id: str) -> str:  # noqa: ARG002 - nothing can be recalled here
+        """Return the handle that recalls a segment once it is stashed; empty without a stash."""
+        return ""
 
 
 TASK_SHARE = 0.5
@@ -343,49 +343,3 @@ def call_that_recalls(host: Host, segment_id: str) -> str:
     """Return the exact call that recalls a segment; empty when the model has no way to."""
     handle = host.handle(segment_id)
     return recall_call(handle, host.recall_call) if host.recall_call and handle else ""
-
-
-class StandaloneHost:
-    """The services for a strategy without a session: no stash, so no handles."""
-
-    recall_call: str | None = None
-    model: str | None = None
-
-    def __init__(self) -> None:
-        self.counter: TokenCounter = CountingCache(counter_for(None))
-        self.prices = price_sheet("none")
-        self.texts = PartTexts()
-        self._summaries = 0
-        self._segmenter = Segmenter(self.counter)
-
-    def message_tokens(self, message: Message) -> int:
-        """Return the tokens of a message."""
-        return message_tokens(message, self.counter)
-
-    def next_summary_id(self) -> str:
-        """Return `gc_summary_1`, then `gc_summary_2`, and so on."""
-        self._summaries += 1
-        return f"gc_summary_{self._summaries}"
-
-    def gc_state(self, history: list[Message]) -> GCState:
-        """Return a heap made from this history alone."""
-        self._segmenter = Segmenter(self.counter)
-        for message in history:
-            self._segmenter.take(message)
-        return GCState(heap=self._segmenter.heap, now=self._segmenter.now)
-
-    def groups(self, history: list[Message]) -> list[tuple[int, ...]]:
-        """Return the places of the messages that live and die together, oldest first."""
-        return sorted(groups(history))
-
-    def segment_ids(self, message_id: str) -> tuple[str, ...]:
-        """Return the segments of a message of the history last given to `gc_state`."""
-        return self._segmenter.segment_ids(message_id)
-
-    def request_of(self, message_id: str) -> int | None:  # noqa: ARG002 - nothing was sent
-        """Return None: there are no requests here."""
-        return None
-
-    def handle(self, segment_id: str) -> str:  # noqa: ARG002 - nothing can be recalled here
-        """Return no handle: there is no stash."""
-        return ""

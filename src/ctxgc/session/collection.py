@@ -22,6 +22,7 @@ from ctxgc.collector import (
     GCRemovalItem,
     GCResult,
     GCTriggerReason,
+    Host,
     PriceRequest,
 )
 from ctxgc.config import mask_text
@@ -43,7 +44,7 @@ from ctxgc.core import (
     in_scope,
     recall_call,
 )
-from ctxgc.economics import PriceSheet, requests_to_pay_back
+from ctxgc.economics import requests_to_pay_back
 from ctxgc.errors import PlanError
 from ctxgc.invariants import first_difference
 from ctxgc.session.apply import ViewEditor
@@ -62,7 +63,6 @@ from ctxgc.session.usage import ContextUsage, RequestLog, UsageMeter
 from ctxgc.session.view import PRICE_READER, HistoryChange, compare, turn_count
 from ctxgc.stores import Put
 from ctxgc.strategies import CollectsForPrice, NoneStrategy
-from ctxgc.tokens import CountingCache
 from ctxgc.wire import PartTexts
 
 STUCK_SHARE = 0.01
@@ -81,63 +81,46 @@ def cycles_paused() -> Iterator[None]:
             gc.enable()
 
 
-class SessionHost(SessionPart):
-    """The services of a session that a strategy works with; see `ctxgc.strategies.Host`."""
+class SessionHost(Host):
+    """The services of a session that a strategy works with."""
 
     def __init__(self, core: SessionCore, *, texts: PartTexts) -> None:
-        super().__init__(core)
-        self.texts = texts
-
-    @property
-    def counter(self) -> CountingCache:
-        """Counts tokens."""
-        return self._accounting.counter
-
-    @property
-    def prices(self) -> PriceSheet:
-        """The price sheet that decisions are weighed with."""
-        return self._options.prices
-
-    @property
-    def model(self) -> str | None:
-        """The model that the view is sent to, if known."""
-        return self._options.model
-
-    @property
-    def recall_call(self) -> str | None:
-        """How the model recalls a handle, with `{handle}` in it; None when it cannot."""
-        return self._options.recall_call
+        options = core.options
+        super().__init__(
+            core.accounting.counter, options.prices, texts,
+            model=options.model, recall_call=options.recall_call,
+        )  # fmt: skip
+        self._core = core
 
     def message_tokens(self, message: Message) -> int:
         """Return the tokens of a message."""
-        return self._accounting.tokens(message)
+        return self._core.accounting.tokens(message)
 
     def next_summary_id(self) -> str:
         """Return `gc_summary_N` with a number that was never used before."""
-        self._state.summaries += 1
-        return f"gc_summary_{self._state.summaries}"
+        self._core.state.summaries += 1
+        return f"gc_summary_{self._core.state.summaries}"
 
     def gc_state(self, history: list[Message]) -> GCState:  # noqa: ARG002 - the heap has it already
         """Return the heap with task, active file and time."""
-        limit = self._accounting.budget.context_limit
-        return gc_state(self._options, self._state, self._heap, limit)
+        return gc_state(self._core)
 
     def groups(self, history: list[Message]) -> list[tuple[int, ...]]:
         """Return the places of the messages that live and die together, oldest first."""
-        return self._view.groups_of(history)
+        return self._core.view.groups_of(history)
 
     def segment_ids(self, message_id: str) -> tuple[str, ...]:
         """Return the segments of a message, one for each of its parts."""
-        return self._segmenter.segment_ids(message_id)
+        return self._core.segmenter.segment_ids(message_id)
 
     def request_of(self, message_id: str) -> int | None:
         """Return the request that first carried a message; None if that is not known."""
-        arrival = self._view.arrival_of(message_id)
-        return None if arrival is None or not self._state.requests else arrival.request
+        arrival = self._core.view.arrival_of(message_id)
+        return None if arrival is None or not self._core.state.requests else arrival.request
 
     def handle(self, segment_id: str) -> str:
         """Return the handle that recalls a segment once it is stashed."""
-        return self._stash.recall_handle(segment_id)
+        return self._core.stash.recall_handle(segment_id)
 
 
 class Collector(SessionPart):
@@ -247,20 +230,12 @@ class Collector(SessionPart):
         pays = result.tokens_freed >= self._least_gain(reason)
         asked = reason is GCTriggerReason.MANUAL or self._keeps_turn_limit(proposal)
         # Re-writing the cached prefix for next to nothing would cost more than it saves.
-        wanted = pays or asked or not result.shortfall
-        result = result if wanted else _without_progress(result)
-        result.turns_over = self._turns_over(proposal.history if wanted else self._view.messages)
-        described = result.to_dict()
-        if wanted and proposal.change:
-            self._apply(proposal, described)
-        else:
-            self._archive.later(Put("collections", self._log.next_key, {"result": described}))
-        if wanted:
-            apply_beside(result.removal_list, self._accounting.budget)
-        self._log.results.append(result)
+        if not (pays or asked or not result.shortfall):
+            proposal = _without_progress(proposal, self._view.messages)
+        proposal.result.turns_over = self._turns_over(proposal.history)
+        self._carry_out(proposal)
         self._state.stuck_at = None if pays else self._accounting.budget.total_tokens()
-        self._report(result.success, described)
-        return result
+        return proposal.result
 
     def _turns_over(self, messages: Sequence[Message]) -> int:
         """Return how many turns are above the limit of turns."""
@@ -303,10 +278,7 @@ class Collector(SessionPart):
             details=details or {},
             removal_list=items,
         )
-        described = result.to_dict()
-        self._apply(CheckedProposal(history=new, change=change, result=result), described, scope)
-        self._log.results.append(result)
-        self._report(success=True, described=described)
+        self._carry_out(CheckedProposal(history=new, change=change, result=result), scope)
         return result
 
     def _least_gain(self, reason: GCTriggerReason) -> float:
@@ -338,21 +310,34 @@ class Collector(SessionPart):
             ),
         )
 
-    def _apply(
-        self, proposal: CheckedProposal, described: dict[str, Any], scope: Scope = "major"
-    ) -> None:
-        """Make a proposal durable, then real."""
-        change, state = proposal.change, self._state
-        record = self._record_of(change)
+    def _carry_out(self, proposal: CheckedProposal, scope: Scope = "major") -> None:
+        """Make a proposal durable, then real, and report its result."""
+        result = proposal.result
+        described = result.to_dict()
+        if proposal.change:
+            self._apply(proposal, described, scope)
+        else:
+            self._archive.later(Put("collections", self._log.next_key, {"result": described}))
+        apply_beside(result.removal_list, self._accounting.budget)
+        self._log.results.append(result)
+        kind: EventKind = "collected" if result.success else "refused"
+        self._events.emit(kind, number=len(self._log.results), result=described)
+        if result.success:
+            total = self._accounting.budget.total_tokens()
+            self._events.emit("budget_updated", total_tokens=total)
+
+    def _apply(self, proposal: CheckedProposal, described: dict[str, Any], scope: Scope) -> None:
+        """Show the history of a proposal, durably, so that it can be undone."""
+        state, record = self._state, self._record_of(proposal.change)
         if state.thrash:
             proposal.result.details["thrashing"] = state.thrash
             described["details"]["thrashing"] = state.thrash
         doc = {"result": described, **record.to_doc(self._view.originals)}
         self._editor.apply(
             proposal.history,
-            change,
+            proposal.change,
             created_by=proposal.result.plugin_name,
-            more=[Put("collections", self._log.next_key, doc)],
+            more=[Put("collections", record.key, doc)],
         )
         state.thrash = {}
         state.thrashing.note_left((m.message_id for m in record.before), state.requests)
@@ -370,13 +355,6 @@ class Collector(SessionPart):
                 if m.origin == "gc_notice"
             },
         )
-
-    def _report(self, success: bool, described: dict[str, Any]) -> None:
-        kind: EventKind = "collected" if success else "refused"
-        self._events.emit(kind, number=len(self._log.results), result=described)
-        if success:
-            total = self._accounting.budget.total_tokens()
-            self._events.emit("budget_updated", total_tokens=total)
 
     # -- undoing ------------------------------------------------------------------------------------
 
@@ -479,19 +457,21 @@ def _item(message_id: str, evidence: Evidence) -> GCRemovalItem:
     return GCRemovalItem(source, message_id, 0, str(evidence), (message_id,), evidence)
 
 
-def _without_progress(result: GCResult) -> GCResult:
-    """Return the result of a collection that was not applied because it freed too little."""
-    if not result.success or not result.tokens_freed:
-        return result
-    return replace(
-        result,
-        items_collected=0,
-        tokens_after=result.tokens_before,
-        removal_list=[],
-        notification=None,
-        details={"no_progress": f"only {result.tokens_freed} tokens could be freed"},
-        shortfall=result.shortfall + result.tokens_freed,
-    )
+def _without_progress(proposal: CheckedProposal, view: list[Message]) -> CheckedProposal:
+    """Return a proposal to leave the view as it is, because this one would free too little."""
+    result = proposal.result
+    if result.success and result.removal_list:
+        result = replace(
+            result,
+            items_collected=0,
+            tokens_after=result.tokens_before,
+            removal_list=[],
+            notification=None,
+            details={"no_progress": f"only {result.tokens_freed} tokens could be freed"},
+            shortfall=result.shortfall + result.tokens_freed,
+        )
+    unchanged = HistoryChange(gone=[], edited=[], added=[])
+    return CheckedProposal(history=view, change=unchanged, result=result)
 
 
 # -- The price pass: while the window is far from full, collect what costs more to keep than to move
@@ -531,22 +511,16 @@ class PricePass(SessionPart):
         Raises:
             StoreError: what would leave could not be made durable; nothing has changed.
         """
-        strategy = self._strategy()
-        if strategy is None or not self._options.config.auto_trigger:
+        plugin, config = self._options.plugin, self._options.config
+        if not isinstance(plugin, CollectsForPrice) or not config.auto_trigger:
+            return None
+        if not plugin.saves_in(self._accounting.budget.context_limit, is_tight=self._is_tight()):
             return None
         try:
-            return self._cut(strategy)
+            return self._cut(plugin)
         except BaseException:
-            strategy.forget_view()
+            plugin.forget_view()
             raise
-
-    def _strategy(self) -> CollectsForPrice | None:
-        plugin, limit = self._options.plugin, self._accounting.budget.context_limit
-        if isinstance(plugin, CollectsForPrice) and plugin.saves_in(
-            limit, is_tight=self._is_tight()
-        ):
-            return plugin
-        return None
 
     def _is_tight(self) -> bool:
         """Return whether the window is fuller than the soft limit: small steps are taken from there on."""

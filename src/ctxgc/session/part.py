@@ -33,6 +33,7 @@ class SessionPart:
     """A part of a session: it works on the core, and names the other parts that it needs."""
 
     def __init__(self, core: SessionCore) -> None:
+        self._core = core
         self._options = core.options
         self._state = core.state
         self._view = core.view

@@ -20,7 +20,6 @@ from ctxgc.core import (
     SESSION_INVARIANT,
     ContextSegment,
     GCState,
-    Heap,
     Mentions,
     Message,
     describe,
@@ -35,7 +34,6 @@ from ctxgc.guard import Thrash
 from ctxgc.session.apply import ViewEditor
 from ctxgc.session.archive import Hit, excerpt
 from ctxgc.session.part import SessionCore, SessionPart
-from ctxgc.session.state import SessionOptions, SessionState
 from ctxgc.session.view import HistoryChange
 from ctxgc.stores import SearchFilters
 from ctxgc.wire import text_message
@@ -57,22 +55,17 @@ _RULES = {
 """How a rule is told to the author of a plugin; pins have words of their own."""
 
 
-def gc_state(
-    options: SessionOptions,
-    state: SessionState,
-    heap: Heap,
-    context_limit: int,
-    target_tokens: int | None = None,
-) -> GCState:
+def gc_state(core: SessionCore, target_tokens: int | None = None) -> GCState:
     """Return what the root rules have to know: the heap, the time, the task and the active file."""
+    options, state, limit = core.options, core.state, core.accounting.budget.context_limit
     return GCState(
-        heap=heap,
+        heap=core.heap,
         now=options.clock(),
         current_task_id=state.task_id,
         task_dependencies=state.task_dependencies,
         active_file=state.active_file,
         active_range=state.active_range,
-        knobs=root_knobs(options.config, context_limit, target_tokens),
+        knobs=root_knobs(options.config, limit, target_tokens),
         recalls=state.ghosts,
         request=state.requests,
     )
@@ -102,11 +95,10 @@ class ProtectedMessages(SessionPart):
 
         The current task holds a share of what a collection leaves, so less where the target is deeper.
         """
-        heap, limit = self._heap, self._accounting.budget.context_limit
-        index = heap.root_index
+        heap, index = self._heap, self._heap.root_index
         if not (index.invariants or index.decisions or self._state.task_id):
             return {}
-        rules = marked_roots(gc_state(self._options, self._state, heap, limit, target_tokens))
+        rules = marked_roots(gc_state(self._core, target_tokens))
         segments = map(heap.get, rules)
         return {s.message_id: rules[s.segment_id] for s in segments if s.message_id is not None}
 

@@ -18,7 +18,6 @@ from ctxgc.collector import (
     GCResult,
     GCTriggerReason,
     Host,
-    StandaloneHost,
 )
 from ctxgc.config import GCConfig, check_template, choices, in_words, render_notice, unknown_key
 from ctxgc.core import Message, note
@@ -57,7 +56,7 @@ class BuiltinStrategy(ABC):
 
     def __init__(self) -> None:
         self._options = self.options()
-        self._host: Host = StandaloneHost()
+        self._host = Host()
 
     def initialize(self, config: dict[str, Any] | None = None) -> None:
         """Take options; what is not given comes from GCConfig.
@@ -94,7 +93,7 @@ class BuiltinStrategy(ABC):
 
     def shutdown(self) -> None:
         """Release the session."""
-        self._host = StandaloneHost()
+        self._host = Host()
 
     def bind(self, host: Host) -> None:
         """Work with the services of a session."""
@@ -102,7 +101,7 @@ class BuiltinStrategy(ABC):
 
     def serves_another(self, host: Host) -> bool:
         """Return whether it works for another session."""
-        return self._host is not host and not isinstance(self._host, StandaloneHost)
+        return self._host is not host and type(self._host) is not Host
 
     def should_collect(
         self, context_usage: Mapping[str, Any], config: GCConfig
