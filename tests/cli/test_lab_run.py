@@ -48,6 +48,23 @@ def test_the_file_is_the_same_bytes_at_every_run_and_holds_every_result(
     assert found["rows"][0]["bill"]["value"] == 1.0
 
 
+@pytest.mark.parametrize(("every", "measured"), [("1", True), ("0", False)])
+def test_each_row_has_the_bill_with_a_prefix_and_the_copied_bits(
+    run: Run, data: Path, project: Path, every: str, *, measured: bool
+) -> None:
+    pytest.importorskip("backports.zstd", reason="the extra ctxgc[lab] is not installed")
+    shown = lab(run, data, "--bits-every", every, "--json", "found.json").output
+    never, ours = json.loads((project / "found.json").read_bytes())["rows"]
+    assert (never["bill_15k"]["value"], never["bill_15k"]["of"] > 15_000) == (1.0, True)
+    assert ("copied bits not measured" in shown) is not measured
+    if not measured:
+        assert (never["bits"], ours["bits"]) == (None, None)
+        return
+    assert never["bits"]["excess"]["value"] == never["bits"]["share"]["value"] == 0.0
+    assert ours["bits"]["excess"]["low"] <= ours["bits"]["excess"]["high"]
+    assert ours["bits"]["steps"] == never["bits"]["steps"] > 0
+
+
 def test_decision_times_are_shown_on_request(run: Run, data: Path) -> None:
     assert "ms per decision" in lab(run, data, "--timing").output
     assert "ms per decision" not in lab(run, data).output

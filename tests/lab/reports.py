@@ -41,7 +41,8 @@ def result(policy: str, number: int, share: float, clean: int, **more: Any) -> R
         "unpruned": 1_000.0, "bill": 1_000.0 * share + 10 * number, "steps": 20, "strict": clean,
         "clean": clean, "needs": 100, "resident": 5 * clean, "wide": 5 * clean, "lost": 100 - 5 * clean,
         "line_steps": 10, "line_steps_kept": clean // 2, "words": 9, "words_kept": 8, "newest": 5,
-        "newest_shown": 5, "breaks": 2, "counts": {"collections": 2.0},
+        "newest_shown": 5, "prefix": 1_000.0, "bits_steps": 30, "bits": 1_200 - 10 * clean,
+        "bits_whole": 1_000, "bits_bare": 1_500, "breaks": 2, "counts": {"collections": 2.0},
     }  # fmt: skip
     return RunResult(**{**known, **more})
 

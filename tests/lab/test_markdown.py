@@ -12,14 +12,19 @@ WHOLE = """\
 `cost`: 6 runs in 3 groups, 180 requests, 600 needs in 120 steps \
 (made by hand, runs of at least 8,000 tokens; sheet `anthropic-5m`).
 
-| cost | kind | bill [95% CI] | worst run | strict | clean | line-step | word | not resident | newest shown \
-| invalid histories | over the limit | failed |
-|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
-| ctxgc | ours | 0.685 [0.68, 0.69] | 0.71 | 95.0 | 95.0 | 90.0 | 88.9 | 5.0 | 100.0 | 0 | 0 | 0 |
-| somebody | peer, 1.2.3 | 0.995 [0.98, 1.00] | 1.02 | 90.0 | 90.0 | 90.0 | 88.9 | 10.0 | 100.0 | 0 | 0 | 0 |
-| mask-keep-10 | restated | 1.645 [1.64, 1.66] | 1.67 | 85.0 | 85.0 | 80.0 | 88.9 | 15.0 | 100.0 | 0 | 0 | 0 |
-| oracle-line | oracle | 0.465 [0.46, 0.47] | 0.49 | 100.0 | 100.0 | 100.0 | 88.9 | 0.0 | 100.0 | 0 | 0 | 0 |
-| never | base | 1.025 [1.01, 1.03] | 1.05 | 100.0 | 100.0 | 100.0 | 88.9 | 0.0 | 100.0 | 0 | 0 | 0 |
+| cost | kind | bill [95% CI] | +15k | bits excess [95% CI] | of bare | worst run | strict | clean \
+| line-step | word | not resident | newest shown | invalid histories | over the limit | failed |
+|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
+| ctxgc | ours | 0.685 [0.68, 0.69] | 0.843 | 1.00 [1.0, 1.0] | 2.0 | 0.71 \
+| 95.0 | 95.0 | 90.0 | 88.9 | 5.0 | 100.0 | 0 | 0 | 0 |
+| somebody | peer, 1.2.3 | 0.995 [0.98, 1.00] | 0.998 | 2.00 [2.0, 2.0] | 4.0 | 1.02 \
+| 90.0 | 90.0 | 90.0 | 88.9 | 10.0 | 100.0 | 0 | 0 | 0 |
+| mask-keep-10 | restated | 1.645 [1.64, 1.66] | 1.323 | 3.00 [3.0, 3.0] | 6.0 | 1.67 \
+| 85.0 | 85.0 | 80.0 | 88.9 | 15.0 | 100.0 | 0 | 0 | 0 |
+| oracle-line | oracle | 0.465 [0.46, 0.47] | 0.733 | 0.00 [0.0, 0.0] | 0.0 | 0.49 \
+| 100.0 | 100.0 | 100.0 | 88.9 | 0.0 | 100.0 | 0 | 0 | 0 |
+| never | base | 1.025 [1.01, 1.03] | 1.012 | 0.00 [0.0, 0.0] | 0.0 | 1.05 \
+| 100.0 | 100.0 | 100.0 | 88.9 | 0.0 | 100.0 | 0 | 0 | 0 |
 
 | ratio | compared with | bill [95% CI] | not resident [95% CI] |
 |---|---|--:|--:|
@@ -96,14 +101,14 @@ def test_a_policy_that_could_not_play_has_no_figures_and_says_why() -> None:
     line = next(
         line for line in markdown_report(found).splitlines() if line.startswith("| somebody")
     )
-    assert line == "| somebody | peer, 1.2.3 | - | - | - | - | - | - | - | - | - | - | 6 |"
+    assert line == "| somebody | peer, 1.2.3 |" + " - |" * 13 + " 6 |"
     assert notes(found)[-1] == "somebody: 6 runs failed (PeerError: a | b)"
 
 
 def test_a_name_cannot_break_the_table() -> None:
     lines = markdown_report(made_report(prefix="a|b\n")).splitlines()
     rows = [line for line in lines if line.startswith("| a&#124;b ")]
-    assert {line.count(" | ") for line in rows} == {12, 3}
+    assert {line.count(" | ") for line in rows} == {15, 3}
 
 
 def test_evidence_has_a_row_for_each_policy_in_whole_percent_that_never_round_to_all_or_nothing() -> (

@@ -22,6 +22,8 @@ def test_the_unpruned_bill_writes_each_message_once_and_reads_it_after() -> None
         sent=2 * first + second,
         cached=first,
         peak=first + second,
+        requests=2,
+        prefix=15_000 * (2.0 + 0.1),
     )
 
 
@@ -31,6 +33,7 @@ def test_after_a_pause_longer_than_the_cache_lives_all_is_written() -> None:
     cold = unpruned_bill(entries, [1, 3], SHEET, [0, 10, 20, 70.5])
     assert (warm.cached, cold.cached) == (SIZES[0], 0)
     assert cold.cost == 2.0 * cold.sent
+    assert (warm.prefix, cold.prefix) == (15_000 * (2.0 + 0.1), 15_000 * (2.0 + 2.0))
 
 
 def test_a_request_returns_its_size() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from ctxgc.economics import price_sheet
-from ctxgc.lab import RunResult, is_usable
+from ctxgc.lab import CopiedBits, Figure, RunResult, is_usable
 from ctxgc.lab.policies import Never
 from ctxgc.lab.summary import Span, report, spans, summarize
 
@@ -35,6 +35,22 @@ def test_a_row_sums_up_what_the_policy_played() -> None:
     assert (row.worst, row.worst_run, row.dearer) == (1.01, "b", 0.5)
     assert (row.refused, row.rules, row.over, row.breaks) == (1, {"orphan": 1}, 1, 2)
     assert (row.collections, row.off, row.report_error) == (3.0, 1, None)
+
+
+def test_the_excess_of_bits_is_a_share_of_the_whole_and_of_what_a_bare_view_costs_more() -> None:
+    some = {"bits_steps": 2, "bits": 110, "bits_whole": 100, "bits_bare": 150}
+    row = summarize(Never(), [result("a", **some), result("b", **{**some, "bits": 100})])
+    assert row.bits == CopiedBits(
+        excess=Figure(value=0.05, low=0.0, high=0.1, of=200),
+        share=Figure(value=0.1, low=0.0, high=0.2, of=100),
+        steps=4,
+    )
+    assert summarize(Never(), [result("a")]).bits is None
+
+
+def test_a_constant_prefix_makes_every_saving_a_smaller_share() -> None:
+    row = summarize(Never(), [result(bill=50.0, prefix=150.0)])
+    assert (row.bill.value, row.bill_15k.value) == (0.5, 0.8)
 
 
 def test_savings_are_compared_where_all_fits_and_bills_where_it_does_not() -> None:

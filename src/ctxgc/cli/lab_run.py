@@ -38,6 +38,13 @@ _FILE = OutputFile(allow_dash=True)
     help="A policy, a kind of policies, or all; repeat it or use commas for more.",
 )
 @click.option("--regime", default="cost", help="cost, window:50% or window:40000.")
+@click.option(
+    "--bits-every",
+    type=click.IntRange(min=0),
+    metavar="N",
+    show_default=False,
+    help="Compress the answer of every N-th request with its view; 0 for none.  [default: each]",
+)
 @click.option("--cluster", help="Run on a Dask cluster: its address, or `local`.")
 @click.option("--json", "json_file", type=_FILE, help="Write the whole report as JSON.")
 @click.option("--html", "html_file", type=_FILE, help="Write the report as one page.")
@@ -56,6 +63,7 @@ def run(
     policies: tuple[str, ...],
     regime: str,
     jobs: int,
+    bits_every: int | None,
     cluster: str | None,
     json_file: Path | None,
     html_file: Path | None,
@@ -80,7 +88,12 @@ def run(
     with usage_errors():
         names = tuple(choose_policies(words))
         experiment = Experiment(
-            policies=names, regime=regime, timing=timing, survival=survival, **runs
+            policies=names,
+            regime=regime,
+            timing=timing,
+            survival=survival,
+            bits_every=bits_every,
+            **runs,
         )
         experiment.order()
     found = _conducted(experiment, jobs, cluster)
@@ -137,10 +150,10 @@ def _write(file: Path, report: bytes) -> None:
 # -- Tables
 
 
-PIPED_WIDTH = 150
+PIPED_WIDTH = 180
 _COLUMNS = (
-    "bill [95% CI]", "worst", "strict", "clean", "line-step", "word",
-    "not resident", "named", "recall", "lost", "wide",
+    "bill [95% CI]", "+15k", "bits excess [95% CI]", "of bare", "worst", "strict", "clean",
+    "line-step", "word", "not resident", "named", "recall", "lost", "wide",
 )  # fmt: skip
 _POINT = {"ours": "safe", "oracle": "name", "base": "faint"}
 _FOUND = ("invalid", "over limit", "breaks / collections", "report error", "newest shown")
@@ -177,8 +190,15 @@ def _headline(report: Report) -> str:
         f"{count(report.runs, 'run')} in {count(report.groups, 'group')}, "
         f"{count(report.requests, 'request')}, {report.tokens:,} tokens, "
         f"{count(report.steps, 'step')} with {count(report.needs, 'need')}\n"
-        f"{report.source} - {report.regime}, {report.sheet.name}"
+        f"{report.source} - {report.regime}, {report.sheet.name}{_measured(report)}"
     )
+
+
+def _measured(report: Report) -> str:
+    """Return how copied bits were measured, where that is not each request."""
+    if not report.bits_every:
+        return "; copied bits not measured (ctxgc[lab], --bits-every)"
+    return f"; copied bits of 1 in {report.bits_every} requests" if report.bits_every > 1 else ""
 
 
 def _quality(report: Report) -> Table:
@@ -198,10 +218,20 @@ def _figures(row: PolicyRow) -> list[str]:
     rest = (row.non_resident, row.named, row.recallable, row.lost, row.wide)
     return [
         _interval(row.bill),
+        f"{row.bill_15k.value:.3f}",
+        *_bits(row),
         f"{row.worst:.2f}",
         *map(_percent, shares),
         *map(_percent, rest),
     ]
+
+
+def _bits(row: PolicyRow) -> tuple[str, str]:
+    if row.bits is None:
+        return "-", "-"
+    excess = row.bits.excess
+    low, high = 100 * excess.low, 100 * excess.high
+    return f"{100 * excess.value:.2f} [{low:.1f},{high:.1f}]", _percent(row.bits.share)
 
 
 def _percent(figure: Figure) -> str:

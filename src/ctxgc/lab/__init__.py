@@ -2,11 +2,11 @@
 
 `runs` reads recorded conversations (`corpus` is the synthetic one that ships), `facts` and `needs` find
 what each answer used from further back. `replay` plays one run through one policy (`policies`,
-`policies_ctxgc`, `policies_restated`, `oracles`, `peers`), prices every request and follows what is still
-in the view (`view`, `residency`), and what became of everything that came in (`evidence`, `survival`).
-`experiment` plays many runs, in a `pool` of processes or on Dask (`dask_runner`), and `summary` makes
-the report that `markdown` and `html` write. `fit` and `fit_targets` search and ablate the constants that
-ship; `explanation` shows one decision.
+`policies_ctxgc`, `policies_restated`, `oracles`, `peers`), prices every request, follows what is still in
+the view (`view`, `residency`), what the answer costs to write down with it (`bits`), and what became of
+everything that came in (`evidence`, `survival`). `experiment` plays many runs, in a `pool` of processes
+or on Dask (`dask_runner`), and `summary` makes the report that `markdown` and `html` write. `fit` and
+`fit_targets` search and ablate the constants that ship; `explanation` shows one decision.
 
     from ctxgc.lab import Experiment, run_experiment
 
@@ -20,6 +20,7 @@ from ctxgc._lazy import lazy
 # fmt: off
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ctxgc.lab.bits import AnswerBits
     from ctxgc.lab.corpus import demo_runs
     from ctxgc.lab.dask_runner import run_on_dask
     from ctxgc.lab.experiment import Experiment, run_experiment
@@ -35,11 +36,12 @@ if TYPE_CHECKING:
     from ctxgc.lab.residency import State
     from ctxgc.lab.results import Figure, RunResult
     from ctxgc.lab.runs import Run, find_run, read_runs
-    from ctxgc.lab.summary import PolicyRow, Report, is_usable
+    from ctxgc.lab.summary import CopiedBits, PolicyRow, Report, is_usable
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
+            "bits": "AnswerBits",
             "corpus": "demo_runs",
             "dask_runner": "run_on_dask",
             "experiment": "Experiment run_experiment",
@@ -55,6 +57,6 @@ else:
             "residency": "State",
             "results": "Figure RunResult",
             "runs": "Run find_run read_runs",
-            "summary": "PolicyRow Report is_usable",
+            "summary": "CopiedBits PolicyRow Report is_usable",
         },
     )

@@ -12,6 +12,7 @@ import msgspec
 from ctxgc._version import __version__
 from ctxgc.economics import price_sheet
 from ctxgc.errors import InputError
+from ctxgc.lab.bits import check_zstd, has_zstd
 from ctxgc.lab.policies import policy
 from ctxgc.lab.pool import RunOrder, play_all
 from ctxgc.lab.regimes import parse_regime
@@ -36,6 +37,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     most_runs: int | None = None
     timing: bool = False
     survival: bool = False
+    bits_every: int | None = None
 
     @property
     def source(self) -> str:
@@ -68,6 +70,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
 
         Raises:
             ConfigError: a policy, the regime or the price sheet does not exist.
+            InputError: copied bits are asked for and cannot be measured here.
         """
         for name in self.policies:
             policy(name)
@@ -77,7 +80,16 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
             sheet=price_sheet(self.sheet),
             timing=self.timing,
             survival=self.survival,
+            bits_every=self._bits_every(),
         )
+
+    def _bits_every(self) -> int:
+        """Return every which step is measured; each one unless asked otherwise, where there is zstd."""
+        if self.bits_every is None:
+            return int(has_zstd())
+        if self.bits_every:
+            check_zstd()
+        return self.bits_every
 
     def report(self, results: Sequence[RunResult]) -> Report:
         """Return the report on the results of this experiment.
@@ -96,6 +108,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
             regime=order.regime.name,
             sheet=order.sheet,
             least_tokens=self.least_tokens,
+            bits_every=order.bits_every,
         )
 
     def _refuse(self) -> NoReturn:

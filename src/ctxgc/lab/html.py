@@ -15,6 +15,15 @@ _DEFINITIONS = (
         "request is read from the cache, the rest is written. Confidence intervals are bootstrapped over "
         "groups of runs."
     ),
+    (
+        "+15k: the bill when each request begins with 15,000 constant tokens, as the system prompt and the "
+        "tools of real agents are."
+    ),
+    (
+        "bits excess: how many more bits the recorded answers take, compressed with the view as dictionary, "
+        "than with the whole history; of bare: the same as a share of what the head and the last exchange "
+        "alone cost more. There is no definition of a need in it."
+    ),
     "worst: the bill of the most expensive run.",
     (
         "strict: steps all of whose needs were still in the view with their surroundings; clean: they "

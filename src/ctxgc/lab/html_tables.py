@@ -17,6 +17,9 @@ def quality(report: Report) -> Html:
     head = [
         "policy",
         "bill",
+        "+15k",
+        "bits excess",
+        "of bare",
         "worst",
         "strict",
         "clean",
@@ -128,11 +131,18 @@ def _result(result: RunResult) -> Line:
 
 def _quality(row: PolicyRow) -> Line:
     if not row.runs:
-        return [row.policy, Cell("failed", style="bad"), *[""] * 8]
+        return [row.policy, Cell("failed", style="bad"), *[""] * 11]
     bill = Cell(f"{row.bill.value:.3f}", f"{row.bill.low:.2f} to {row.bill.high:.2f}", "stack")
     kept = (row.strict, row.clean, row.line_step, row.word, row.wide, row.non_resident)
     wrong = _alarm(row.refused + row.over)
-    return [row.policy, bill, _ratio(row.worst), *map(_share, kept), wrong]
+    more = [_ratio(row.bill_15k.value, 3), *_bits(row)]
+    return [row.policy, bill, *more, _ratio(row.worst), *map(_share, kept), wrong]
+
+
+def _bits(row: PolicyRow) -> list[Cell]:
+    if row.bits is None:
+        return [Cell("-"), Cell("-")]
+    return [_share(row.bits.excess, 2), _share(row.bits.share)]
 
 
 def _sound(row: PolicyRow) -> Line:
@@ -153,17 +163,17 @@ def _rules(row: PolicyRow) -> str:
     return ", ".join(f"{rule} x {count:,}" for rule, count in row.rules.items())
 
 
-def _share(figure: Figure) -> Cell:
+def _share(figure: Figure, digits: int = 1) -> Cell:
     low, high = 100 * figure.low, 100 * figure.high
-    return Cell(f"{100 * figure.value:.1f}", f"{low:.1f} to {high:.1f}", "stack")
+    return Cell(f"{100 * figure.value:.{digits}f}", f"{low:.1f} to {high:.1f}", "stack")
 
 
 def _missing(row: PolicyRow) -> tuple[Figure, ...]:
     return row.non_resident, row.named, row.recallable, row.lost
 
 
-def _ratio(value: float) -> Cell:
-    return Cell(f"{value:.2f}", style="bad" if value > 1.05 else "")
+def _ratio(value: float, digits: int = 2) -> Cell:
+    return Cell(f"{value:.{digits}f}", style="bad" if value > 1.05 else "")
 
 
 def _alarm(count: int) -> Cell:

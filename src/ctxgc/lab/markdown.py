@@ -11,7 +11,8 @@ from ctxgc.lab.survival import SurvivalRow, SurvivalShares
 
 _ORDER = ("ours", "peer", "restated", "oracle", "base")
 _COLUMNS = (
-    "kind", "bill [95% CI]", "worst run", "strict", "clean", "line-step", "word", "not resident",
+    "kind", "bill [95% CI]", "+15k", "bits excess [95% CI]", "of bare", "worst run", "strict",
+    "clean", "line-step", "word", "not resident",
     "newest shown", "invalid histories", "over the limit", "failed",
 )  # fmt: skip
 _GAP_COLUMNS = ("compared with", "bill [95% CI]", "not resident [95% CI]")
@@ -156,6 +157,15 @@ def interval(figure: Figure | None) -> str:
     return f"{figure.value:.3f} [{figure.low:.2f}, {figure.high:.2f}]" if figure else "-"
 
 
+def bits(row: PolicyRow) -> tuple[str, str]:
+    """Return the excess of copied bits with its interval, and as share of a bare view's, in percent."""
+    if row.bits is None:
+        return "-", "-"
+    excess = row.bits.excess
+    low, high = 100 * excess.low, 100 * excess.high
+    return f"{100 * excess.value:.2f} [{low:.1f}, {high:.1f}]", percent(row.bits.share)
+
+
 def kind(row: PolicyRow) -> str:
     """Return what a policy is; a peer is named by its package and version."""
     return f"peer, {row.version}" if row.kind == "peer" else row.kind
@@ -169,6 +179,8 @@ def _cells(row: PolicyRow) -> tuple[str, ...]:
     return (
         kind(row),
         interval(row.bill),
+        f"{row.bill_15k.value:.3f}",
+        *bits(row),
         f"{row.worst:.2f}",
         *map(percent, shares),
         *(f"{count:,}" for count in counts),

@@ -30,6 +30,11 @@ class SentMessage:
         self._windows: dict[tuple[str, Width], frozenset[str]] = {}
 
     @cached_property
+    def text(self) -> bytes:
+        """All its texts, one below the other."""
+        return "\n".join(self.texts).encode("utf-8", "surrogatepass")
+
+    @cached_property
     def tokens(self) -> int:
         """The size of the message."""
         return message_weight(self.message)
@@ -191,6 +196,17 @@ class Needs:
                 for each in self.entries[at].windows(fact, width):
                     first.setdefault(each, at)
         return first.get(window, index) < index
+
+    def bare(self, index: int) -> list[SentMessage]:
+        """Return what no policy can leave out before message `index`: the head and the last exchange.
+
+        The last exchange is the last message before it that is no result, and everything after that.
+        """
+        start = index - 1
+        while start > 0 and self._role(start) == "tool":
+            start -= 1
+        kept = {*(i for i in self.head if i < index), *range(start, index)}
+        return [self.entries[i] for i in sorted(kept)]
 
     def _steps(self) -> Iterator[RequestNeeds]:
         asked = next((i for i in self.head if self._role(i) == "user"), 0)

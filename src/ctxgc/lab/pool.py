@@ -15,6 +15,7 @@ import msgspec
 
 from ctxgc.economics import PriceSheet
 from ctxgc.errors import CtxgcError
+from ctxgc.lab.bits import AnswerBits
 from ctxgc.lab.needs import Needs
 from ctxgc.lab.policies import policy
 from ctxgc.lab.regimes import Regime
@@ -28,18 +29,20 @@ _Outcome = TypeVar("_Outcome")
 
 
 class RunOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """What to do with each run."""
+    """What to do with each run; without `bits_every` no copied bits are measured."""
 
     policies: tuple[str, ...]
     regime: Regime
     sheet: PriceSheet
     timing: bool = False
     survival: bool = False
+    bits_every: int = 0
 
 
 def play(order: RunOrder, run: Run) -> list[RunResult]:
     """Return the results of all policies of an order on one run, which is read once."""
     needs = Needs(run)
+    bits = AnswerBits(needs, order.bits_every) if order.bits_every else None
     with quiet_log():
         return [
             replay_run(
@@ -48,6 +51,7 @@ def play(order: RunOrder, run: Run) -> list[RunResult]:
                 order.regime,
                 order.sheet,
                 needs=needs,
+                bits=bits,
                 timing=order.timing,
                 survival=order.survival,
             )

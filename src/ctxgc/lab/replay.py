@@ -10,6 +10,7 @@ from functools import cached_property
 import msgspec
 
 from ctxgc.economics import PriceSheet
+from ctxgc.lab.bits import AnswerBits
 from ctxgc.lab.needs import Needs, RequestNeeds, SentMessage, ViewReader
 from ctxgc.lab.policies import Player, Policy, PolicyTask
 from ctxgc.lab.regimes import Regime
@@ -19,16 +20,25 @@ from ctxgc.lab.runs import Run
 from ctxgc.lab.survival import SurvivalJudge
 from ctxgc.testing import check_history
 
+PREFIX_TOKENS = 15_000
+"""System prompt and tool schemas of a real agent, which recorded runs mostly lack."""
+
 # -- Price: every request, with a prompt cache that behaves as documented
 
 
 class RunBill(msgspec.Struct, kw_only=True):
-    """Sums over the requests so far; `cost` is in uncached input tokens."""
+    """Sums over the requests so far; `cost` is in uncached input tokens.
+
+    `prefix` is what a constant prefix of 15,000 tokens would add: it is written once, and again after
+    each pause that the cache does not survive, and read otherwise.
+    """
 
     cost: float = 0.0
+    prefix: float = 0.0
     sent: int = 0
     cached: int = 0
     peak: int = 0
+    requests: int = 0
 
 
 class RequestPricer:
@@ -51,8 +61,12 @@ class RequestPricer:
         """
         sizes = [entry.tokens for entry in view]
         sent = sum(sizes)
-        cached = sum(sizes[:same]) if self._is_warm(index) else 0
+        warm = self._is_warm(index)
+        cached = sum(sizes[:same]) if warm else 0
         bill = self.bill
+        is_read = warm and bill.requests
+        bill.prefix += PREFIX_TOKENS * (self._sheet.read if is_read else self._sheet.write)
+        bill.requests += 1
         bill.cost += self._sheet.read * cached + self._sheet.write * (sent - cached)
         bill.sent += sent
         bill.cached += cached
@@ -121,19 +135,6 @@ def _breaches(messages: list[dict[str, object]]) -> frozenset[str]:
     return frozenset(breach.rule for breach in check_history(messages, complete=False))
 
 
-def _last_unit_tokens(needs: Needs, index: int) -> int:
-    """Return the tokens that no policy can leave out: the head, and the last exchange.
-
-    The last exchange is the last assistant message before `index` and everything after it.
-    """
-    entries = needs.entries
-    start = index - 1
-    while start > 0 and entries[start].message.get("role") == "tool":
-        start -= 1
-    wanted = {*(i for i in needs.head if i < index), *range(start, index)}
-    return sum(entries[i].tokens for i in wanted)
-
-
 def _newest_facts(needs: Needs, step: RequestNeeds, view: Residency) -> tuple[int, int]:
     """Return how many facts the newest results hold, and how many of them the view shows.
 
@@ -157,21 +158,23 @@ def replay_run(
     sheet: PriceSheet,
     *,
     needs: Needs | None = None,
+    bits: AnswerBits | None = None,
     timing: bool = False,
     survival: bool = False,
 ) -> RunResult:
     """Return what a policy did to a run: its bill, and what was still in the view when it was used.
 
-    Pass `needs` if several policies play the same run: it is read only once then. With `timing` the
-    result has the seconds of each decision, which differ from run to run. With `survival` it has what
-    became of the evidence that came in.
+    Pass `needs` if several policies play the same run: it is read only once then. With `bits` (of the
+    same needs) the result has the sizes of the answers too, with `timing` the seconds of each decision,
+    which differ from run to run, and with `survival` what became of the evidence that came in.
 
     A policy that raises is not asked again; `error` of the result says why.
     """
     read = Needs(run) if needs is None else needs
     known = _known(policy, read, regime, sheet)
     try:
-        found = _RunReplay(policy, read, known.limit, regime, sheet, survival=survival).play()
+        play = _RunReplay(policy, read, known.limit, regime, sheet, bits=bits, survival=survival)
+        found = play.play()
     except Exception as error:  # noqa: BLE001 - a policy may be anyone's code
         said = " ".join(f"{type(error).__name__}: {error}".split())
         return msgspec.structs.replace(known, error=said[:300])
@@ -182,6 +185,7 @@ def _known(policy: Policy, needs: Needs, regime: Regime, sheet: PriceSheet) -> R
     """Return the result of a run before any policy played it."""
     run = needs.run
     answers = [step.index for step in needs.steps]
+    whole = unpruned_bill(needs.entries, answers, sheet, run.times)
     return RunResult(
         run=run.id,
         group=run.group,
@@ -191,7 +195,8 @@ def _known(policy: Policy, needs: Needs, regime: Regime, sheet: PriceSheet) -> R
         tokens=sum(entry.tokens for entry in needs.entries),
         messages=len(run.messages),
         requests=len(answers),
-        unpruned=unpruned_bill(needs.entries, answers, sheet, run.times).cost,
+        unpruned=whole.cost,
+        prefix=whole.prefix,
     )
 
 
@@ -206,6 +211,7 @@ class _RunReplay:
         regime: Regime,
         sheet: PriceSheet,
         *,
+        bits: AnswerBits | None,
         survival: bool,
     ) -> None:
         # A policy gets its own copies: what it does to them must not reach the next policy.
@@ -214,6 +220,7 @@ class _RunReplay:
         task = PolicyTask(limit=limit, regime=regime.kind, sheet=sheet, run=needs.run)
         self._player: Player = policy.open(task)
         self._needs = needs
+        self._bits = bits
         self._limit = limit
         self._lens = ViewReader(needs.library)
         self._view = Residency(needs)
@@ -258,10 +265,20 @@ class _RunReplay:
             self._survival.request(view, step.index, changed=same < self._sent)
         self._sent = len(view)
         if sent > self._limit:
-            excused = _last_unit_tokens(self._needs, step.index) > self._limit
+            least = sum(entry.tokens for entry in self._needs.bare(step.index))
+            excused = least > self._limit
             self._count["over_excused" if excused else "over"] += 1
+        self._judge_bits(step, view)
         self._judge_needs(step)
         self._judge_outside(step)
+
+    def _judge_bits(self, step: RequestNeeds, view: list[SentMessage]) -> None:
+        """Count what the answer costs with this view, with the whole history and with a bare view."""
+        sizes = self._bits.sizes(view, step.index) if self._bits else None
+        if sizes is not None:
+            self._count.update(
+                bits_steps=1, bits=sizes.view, bits_whole=sizes.whole, bits_bare=sizes.bare
+            )
 
     def _judge_needs(self, step: RequestNeeds) -> None:
         """Count what became of each fact that the answer used."""

@@ -105,7 +105,10 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     """Counts of one run under one policy; shares are made from sums over many runs.
 
     A step is a request whose answer has at least one need. `bill` and `unpruned` are in uncached
-    input tokens. `error` says why a policy could not play the run; the counts are zero then.
+    input tokens; `prefix` is what 15,000 constant tokens before each request would add to both.
+    `bits` are those of the answers of `bits_steps` requests, compressed with the view as dictionary,
+    `bits_whole` and `bits_bare` with the whole history and with a bare view. `error` says why a policy
+    could not play the run; the counts are zero then.
     """
 
     run: str
@@ -117,6 +120,7 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     messages: int
     requests: int
     unpruned: float
+    prefix: float = 0.0
 
     bill: float = 0.0
     sent: int = 0
@@ -141,6 +145,11 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     words_kept: int = 0
     newest: int = 0
     newest_shown: int = 0
+
+    bits_steps: int = 0
+    bits: int = 0
+    bits_whole: int = 0
+    bits_bare: int = 0
 
     refused: int = 0
     rules: dict[str, int] = {}

@@ -110,11 +110,29 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
     most: float
 
 
+class CopiedBits(msgspec.Struct, frozen=True, kw_only=True):
+    """What the answers cost to write down, given the views of a policy (see `lab.bits`).
+
+    Attributes:
+        excess: bits beyond those with the whole history, as a share of these; below 0 where a view
+            without its clutter is the better dictionary.
+        share: the same bits as a share of what a bare view (head and last exchange) costs more.
+        steps: how many answers were compressed.
+    """
+
+    excess: Figure
+    share: Figure
+    steps: int
+
+
 class PolicyRow(msgspec.Struct, frozen=True, kw_only=True):
     """One policy over all runs that it could play.
 
     Attributes:
         bill: the sum of its bills over that of never pruning.
+        bill_15k: the same with 15,000 constant tokens before each request, as system prompt and tools
+            of real agents have.
+        bits: what the recorded answers cost more than with the whole history; None if not measured.
         strict: steps all of whose needs are resident; `clean`: resident or named.
         line_step: steps all of whose quoted lines are still in the view.
         word: reused rare plain words that are still there.
@@ -137,6 +155,8 @@ class PolicyRow(msgspec.Struct, frozen=True, kw_only=True):
     errors: list[str]
 
     bill: Figure
+    bill_15k: Figure
+    bits: CopiedBits | None = None
     strict: Figure
     clean: Figure
     line_step: Figure
@@ -171,6 +191,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     regime: str
     sheet: PriceSheet
     least_tokens: int
+    bits_every: int = 0
     runs: int
     groups: int
     requests: int
@@ -225,6 +246,10 @@ def _shares(played: Sequence[RunResult]) -> dict[str, Any]:
     missing = [result.needs - result.resident for result in played]
     return {
         "bill": share("bill", "unpruned"),
+        "bill_15k": draws.share(
+            [r.bill + r.prefix for r in played], [r.unpruned + r.prefix for r in played]
+        ),
+        "bits": _copied(played, draws),
         "strict": share("strict", "steps"),
         "clean": share("clean", "steps"),
         "line_step": share("line_steps_kept", "line_steps"),
@@ -236,6 +261,19 @@ def _shares(played: Sequence[RunResult]) -> dict[str, Any]:
         "lost": share("lost", "needs", 0.0),
         "newest": share("newest_shown", "newest"),
     }
+
+
+def _copied(played: Sequence[RunResult], draws: Bootstrap) -> CopiedBits | None:
+    steps = sum(result.bits_steps for result in played)
+    if not steps:
+        return None
+    more = [result.bits - result.bits_whole for result in played]
+    span = [result.bits_bare - result.bits_whole for result in played]
+    return CopiedBits(
+        excess=draws.share(more, [result.bits_whole for result in played], 0.0),
+        share=draws.share(more, span, 0.0),
+        steps=steps,
+    )
 
 
 def _reported(played: Sequence[RunResult]) -> dict[str, Any]:
@@ -278,6 +316,7 @@ def report(
     regime: str,
     sheet: PriceSheet,
     least_tokens: int = 0,
+    bits_every: int = 0,
 ) -> Report:
     """Return the report on results, which have each run once for each policy."""
     own = {policy.name: [r for r in results if r.policy == policy.name] for policy in policies}
@@ -289,6 +328,7 @@ def report(
         regime=regime,
         sheet=sheet,
         least_tokens=least_tokens,
+        bits_every=bits_every,
         runs=len(runs),
         groups=len({r.group for r in runs}),
         requests=sum(r.requests for r in runs),
