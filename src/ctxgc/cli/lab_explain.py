@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ctxgc.cli.lab_options import check_set
+from ctxgc.cli.lab_options import PIPED_WIDTH, check_set
 from ctxgc.cli.output import output_options, usage_errors, write_json
 from ctxgc.lab import Departure, Money, RequestExplanation, State
 
@@ -95,7 +95,6 @@ def explain(
 # -- Output
 
 
-PIPED_WIDTH = 150
 _MISSED_SHOWN = 12
 _STYLES: dict[State, str] = {
     "resident": "green",

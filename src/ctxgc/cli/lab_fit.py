@@ -14,7 +14,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from ctxgc.cli.lab_options import Runs, progress, run_options, subject_argument
+from ctxgc.cli.lab_options import PIPED_WIDTH, Runs, progress, run_options, subject_argument
 from ctxgc.cli.output import OutputFile, usage_errors
 from ctxgc.lab import Ablated, Ablation
 
@@ -99,7 +99,6 @@ def _write_ablation(file: Path, found: object) -> None:
 # -- The table of ablate
 
 
-PIPED_WIDTH = 150
 _RATIOS = ("bill", "worst")
 _MANY = 100_000
 _TITLES = {

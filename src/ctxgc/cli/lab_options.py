@@ -14,6 +14,9 @@ import click
 Runs = dict[str, Any]
 """The fields of an `Experiment` that choose its runs."""
 
+PIPED_WIDTH = 180
+"""The columns of a table that does not go to a terminal."""
+
 _RUNS = "A file of runs, a transcript, or a folder of them"
 
 subject_argument = click.argument(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +14,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ctxgc.cli.lab_options import Runs, progress, run_options
+from ctxgc.cli.lab_gather import (
+    GATHER_DEFAULTS,
+    Gather,
+    gather_options,
+    play_gather,
+    refuse_recorded,
+)
+from ctxgc.cli.lab_options import PIPED_WIDTH, Runs, progress, run_options
 from ctxgc.cli.output import OutputFile, count, usage_errors
 from ctxgc.drawing import STYLES, Line, ScatterPoint, terminal_scatter
 from ctxgc.lab import Figure, PolicyRow, Report, is_usable
@@ -21,6 +30,7 @@ if TYPE_CHECKING:
     from ctxgc.lab import Experiment, Report
 
 DEFAULTS = ("never", "ctxgc", "ctxgc-lean", "ctxgc-careful")
+_COST = "cost"
 _STDOUT = Path("-")
 _FILE = OutputFile(allow_dash=True)
 
@@ -30,6 +40,7 @@ _FILE = OutputFile(allow_dash=True)
     epilog="Example: ctxgc lab run --data DIR --set claude_code --policy never --policy ctxgc --jobs 4",
 )
 @click.option("--demo", is_flag=True, help="Use the corpus that ships with ctxgc (the default).")
+@gather_options
 @run_options(required=False)
 @click.option(
     "--policy",
@@ -37,7 +48,7 @@ _FILE = OutputFile(allow_dash=True)
     multiple=True,
     help="A policy, a kind of policies, or all; repeat it or use commas for more.",
 )
-@click.option("--regime", default="cost", help="cost, window:50% or window:40000.")
+@click.option("--regime", default=_COST, help="cost, window:50% or window:40000.")
 @click.option(
     "--bits-every",
     type=click.IntRange(min=0),
@@ -59,6 +70,7 @@ _FILE = OutputFile(allow_dash=True)
 def run(
     *,
     demo: bool,
+    gather: Gather | None,
     runs: Runs,
     policies: tuple[str, ...],
     regime: str,
@@ -84,7 +96,27 @@ def run(
     files = [file for file in (json_file, html_file, markdown_file) if file is not None]
     if len({file.absolute() for file in files}) < len(files):
         raise click.UsageError("two reports cannot go to one file")
-    words = [word for each in policies or DEFAULTS for word in each.split(",")]
+    usual = DEFAULTS if gather is None else GATHER_DEFAULTS
+    words = [word for each in policies or usual for word in each.split(",")]
+    if gather is not None:
+        refuse_recorded(
+            {
+                "--demo": demo,
+                "--data": runs["data"],
+                "--regime": regime != _COST,
+                "--html": html_file,
+                "--cluster": cluster,
+                "--timing": timing,
+                "--survival": survival,
+                "--bits-every": bits_every is not None,
+            }
+        )
+        with usage_errors():
+            names = tuple(choose_policies(words))
+            page = play_gather(names, gather, runs, jobs)
+        _write_all({json_file: page.json, markdown_file: page.markdown})
+        _show(files, page.draw, quiet=quiet)
+        return
     with usage_errors():
         names = tuple(choose_policies(words))
         experiment = Experiment(
@@ -97,16 +129,24 @@ def run(
         )
         experiment.order()
     found = _conducted(experiment, jobs, cluster)
-    if json_file is not None:
-        _write(json_file, _json(found))
-    if html_file is not None:
-        _write(html_file, _page(found))
-    if markdown_file is not None:
-        _write(markdown_file, _markdown(found))
-    if not quiet and _STDOUT not in files:
-        draw(found)
-        for file in files:
-            click.echo(f"wrote {file}")
+    reports = {json_file: _json, html_file: _page, markdown_file: _markdown}
+    _write_all({file: partial(report, found) for file, report in reports.items()})
+    _show(files, lambda: draw(found), quiet=quiet)
+
+
+def _write_all(reports: Mapping[Path | None, Callable[[], bytes]]) -> None:
+    for file, report in reports.items():
+        if file is not None:
+            _write(file, report())
+
+
+def _show(files: Sequence[Path], tables: Callable[[], None], *, quiet: bool) -> None:
+    """Draw the tables and name the files, unless a report went to stdout."""
+    if quiet or _STDOUT in files:
+        return
+    tables()
+    for file in files:
+        click.echo(f"wrote {file}")
 
 
 def _conducted(experiment: Experiment, jobs: int, cluster: str | None) -> Report:
@@ -150,7 +190,6 @@ def _write(file: Path, report: bytes) -> None:
 # -- Tables
 
 
-PIPED_WIDTH = 180
 _COLUMNS = (
     "bill [95% CI]", "+15k", "bits excess [95% CI]", "of bare", "worst", "strict", "clean",
     "line-step", "word", "not resident", "named", "recall", "lost", "wide",

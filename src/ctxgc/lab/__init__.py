@@ -6,7 +6,8 @@ what each answer used from further back. `replay` plays one run through one poli
 the view (`view`, `residency`), what the answer costs to write down with it (`bits`), and what became of
 everything that came in (`evidence`, `survival`). `experiment` plays many runs, in a `pool` of processes
 or on Dask (`dask_runner`), and `summary` makes the report that `markdown` and `html` write. `fit` and
-`fit_targets` search and ablate the constants that ship; `explanation` shows one decision.
+`fit_targets` search and ablate the constants that ship; `explanation` shows one decision. `gather` has
+scripted sessions with a known answer, and says whether a view still holds what it needs.
 
     from ctxgc.lab import Experiment, run_experiment
 
@@ -27,6 +28,12 @@ if TYPE_CHECKING:
     from ctxgc.lab.explanation import Departure, Money, RequestExplanation, explain
     from ctxgc.lab.fit import Ablated, Ablation, Trials, ablate, fit_constants, variations
     from ctxgc.lab.fit_targets import FIT_TARGETS, Measures, fit_target
+    from ctxgc.lab.gather.families import FAMILIES
+    from ctxgc.lab.gather.judge import TaskResult, play_task
+    from ctxgc.lab.gather.suite import GatherReport, GatherRow, GatherSuite, run_gather
+    from ctxgc.lab.gather.tables import GatherTable, gather_markdown, gather_tables, headline
+    from ctxgc.lab.gather.tasks import GatherTask, TaskPlan, WINDOWS, make_task, plans
+    from ctxgc.lab.gather.tools import TOOLS
     from ctxgc.lab.html import html_report
     from ctxgc.lab.markdown import SURVIVAL_COLUMNS, markdown_report, survival_cells
     from ctxgc.lab.peers.catalog import PACKAGES, PEERS, install_all, is_ready
@@ -48,6 +55,12 @@ else:
             "explanation": "Departure Money RequestExplanation explain",
             "fit": "Ablated Ablation Trials ablate fit_constants variations",
             "fit_targets": "FIT_TARGETS Measures fit_target",
+            "gather.families": "FAMILIES",
+            "gather.judge": "TaskResult play_task",
+            "gather.suite": "GatherReport GatherRow GatherSuite run_gather",
+            "gather.tables": "GatherTable gather_markdown gather_tables headline",
+            "gather.tasks": "GatherTask TaskPlan WINDOWS make_task plans",
+            "gather.tools": "TOOLS",
             "html": "html_report",
             "markdown": "SURVIVAL_COLUMNS markdown_report survival_cells",
             "peers.catalog": "PACKAGES PEERS install_all is_ready",

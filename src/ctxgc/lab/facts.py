@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
+from ctxgc.core import Format
 from ctxgc.errors import MessageError
 from ctxgc.tokens import counter_for, message_tokens
 from ctxgc.wire import dump, parse
@@ -120,8 +121,19 @@ def _content(content: object) -> Iterator[str]:
         yield content
     elif isinstance(content, list):
         for part in content:
-            if isinstance(part, Mapping) and isinstance(part.get("text"), str):
-                yield part["text"]
+            if isinstance(part, Mapping):
+                yield from _block(part)
+
+
+def _block(part: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the texts of one block; calls and results are blocks in the messages API."""
+    if isinstance(part.get("text"), str):
+        yield part["text"]
+    elif part.get("type") == "tool_result":
+        yield from _content(part.get("content"))
+    elif part.get("type") == "tool_use":
+        yield str(part.get("name") or "")
+        yield from values_of(part.get("input"))
 
 
 def _calls(message: Mapping[str, Any]) -> Iterator[str]:
@@ -166,9 +178,17 @@ def message_weight(message: dict[str, Any]) -> int:
     """Return the tokens of one message; a malformed one counts as its JSON text."""
     counter = counter_for()
     try:
-        return message_tokens(parse(message, "openai", "m"), counter)
+        return message_tokens(parse(message, shape_of(message), "m"), counter)
     except MessageError:
         return counter.count(dump(message))
+
+
+def shape_of(message: Mapping[str, Any]) -> Format:
+    """Return the format of one message: blocks of calls and results are the messages API's."""
+    content = message.get("content")
+    blocks = content if isinstance(content, list) else ()
+    kinds = {block.get("type") for block in blocks if isinstance(block, Mapping)}
+    return "anthropic" if kinds & {"tool_use", "tool_result", "thinking"} else "openai"
 
 
 def total_weight(messages: Iterable[dict[str, Any]]) -> int:

@@ -10,6 +10,7 @@ import msgspec
 
 from ctxgc._version import __version__
 from ctxgc.config import unknown_key
+from ctxgc.core import Format
 from ctxgc.economics import PriceSheet
 from ctxgc.lab.runs import Run
 
@@ -28,6 +29,7 @@ class PolicyTask(msgspec.Struct, frozen=True, kw_only=True):
     regime: RegimeKind
     sheet: PriceSheet
     run: Run
+    format: Format = "openai"
 
 
 class Player(Protocol):

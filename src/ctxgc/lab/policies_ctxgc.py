@@ -40,11 +40,19 @@ class CtxgcPolicy(msgspec.Struct, frozen=True, kw_only=True):
         return SessionPlayer(task, self.options)
 
 
+class BroughtBack(msgspec.Struct, frozen=True, kw_only=True):
+    """What a handle of the view brings back."""
+
+    handle: str
+    text: str
+
+
 class SessionPlayer:
     """Plays a run through a session whose clock shows the times of the run."""
 
     def __init__(self, task: PolicyTask, options: dict[str, Any]) -> None:
         self._times = task.run.times
+        self._format = task.format
         self._segments: list[list[str]] = []
         self._overflows = 0
         self._collected = 0
@@ -69,7 +77,7 @@ class SessionPlayer:
         """Append what is new, and return the view of the session."""
         before, sent = self._session.collections, self._session.rewrites
         for message in history[len(self._segments) :]:
-            self._segments.append(self._session.append(message, format="openai"))
+            self._segments.append(self._session.append(message, format=self._format))
         try:
             self._view = self._session.messages()
         except ContextOverflowError:
@@ -84,7 +92,7 @@ class SessionPlayer:
 
     def is_recallable(self, index: int) -> bool:
         """Return whether the view shows a live handle that brings the message back."""
-        return any(map(self._is_shown, self._session.together(self._segments[index])))
+        return any(map(self._shown_handle, self._session.together(self._segments[index])))
 
     def recalled(self, index: int) -> list[str]:
         """Return the texts of a message as the stash gives them back, if the view shows a handle of it."""
@@ -92,17 +100,26 @@ class SessionPlayer:
             return []
         return [self._session.read(self._session.handle(i)) for i in self._segments[index]]
 
-    def _is_shown(self, segment_id: str) -> bool:
-        """Return whether the view shows a handle: in full, or a short one in a digest or a recall call."""
+    def brought_back(self, index: int) -> BroughtBack | None:
+        """Return all that comes back with a message whose handle the view shows; None without one."""
+        together = self._session.together(self._segments[index])
+        handle = next(filter(None, map(self._shown_handle, together)), "")
+        if not handle:
+            return None
+        texts = map(self._session.read, dict.fromkeys(together))
+        return BroughtBack(handle=handle, text="\n".join(texts))
+
+    def _shown_handle(self, segment_id: str) -> str:
+        """Return a live handle of the view: in full, or a short one in a digest or a recall call."""
         if not self._shown:
             self._shown = "\n".join(t for m in self._view for t in texts_of(m))
             self._listed = frozenset(handles_in(self._shown))
         handle = self._session.handle(segment_id)
         if handle in self._shown and self._session.answers(handle):
-            return True
+            return handle
         call = recall_call(segment_id)
         shown = segment_id in self._listed or call in self._shown
-        return shown and self._session.answers(segment_id)
+        return segment_id if shown and self._session.answers(segment_id) else ""
 
     def counts(self) -> dict[str, float]:
         """Return the number of collections, and the bills of the session's own ledger.

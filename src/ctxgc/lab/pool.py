@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from multiprocessing import get_context
 from typing import Any, TypeVar
@@ -25,6 +26,7 @@ from ctxgc.lab.runs import Run
 
 AHEAD = 2
 Done = Callable[[], None]
+_Item = TypeVar("_Item")
 _Outcome = TypeVar("_Outcome")
 
 
@@ -66,35 +68,45 @@ def play_all(
 
     `done` is called after each run. Runs are read a few at a time, as they are needed.
     """
+    return each_in_order(partial(play, order), runs, jobs, done)
+
+
+def each_in_order(
+    work: Callable[[_Item], Sequence[_Outcome]],
+    items: Iterable[_Item],
+    jobs: int = 1,
+    done: Done | None = None,
+) -> list[_Outcome]:
+    """Return what `work` makes of all items, in their order whatever `jobs` is."""
     done = done or _nothing
     return in_run_order(
-        _one_by_one(order, runs, done) if jobs <= 1 else _in_processes(order, runs, jobs, done)
+        _one_by_one(work, items, done) if jobs <= 1 else _in_processes(work, items, jobs, done)
     )
 
 
-def in_run_order(played: Iterable[tuple[int, Sequence[RunResult]]]) -> list[RunResult]:
+def in_run_order(played: Iterable[tuple[int, Sequence[_Outcome]]]) -> list[_Outcome]:
     """Return results that come with the number of their run, sorted by it."""
     ordered = sorted(played, key=lambda each: each[0])
     return [result for _, results in ordered for result in results]
 
 
 def _one_by_one(
-    order: RunOrder, runs: Iterable[Run], done: Done
-) -> Iterator[tuple[int, list[RunResult]]]:
-    for number, run in enumerate(runs):
-        yield number, play(order, run)
+    work: Callable[[_Item], Sequence[_Outcome]], items: Iterable[_Item], done: Done
+) -> Iterator[tuple[int, Sequence[_Outcome]]]:
+    for number, item in enumerate(items):
+        yield number, work(item)
         done()
 
 
 def _in_processes(
-    order: RunOrder, runs: Iterable[Run], jobs: int, done: Done
-) -> Iterator[tuple[int, list[RunResult]]]:
-    waiting: dict[Future[list[RunResult]], int] = {}
-    numbered = enumerate(runs)
+    work: Callable[[_Item], Sequence[_Outcome]], items: Iterable[_Item], jobs: int, done: Done
+) -> Iterator[tuple[int, Sequence[_Outcome]]]:
+    waiting: dict[Future[Sequence[_Outcome]], int] = {}
+    numbered = enumerate(items)
     with processes(jobs) as pool:
         while True:
-            for number, run in islice(numbered, jobs * AHEAD - len(waiting)):
-                waiting[submit(pool, play, order, run)] = number
+            for number, item in islice(numbered, jobs * AHEAD - len(waiting)):
+                waiting[submit(pool, work, item)] = number
             if not waiting:
                 return
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:

@@ -22,10 +22,10 @@ from ctxgc._lazy import lazy
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ctxgc.testing.agent.project import Chance, Project
-    from ctxgc.testing.agent.render import ChatRendering
+    from ctxgc.testing.agent.render import AnthropicRendering, ChatRendering
     from ctxgc.testing.agent.session import AgentSession, Fact, make_session, seeded_project
     from ctxgc.testing.agent.stories import Script
-    from ctxgc.testing.agent.tools import AgentStep, instructions
+    from ctxgc.testing.agent.tools import AgentCall, AgentStep, instructions
     from ctxgc.testing.breach import Breach
     from ctxgc.testing.check import check_history
     from ctxgc.testing.checker_responses import IssuedItems
@@ -38,10 +38,10 @@ else:
         __name__,
         {
             "agent.project": "Chance Project",
-            "agent.render": "ChatRendering",
+            "agent.render": "AnthropicRendering ChatRendering",
             "agent.session": "AgentSession Fact make_session seeded_project",
             "agent.stories": "Script",
-            "agent.tools": "AgentStep instructions",
+            "agent.tools": "AgentCall AgentStep instructions",
             "breach": "Breach",
             "check": "check_history",
             "checker_responses": "IssuedItems",
