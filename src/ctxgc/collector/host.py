@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -72,61 +72,18 @@ def frame_of(history: Sequence[Message]) -> HistoryFrame:
     return HistoryFrame(system, requests[:1], requests[-1:])
 
 
-class Protection:
-    """Which messages must stay. A group with one of them stays whole."""
-
-    def __init__(self, history: Sequence[Message], groups_: Sequence[tuple[int, ...]]) -> None:
-        self._history = history
-        self._groups = groups_
-        self._reasons: dict[str, str] = {}
-
-    def hold(self, message_ids: Iterable[str], reason: str) -> None:
-        """Protect messages for a reason; the first reason counts."""
-        for message_id in message_ids:
-            self._reasons.setdefault(message_id, reason)
-
-    def copy(self) -> Protection:
-        """Return an independent copy."""
-        twin = Protection(self._history, self._groups)
-        twin._reasons = dict(self._reasons)
-        return twin
-
-    def seal(self) -> None:
-        """Extend the protection of each message to its whole group."""
-        for group in self._groups:
-            ids = [self._history[place].message_id for place in group]
-            reason = next((self._reasons[i] for i in ids if i in self._reasons), None)
-            if reason is not None:
-                self.hold(ids, reason)
-
-    def __contains__(self, message_id: object) -> bool:
-        return message_id in self._reasons
-
-    @property
-    def ids(self) -> Collection[str]:
-        """The messages that must stay."""
-        return self._reasons.keys()
-
-    def reason(self, message_id: str) -> str | None:
-        """Return why a message must stay, or None."""
-        return self._reasons.get(message_id)
-
-
-def protect_roots(
+def with_groups(
     history: Sequence[Message],
-    usage: Mapping[str, Any],
-    budget: InstructionBudget | None,
-    groups_: Sequence[tuple[int, ...]],
-) -> Protection:
-    """Protect what every strategy keeps.
-
-    Instructions, locked entries, pins, the user's first and last word, calls without their result,
-    and the provider's newest compaction: what it replaces is nowhere else.
-    """
-    keep = Protection(history, groups_)
-    for rule, message_ids in root_messages(history, usage.get("pinned_message_ids", ()), budget):
-        keep.hold(message_ids, rule)
-    return keep
+    wanted: Collection[str],
+    groups_: Iterable[tuple[int, ...]] | None = None,
+) -> set[str]:
+    """Return the ids of messages with those of their whole groups."""
+    stay = set(wanted)
+    for group in groups(history) if groups_ is None else groups_:
+        ids = [history[place].message_id for place in group]
+        if not stay.isdisjoint(ids):
+            stay.update(ids)
+    return stay
 
 
 def root_messages(
@@ -137,7 +94,8 @@ def root_messages(
 ) -> Iterator[tuple[str, Iterable[str]]]:
     """Yield the rules by which messages must stay, each with the messages that it keeps.
 
-    `marked` are further messages, each with its rule: those that an annotation makes roots.
+    The provider's newest compaction is one of them: what it replaces is nowhere else. `marked` are
+    further messages, each with its rule: those that an annotation makes roots.
     """
     frame = frame_of(history)
     yield "instructions", frame.system
@@ -150,21 +108,6 @@ def root_messages(
     yield "last request", frame.last_request or [m.message_id for m in history[-1:]]
     yield "open tool call", _unanswered(history)
     yield "compaction", [m.message_id for m in history if _is_compaction(m)][-1:]
-
-
-def protect_turns(
-    keep: Protection,
-    history: Sequence[Message],
-    turns: Sequence[TurnSpan],
-    recent: int,
-    config: GCConfig,
-) -> None:
-    """Protect the newest turns and those pinned by their number."""
-    for turn in turns[max(0, len(turns) - recent) :]:
-        keep.hold((history[i].message_id for i in turn.places()), "recent turn")
-    for turn in turns:
-        if turn.index in config.pinned_turn_indices:
-            keep.hold((history[i].message_id for i in turn.places()), "pinned")
 
 
 def _is_compaction(message: Message) -> bool:
@@ -212,13 +155,9 @@ def bare_view(messages: Sequence[Message], kept: Collection[str]) -> list[Messag
     return whole_groups(messages, {*_framed(messages, kept), *last})
 
 
-def whole_groups(messages: Sequence[Message], wanted: set[str]) -> list[Message]:
+def whole_groups(messages: Sequence[Message], wanted: Collection[str]) -> list[Message]:
     """Return the wanted messages, each with its whole group."""
-    stay: set[str] = set()
-    for group in groups(messages):
-        ids = [messages[place].message_id for place in group]
-        if not wanted.isdisjoint(ids):
-            stay.update(ids)
+    stay = with_groups(messages, wanted)
     return [message for message in messages if message.message_id in stay]
 
 

@@ -148,7 +148,7 @@ class Scene:
         # What is only in work yields, as what else is reachable does, where room must be made.
         firm = {i for i in roots if not WORK_RULES.issuperset(roots.why(i))}
         fixed.update([s.place for s in self.parts if s.segment.segment_id in firm])
-        held = run.untouchable.ids
+        held = run.untouchable
         untouchable = {p for p, m in enumerate(run.history) if m.message_id in held}
         limit = run.usage.get("context_limit", 0)
         if limit and self.size((*fixed.union(untouchable),)) > self.how.tight_share * limit:

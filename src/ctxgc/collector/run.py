@@ -13,15 +13,7 @@ from typing import Any
 
 from ctxgc.budget import InstructionBudget, InstructionSource
 from ctxgc.collector.booking import Booking
-from ctxgc.collector.host import (
-    Host,
-    Protection,
-    TurnSpan,
-    protect_roots,
-    protect_turns,
-    turn_ids,
-    turns_of,
-)
+from ctxgc.collector.host import Host, TurnSpan, root_messages, turn_ids, turns_of, with_groups
 from ctxgc.collector.result import GCRemovalItem, GCTriggerReason
 from ctxgc.config import GCConfig
 from ctxgc.core import Evidence, Format, Message
@@ -273,28 +265,28 @@ class CollectionRun:
         )
 
     @cached_property
-    def untouchable(self) -> Protection:
-        """What may not even be edited."""
-        return protect_roots(self.history, self.usage, self.budget, self.groups)
+    def untouchable(self) -> frozenset[str]:
+        """The messages that may not even be edited."""
+        pinned = self.usage.get("pinned_message_ids", ())
+        rules = root_messages(self.history, pinned, self.budget)
+        return frozenset(message_id for _, kept in rules for message_id in kept)
 
     @cached_property
-    def roots(self) -> Protection:
+    def roots(self) -> set[str]:
         """What every strategy keeps: the untouchable, and what is bound to it."""
-        keep = self.untouchable.copy()
-        keep.seal()
-        return keep
+        return with_groups(self.history, self.untouchable, self.groups)
 
     @cached_property
-    def protected(self) -> Protection:
+    def protected(self) -> set[str]:
         """What a strategy of turns keeps: the roots, recent and pinned turns, earlier summaries."""
-        keep = self.untouchable.copy()
-        protect_turns(keep, self.history, self.turns, self.preserve, self.config)
-        keep.hold((message.message_id for message in self.old_notices()), "notice")
+        keep = {*self.untouchable, *(message.message_id for message in self.old_notices())}
+        for turn in self.turns:
+            is_recent = turn.index >= len(self.turns) - self.preserve
+            if is_recent or turn.index in self.config.pinned_turn_indices:
+                keep.update(self.ids(turn.places()))
         if not self.under_pressure:
-            ours = (m.message_id for m in self.history if m.origin == "gc_summary")
-            keep.hold(ours, "summary")
-        keep.seal()
-        return keep
+            keep.update(m.message_id for m in self.history if m.origin == "gc_summary")
+        return with_groups(self.history, keep, self.groups)
 
     def is_due(self) -> bool:
         """Return whether there is anything to do at all."""
