@@ -12,8 +12,7 @@ from ctxgc.collector import GCRemovalItem, GCResult, GCTriggerReason
 from ctxgc.config import GCConfig
 from ctxgc.core import Message
 from ctxgc.errors import InputError
-from ctxgc.strategies import Constraints, GCPlugin, run_collect
-from ctxgc.strategies.base import constraints_of
+from ctxgc.strategies import GCPlugin, run_collect
 from tests.requirements import requirement
 
 
@@ -51,7 +50,6 @@ class MyCustomGCPlugin:
 class BudgetPlugin(MyCustomGCPlugin):
     """S2's form."""
 
-    constraints = Constraints(monotone=True, lossy=False)
     seen: Any = None
 
     def collect(
@@ -113,13 +111,6 @@ def test_a_plugin_that_takes_a_budget_gets_it(kind: Any) -> None:
 
 def test_what_lacks_a_method_is_no_plugin() -> None:
     assert not isinstance(object(), GCPlugin)
-
-
-def test_constraints_are_declared_as_data_and_promise_nothing_by_default() -> None:
-    assert constraints_of(BudgetPlugin()) == Constraints(monotone=True, lossy=False)
-    assert constraints_of(MyCustomGCPlugin()) == Constraints(
-        monotone=False, rewrites_prefix=True, needs_summarizer=False, lossy=True
-    )
 
 
 @requirement(

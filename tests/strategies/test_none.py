@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ctxgc.config import GCConfig
-from ctxgc.strategies import Constraints, NoneStrategy
-from ctxgc.strategies.base import constraints_of
+from ctxgc.strategies import NoneStrategy
 from tests.strategies.build import collect, size_of, talk
 
 
@@ -21,9 +20,3 @@ def test_a_collection_that_is_asked_for_keeps_all_and_reports_what_is_missing() 
     new, result = collect("gc_none", history, target=10)
     assert (new, result.success, result.removal_list) == (history, True, [])
     assert result.shortfall == size_of(history) - 10
-
-
-def test_it_promises_what_it_does() -> None:
-    assert constraints_of(NoneStrategy()) == Constraints(
-        monotone=True, rewrites_prefix=False, needs_summarizer=False, lossy=False
-    )

@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 
 from ctxgc.config import GCConfig
-from ctxgc.strategies.base import constraints_of
-from ctxgc.strategies.summarize import SummarizeStrategy
 from tests.requirements import requirement
 from tests.strategies.build import collect, ids, requests, size_of, talk
 
@@ -64,7 +62,6 @@ def test_without_a_summarizer_it_says_so_and_an_extract_takes_its_place() -> Non
     assert result.details["summarizer_failures"] == ["empty: no summarizer is configured"]
     assert [m.origin for m in new].count("gc_summary") == 1
     assert result.tokens_after < result.tokens_before
-    assert constraints_of(SummarizeStrategy()).needs_summarizer
 
 
 def raises(conversation: str) -> str:

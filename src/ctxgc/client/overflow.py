@@ -12,7 +12,6 @@ from ctxgc.guard import window_after
 from ctxgc.session import EMERGENCY, Session, why_not_by_itself
 from ctxgc.strategies import (
     BuiltinStrategy,
-    Constraints,
     GCPlugin,
     MarkSweepStrategy,
 )
@@ -132,7 +131,6 @@ class CutPendingStrategy(BuiltinStrategy):
     """Shortens the results that the model has not read yet, the last resort."""
 
     name: ClassVar[str] = "gc_cut_pending"
-    constraints: ClassVar[Constraints] = Constraints(lossy=False)
 
     def shrink(self, run: CollectionRun) -> None:
         """Shorten the largest results first, until the target is met."""

@@ -70,19 +70,31 @@ class ToolOutcome(msgspec.Struct, frozen=True, kw_only=True):
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
     """A function with the name, description and JSON Schema that the model sees.
 
-    Its policy says whether a collection may leave the schema out until the tool is named again.
+    Its policy says whether a collection may leave the schema out until the tool is named again. `takes` is
+    the type that arguments are checked against, where the schema comes from the function's annotations.
     """
 
     name: str
     description: str
     parameters: dict[str, Any]
     function: Callable[..., Any]
-    signature: FunctionSignature | None = None
+    takes: type[msgspec.Struct] | None = None
     policy: GCPolicy = GCPolicy.LOCKED
 
     def run(self, arguments: Mapping[str, Any]) -> str:
-        """Call the function and return its result as text."""
-        given = dict(arguments) if self.signature is None else self.signature.bind(arguments)
+        """Call the function and return its result as text.
+
+        Raises:
+            InputError: an argument is missing, unknown or of the wrong type; the message names it.
+        """
+        given = dict(arguments)
+        if self.takes is not None:
+            try:
+                bound = msgspec.convert(given, self.takes, strict=False)
+            except msgspec.ValidationError as error:
+                raise InputError(f"arguments: {error}", hint="see the tool's schema") from None
+            # Only what the model gives is passed on, so the function's own defaults apply.
+            given = {name: getattr(bound, name) for name in given}
         return _text(self.function(**given))
 
 
@@ -114,13 +126,13 @@ def make_tool(
         )
     said: dict[str, Any] = {} if schema is None else _unpack(schema)
     called = _checked_name(name or said.get("name") or getattr(tool, "__name__", ""))
-    signature = read_signature(tool, called) if schema is None else None
+    takes, parameters = _described(tool, called) if schema is None else (None, said["parameters"])
     return Tool(
         name=called,
         description=description or said.get("description") or inspect.getdoc(tool) or called,
-        parameters=said["parameters"] if signature is None else signature.schema(),
+        parameters=parameters,
         function=tool,
-        signature=signature,
+        takes=takes,
         policy=GCPolicy(policy),
     )
 
@@ -232,32 +244,10 @@ def interrupted(call_id: str) -> ToolOutcome:
 # -- Signatures: the parameters of a function, as a JSON Schema and to check arguments
 
 
-class FunctionSignature:
-    """The parameters of a function, as a type that arguments are converted to."""
-
-    def __init__(self, kind: type[msgspec.Struct], schema: dict[str, Any]) -> None:
-        self._kind = kind
-        self._schema = schema
-
-    def schema(self) -> dict[str, Any]:
-        """Return the JSON Schema of the parameters."""
-        return self._schema
-
-    def bind(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the given arguments in the types of the function.
-
-        Raises:
-            InputError: one is missing, unknown or of the wrong type; the message names it.
-        """
-        try:
-            bound = msgspec.convert(dict(arguments), self._kind, strict=False)
-        except msgspec.ValidationError as error:
-            raise InputError(f"arguments: {error}", hint="see the tool's schema") from None
-        return {name: getattr(bound, name) for name in arguments}
-
-
-def read_signature(function: Callable[..., Any], name: str) -> FunctionSignature:
-    """Return the parameters of a function, read from its annotations.
+def _described(
+    function: Callable[..., Any], name: str
+) -> tuple[type[msgspec.Struct], dict[str, Any]]:
+    """Return the parameters of a function, read from its annotations, as a type and as a JSON Schema.
 
     Raises:
         InputError: a parameter has no name, or a type that JSON Schema cannot express.
@@ -269,7 +259,7 @@ def read_signature(function: Callable[..., Any], name: str) -> FunctionSignature
             name, [_field(each, hints) for each in parameters], kw_only=True,
             forbid_unknown_fields=True,
         )  # fmt: skip
-        return FunctionSignature(kind, _schema_of(kind, name))
+        return kind, _schema_of(kind, name)
     except (TypeError, ValueError, NameError) as error:
         raise InputError(
             f"tool {name}: its parameters cannot be described: {error}",
@@ -284,7 +274,6 @@ def _field(parameter: inspect.Parameter, hints: Mapping[str, Any]) -> Any:
     kind = hints.get(parameter.name, Any)
     if parameter.default is inspect.Parameter.empty:
         return parameter.name, kind
-    # Only what the model gives is passed on, so the function's own defaults apply.
     return parameter.name, kind, msgspec.field(default=parameter.default)
 
 

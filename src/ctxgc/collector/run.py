@@ -81,18 +81,13 @@ class HistoryDraft:
         self._size[message.message_id] = size
 
     def clear(self, item: GCRemovalItem) -> None:
-        """Clear a whole source: its messages leave, and what it held besides them is freed."""
+        """Clear a source or a child of the budget: its messages leave, and what it held besides is freed."""
         held = sum(self.size(i) for i in item.message_ids if self._now.get(i) is not None)
         for message_id in item.message_ids:
             if self._now.get(message_id) is not None:
                 self.remove(message_id, item.evidence or Evidence(kind="policy", how=item.reason))
                 del self._items[message_id]
         self.tokens -= item.tokens_freed - held
-        self._cleared.append(item)
-
-    def release(self, item: GCRemovalItem) -> None:
-        """Free a child of the budget that no message makes up, such as a tool schema."""
-        self.tokens -= item.tokens_freed
         self._cleared.append(item)
 
     def insert(self, message: Message, before: str | None) -> None:

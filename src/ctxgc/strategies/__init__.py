@@ -14,7 +14,7 @@ from ctxgc._lazy import lazy
 # fmt: off
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ctxgc.strategies.base import CollectsForPrice, Constraints, GCPlugin, run_collect
+    from ctxgc.strategies.base import CollectsForPrice, GCPlugin, run_collect
     from ctxgc.strategies.budget import BudgetStrategy
     from ctxgc.strategies.builtin import BuiltinStrategy, serving
     from ctxgc.strategies.hybrid import HybridStrategy
@@ -30,7 +30,7 @@ else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
-            "base": "CollectsForPrice Constraints GCPlugin run_collect",
+            "base": "CollectsForPrice GCPlugin run_collect",
             "budget": "BudgetStrategy",
             "builtin": "BuiltinStrategy serving",
             "hybrid": "HybridStrategy",

@@ -6,26 +6,10 @@ import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
-import msgspec
-
 from ctxgc.budget import InstructionBudget
 from ctxgc.collector import GCResult, GCTriggerReason, PricePlan, PriceRequest
 from ctxgc.config import GCConfig
 from ctxgc.core import Message
-
-
-class Constraints(msgspec.Struct, frozen=True, kw_only=True):
-    """Facts about a strategy, as data. The defaults promise nothing.
-
-    `monotone`: a bigger budget keeps a superset. `rewrites_prefix`: it may change what was sent
-    before. `needs_summarizer`: without one it uses an extract and says so. `lossy`: without
-    a session, which stashes what leaves, it is gone.
-    """
-
-    monotone: bool = False
-    rewrites_prefix: bool = True
-    needs_summarizer: bool = False
-    lossy: bool = True
 
 
 @runtime_checkable
@@ -92,12 +76,6 @@ class CollectsForPrice(Protocol):
     def forget_view(self) -> None:
         """Forget everything that was read; a plan was not carried out."""
         ...
-
-
-def constraints_of(plugin: GCPlugin) -> Constraints:
-    """Return the facts that a plugin declares as `constraints`, else those that promise nothing."""
-    declared = getattr(plugin, "constraints", None)
-    return declared if isinstance(declared, Constraints) else Constraints()
 
 
 def run_collect(

@@ -12,7 +12,6 @@ from typing import ClassVar, NamedTuple
 from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource, SourceEntry
 from ctxgc.collector import CollectionRun, GCRemovalItem, turn_number
 from ctxgc.core import Evidence
-from ctxgc.strategies.base import Constraints
 from ctxgc.strategies.builtin import BuiltinStrategy
 from ctxgc.strategies.truncate import drop_turns, hold_turn_limit
 
@@ -33,7 +32,6 @@ class BudgetStrategy(BuiltinStrategy):
     """Policy-aware collection. Without a budget it truncates."""
 
     name: ClassVar[str] = "gc_budget"
-    constraints: ClassVar[Constraints] = Constraints()
 
     def shrink(self, run: CollectionRun) -> None:
         """Run the phases in order, each only while the target is unmet."""
@@ -85,7 +83,7 @@ class BudgetStrategy(BuiltinStrategy):
             if run.excess <= 0:
                 return
             if isinstance(candidate, GCRemovalItem):
-                run.draft.release(candidate)
+                run.draft.clear(candidate)
             elif len(run.free_ids(candidate)) == len(candidate):
                 run.draft.remove_all(run.ids(candidate), Evidence(kind="policy", how=reason))
 

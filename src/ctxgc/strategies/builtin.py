@@ -22,7 +22,7 @@ from ctxgc.collector import (
 from ctxgc.config import GCConfig, check_template, choices, in_words, render_notice, unknown_key
 from ctxgc.core import Message, note
 from ctxgc.errors import ConfigError
-from ctxgc.strategies.base import Constraints, GCPlugin
+from ctxgc.strategies.base import GCPlugin
 from ctxgc.wire import text_message
 
 _DEFAULT_NOTICE = note(
@@ -51,7 +51,6 @@ class BuiltinStrategy(ABC):
     """A built-in strategy. Subclasses say how to shrink a history."""
 
     name: ClassVar[str]
-    constraints: ClassVar[Constraints] = Constraints()
     options: ClassVar[type[StrategyOptions]] = StrategyOptions
 
     def __init__(self) -> None:

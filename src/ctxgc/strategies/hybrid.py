@@ -7,7 +7,6 @@ from typing import Annotated, ClassVar
 from msgspec import Meta
 
 from ctxgc.collector import CollectionRun, TurnSpan
-from ctxgc.strategies.base import Constraints
 from ctxgc.strategies.builtin import StrategyOptions
 from ctxgc.strategies.summarize import (
     SummaryOptions,
@@ -32,7 +31,6 @@ class HybridStrategy(SummaryStrategy):
     """
 
     name: ClassVar[str] = "gc_hybrid"
-    constraints: ClassVar[Constraints] = Constraints()
     options: ClassVar[type[StrategyOptions]] = HybridOptions
 
     def shrink(self, run: CollectionRun) -> None:

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 from ctxgc.collector import CollectionRun, GCTriggerReason
 from ctxgc.config import GCConfig
-from ctxgc.strategies.base import Constraints
 from ctxgc.strategies.builtin import BuiltinStrategy
 
 
@@ -15,9 +14,6 @@ class NoneStrategy(BuiltinStrategy):
     """Keeps everything; a collection that is asked for reports its shortfall."""
 
     name: ClassVar[str] = "gc_none"
-    constraints: ClassVar[Constraints] = Constraints(
-        monotone=True, rewrites_prefix=False, lossy=False
-    )
 
     def should_collect(
         self,

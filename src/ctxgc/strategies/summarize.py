@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 from ctxgc.collector import CollectionRun
 from ctxgc.core import Evidence, Message, note
-from ctxgc.strategies.base import Constraints
 from ctxgc.strategies.builtin import BuiltinStrategy, StrategyOptions
 from ctxgc.strategies.truncate import drop_turns, hold_turn_limit
 from ctxgc.summarizers import (
@@ -161,7 +160,6 @@ class SummarizeStrategy(SummaryStrategy):
     """Compresses old turns. Without a summarizer, or when it fails, the extract of them stays."""
 
     name: ClassVar[str] = "gc_summarize"
-    constraints: ClassVar[Constraints] = Constraints(needs_summarizer=True)
 
     def shrink(self, run: CollectionRun) -> None:
         """Summarise as many of the oldest turns as the target asks for; all of them if need be.

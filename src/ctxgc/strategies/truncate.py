@@ -6,7 +6,6 @@ from typing import ClassVar
 
 from ctxgc.collector import CollectionRun, TurnSpan
 from ctxgc.core import Evidence
-from ctxgc.strategies.base import Constraints
 from ctxgc.strategies.builtin import BuiltinStrategy
 
 
@@ -14,7 +13,6 @@ class TruncateStrategy(BuiltinStrategy):
     """The simplest and fastest: removes the oldest turns entirely."""
 
     name: ClassVar[str] = "gc_truncate"
-    constraints: ClassVar[Constraints] = Constraints(monotone=True)
 
     def shrink(self, run: CollectionRun) -> None:
         """Remove turns, oldest first."""
