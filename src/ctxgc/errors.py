@@ -24,6 +24,7 @@
     ├── TranscriptBusyError             another process is writing a transcript; it was left alone
     ├── ClientError                     the chat client cannot do what was asked
     ├── PeerError                       another library, measured in the lab, is missing or failed
+    ├── JudgeModelError                 the language model that judges is missing or failed
     └── ContextOverflowError            what must stay does not fit the context window
 
 Each carries a stable `code`, a `hint` (what to do next) and `details` (data for programs).
@@ -205,6 +206,12 @@ class PeerError(CtxgcError):
     """A library that the lab measures is not installed, crashed, hung, or gave an invalid answer."""
 
     code = "peer_failed"
+
+
+class JudgeModelError(CtxgcError):
+    """The language model that judges in the lab is not installed, or did not do what it was asked."""
+
+    code = "judge_model_failed"
 
 
 class ContextOverflowError(CtxgcError):

@@ -45,6 +45,8 @@ def made(role: str, text: str, command: object = None) -> Json:
          {("error", "main.go:12: error: no such name")}),
         ({**RESULT, "content": "took 120ms, p99 0.731 s, 73%, v1.24.3, id a812b"},
          {("number", "120"), ("number", "0.731")}),
+        ({**RESULT, "content": "811:\tport = 8080\n  812-next\n12:30:15 began\n  814→\tend"},
+         {("number", "8080"), ("number", "12:30:15")}),
         ({**RESULT, "content": "from errors import AmbiguityError, OtherError"}, set()),
     ],
 )  # fmt: skip

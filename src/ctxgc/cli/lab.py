@@ -6,6 +6,7 @@ import click
 
 from ctxgc.cli.lab_explain import explain
 from ctxgc.cli.lab_fit import ablate, fit
+from ctxgc.cli.lab_judge import judge
 from ctxgc.cli.lab_run import run
 from ctxgc.cli.output import output_options, write_json, write_table
 
@@ -76,5 +77,5 @@ def lab() -> None:
     """
 
 
-for command in (run, explain, fit, ablate, policies, peers):
+for command in (run, judge, explain, fit, ablate, policies, peers):
     lab.add_command(command)

@@ -24,8 +24,10 @@ subject_argument = click.argument(
 )
 
 
-def run_options(*, required: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options that choose runs, as `runs`, and `jobs`.
+def run_options(
+    *, required: bool, jobs: bool = True
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options that choose runs, as `runs`, and `jobs` unless it has one process only.
 
     Where data is not required, our corpus is the default.
     """
@@ -55,7 +57,7 @@ def run_options(*, required: bool) -> Callable[[Callable[..., None]], Callable[.
 
     def give(command: Callable[..., None]) -> Callable[..., None]:
         given = _with_runs(command)
-        for option in reversed(options):
+        for option in reversed(options if jobs else options[:-1]):
             given = option(given)
         return given
 

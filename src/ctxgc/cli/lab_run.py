@@ -93,9 +93,7 @@ def run(
 
     if demo and runs["data"] is not None:
         raise click.UsageError("--demo and --data exclude each other")
-    files = [file for file in (json_file, html_file, markdown_file) if file is not None]
-    if len({file.absolute() for file in files}) < len(files):
-        raise click.UsageError("two reports cannot go to one file")
+    files = report_files(json_file, html_file, markdown_file)
     usual = DEFAULTS if gather is None else GATHER_DEFAULTS
     words = [word for each in policies or usual for word in each.split(",")]
     if gather is not None:
@@ -114,8 +112,8 @@ def run(
         with usage_errors():
             names = tuple(choose_policies(words))
             page = play_gather(names, gather, runs, jobs)
-        _write_all({json_file: page.json, markdown_file: page.markdown})
-        _show(files, page.draw, quiet=quiet)
+        write_reports({json_file: page.json, markdown_file: page.markdown})
+        show_tables(files, page.draw, quiet=quiet)
         return
     with usage_errors():
         names = tuple(choose_policies(words))
@@ -130,17 +128,30 @@ def run(
         experiment.order()
     found = _conducted(experiment, jobs, cluster)
     reports = {json_file: _json, html_file: _page, markdown_file: _markdown}
-    _write_all({file: partial(report, found) for file, report in reports.items()})
-    _show(files, lambda: draw(found), quiet=quiet)
+    write_reports({file: partial(report, found) for file, report in reports.items()})
+    show_tables(files, lambda: draw(found), quiet=quiet)
 
 
-def _write_all(reports: Mapping[Path | None, Callable[[], bytes]]) -> None:
+def report_files(*named: Path | None) -> list[Path]:
+    """Return the files that reports go to.
+
+    Raises:
+        UsageError: one is named twice.
+    """
+    files = [file for file in named if file is not None]
+    if len({file.absolute() for file in files}) < len(files):
+        raise click.UsageError("two reports cannot go to one file")
+    return files
+
+
+def write_reports(reports: Mapping[Path | None, Callable[[], bytes]]) -> None:
+    """Write those reports that a file is given for."""
     for file, report in reports.items():
         if file is not None:
             _write(file, report())
 
 
-def _show(files: Sequence[Path], tables: Callable[[], None], *, quiet: bool) -> None:
+def show_tables(files: Sequence[Path], tables: Callable[[], None], *, quiet: bool) -> None:
     """Draw the tables and name the files, unless a report went to stdout."""
     if quiet or _STDOUT in files:
         return
@@ -179,6 +190,7 @@ def _markdown(found: Report) -> bytes:
 
 
 def _write(file: Path, report: bytes) -> None:
+    """Write a report to a file, or print it if that is `-`."""
     from ctxgc.files import write_atomic  # noqa: PLC0415
 
     if file == _STDOUT:

@@ -7,7 +7,8 @@ the view (`view`, `residency`), what the answer costs to write down with it (`bi
 everything that came in (`evidence`, `survival`). `experiment` plays many runs, in a `pool` of processes
 or on Dask (`dask_runner`), and `summary` makes the report that `markdown` and `html` write. `fit` and
 `fit_targets` search and ablate the constants that ship; `explanation` shows one decision. `gather` has
-scripted sessions with a known answer, and says whether a view still holds what it needs.
+scripted sessions with a known answer, and says whether a view still holds what it needs. `judge` asks a
+language model (`judge_model`), where one is wanted.
 
     from ctxgc.lab import Experiment, run_experiment
 
@@ -35,6 +36,10 @@ if TYPE_CHECKING:
     from ctxgc.lab.gather.tasks import GatherTask, TaskPlan, WINDOWS, make_task, plans
     from ctxgc.lab.gather.tools import TOOLS
     from ctxgc.lab.html import html_report
+    from ctxgc.lab.judge import (
+        JUDGE_COLUMNS, JudgeReport, JudgeSettings, judge_cells, judge_headline, judge_markdown, run_judge,
+    )
+    from ctxgc.lab.judge_model import JudgeMemory, JudgeModel, open_model
     from ctxgc.lab.markdown import SURVIVAL_COLUMNS, markdown_report, survival_cells
     from ctxgc.lab.peers.catalog import PACKAGES, PEERS, install_all, is_ready
     from ctxgc.lab.policies import POLICIES, Player, Policy, PolicyTask, choose_policies, policy
@@ -62,6 +67,9 @@ else:
             "gather.tasks": "GatherTask TaskPlan WINDOWS make_task plans",
             "gather.tools": "TOOLS",
             "html": "html_report",
+            "judge":
+                "JUDGE_COLUMNS JudgeReport JudgeSettings judge_cells judge_headline judge_markdown run_judge",
+            "judge_model": "JudgeMemory JudgeModel open_model",
             "markdown": "SURVIVAL_COLUMNS markdown_report survival_cells",
             "peers.catalog": "PACKAGES PEERS install_all is_ready",
             "policies": "POLICIES Player Policy PolicyTask choose_policies policy",

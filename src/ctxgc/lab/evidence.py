@@ -27,6 +27,9 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _MARKER = re.compile(r"(?:[-*>$#•]+|\d{1,2}[.)])\s+")
 # A unit may follow (`120ms`, `73%`) and is not part of the number: people write it in many ways.
 _NUMBER = re.compile(r"(?<![\w./-])\d++(?:[.,:]\d++)*+(?=[A-Za-z]{0,3}(?![\w/-]))")
+_LINE_NUMBER = re.compile(
+    r"\d++[:|-](?!\d)"
+)  # as searches write it; `lines_in` takes off that of viewers
 _REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
 _COMMAND_KEYS = frozenset({"command", "cmd", "commands", "keystrokes"})
 _ERROR = re.compile(
@@ -51,7 +54,7 @@ def evidence_in(message: Mapping[str, Any]) -> frozenset[FoundEvidence]:
     | kind | is |
     |---|---|
     | path | a place in a tree of files, as `facts` reads it, anywhere |
-    | number | three digits or more, with or without a point, anywhere but at the edge of a file view |
+    | number | three digits or more, with or without a point; not the number of a line |
     | command | the first line of what a call gives to a shell |
     | error | a line of a result that begins like an error, or says one after a colon; not in a file view |
     | decision | a sentence of the agent that says what it chose, or found to be the cause |
@@ -88,9 +91,9 @@ def _paths(texts: Iterable[str]) -> Iterator[str]:
 def _numbers(texts: Iterable[str]) -> Iterator[str]:
     for text in texts:
         for line in lines_in(text, _LEAST_DIGITS):
-            yield from (
-                n for n in _NUMBER.findall(line) if sum(map(str.isdigit, n)) >= _LEAST_DIGITS
-            )
+            edge = _LINE_NUMBER.match(line)
+            found = _NUMBER.findall(line, edge.end() if edge else 0)
+            yield from (n for n in found if sum(map(str.isdigit, n)) >= _LEAST_DIGITS)
 
 
 def _commands(message: Mapping[str, Any]) -> Iterator[str]:
