@@ -97,3 +97,31 @@ def _refused(session: Session, share: float) -> Overflow:
 def _told(session: Session) -> list[str]:
     notices = (m for m in session.history if m.origin == "gc_notice")
     return [handle for notice in notices for handle in handles_in(notice.text())]
+
+
+def test_the_handle_of_a_digest_gives_the_texts_of_the_whole_group_that_left() -> None:
+    """A model opens a handle with `read`: the arguments of a call alone would not tell what it found."""
+    session = _steps(1)
+    calls = [
+        {
+            "id": name,
+            "type": "function",
+            "function": {"name": "get", "arguments": f'{{"of":"{name}"}}'},
+        }
+        for name in ("a", "b")
+    ]
+    ids = session.append({"role": "assistant", "content": None, "tool_calls": calls})
+    results = [
+        session.append({"role": "tool", "tool_call_id": name, "content": f"limit of {name}: 12"})
+        for name in ("a", "b")
+    ]
+    session.append({"role": "user", "content": "and now?"})
+    inside, before = session.inspect(), list(session.history)
+    stay = [before[0], before[-1]]
+    left = inside.notices.leaving(stay)
+    inside.collector.impose(stay, "guard")
+    assert ids[0] in left
+    whole = '{"of":"a"}\n{"of":"b"}\nlimit of a: 12\nlimit of b: 12'
+    assert session.read(ids[0]) == whole
+    assert session.read(ids[0], pattern="limit of b").endswith("limit of b: 12")
+    assert [session.read(each[0]) for each in results] == ["limit of a: 12", "limit of b: 12"]

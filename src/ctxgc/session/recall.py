@@ -216,6 +216,20 @@ class SessionRecall(SessionPart):
         self._events.emit("recalled", handle=handle, segment_id=segment.segment_id)
         return self._heap.get(segment.segment_id)
 
+    def text(self, handle: str) -> str:
+        """Return the text of a segment; the id of a group's first part gives all that left with it.
+
+        Raises:
+            UnknownHandleError: there is no segment with the handle.
+        """
+        segment, originals = self._stash.find(handle), self._view.originals
+        left = originals.get(segment.message_id or "")
+        group = [originals[i] for i in left.together if i in originals] if left else []
+        ids = [segment_id for original in group for segment_id in original.segment_ids]
+        if ids[:1] != [handle]:
+            return segment.text
+        return "\n".join(self._heap.get(segment_id).text for segment_id in ids)
+
     def note_fault(self, handle: str) -> None:
         """Learn that the model read a segment that had left the view.
 

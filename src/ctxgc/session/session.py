@@ -410,10 +410,12 @@ class Session:
     ) -> str:
         """Return the text of a segment, or the lines asked for, without changing the view.
 
+        The short handle by which a digest names a group that left gives the texts of the whole group.
+
         Raises:
             UnknownHandleError: there is no segment with the handle.
         """
-        return excerpt(self._parts.stash.find(handle).text, lines=lines, pattern=pattern)
+        return excerpt(self._parts.recall.text(handle), lines=lines, pattern=pattern)
 
     def note_fault(self, handle: str) -> None:
         """Learn that the model asked for what had left the view: similar segments are kept longer.
