@@ -41,8 +41,8 @@ if TYPE_CHECKING:
         Names, Text, identifiers, is_line, is_word, looks_like_path, pieces_of, tokens,
     )
     from ctxgc.core.tombstone import (
-        GAP, HANDLE, OPENING, RECALL_CALL, SHORT_GAP, copy_mark, describe, is_tombstone, kept_of,
-        looks_like_ours, moved_handles, moved_note, note, quotable, recall_call, recall_template,
+        GAP, HANDLE, OPENING, RECALL_CALL, RECALL_TOOL, SHORT_GAP, copy_mark, describe, is_tombstone,
+        kept_of, looks_like_ours, moved_handles, moved_note, note, quotable, recall_call, recall_template,
         short_command, short_tombstone, long_tombstone, with_gaps,
     )
 else:
@@ -69,7 +69,7 @@ else:
                 "without_strays",
             "text": "Names Text identifiers is_line is_word looks_like_path pieces_of tokens",
             "tombstone":
-                "GAP HANDLE OPENING RECALL_CALL SHORT_GAP copy_mark describe is_tombstone "
+                "GAP HANDLE OPENING RECALL_CALL RECALL_TOOL SHORT_GAP copy_mark describe is_tombstone "
                 "kept_of looks_like_ours moved_handles moved_note note quotable recall_call "
                 "recall_template short_command short_tombstone long_tombstone with_gaps",
         },

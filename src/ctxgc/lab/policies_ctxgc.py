@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from typing import Any
 
 import msgspec
@@ -10,11 +11,12 @@ import msgspec
 from ctxgc._version import __version__
 from ctxgc.collector import handles_in
 from ctxgc.config import GCConfig
-from ctxgc.core import recall_call
+from ctxgc.core import RECALL_TOOL, recall_call
 from ctxgc.errors import ContextOverflowError, UnknownHandleError
-from ctxgc.lab.facts import texts_of
+from ctxgc.lab.facts import texts_of, total_weight
 from ctxgc.lab.policies import Kind, Player, Policy, PolicyTask
 from ctxgc.session import Session
+from ctxgc.testing import AgentCall, AgentStep, AnthropicRendering, ChatRendering
 
 _PLUGIN = "gc_mark_sweep"
 _SECRET = b"the lab's replay"
@@ -40,19 +42,14 @@ class CtxgcPolicy(msgspec.Struct, frozen=True, kw_only=True):
         return SessionPlayer(task, self.options)
 
 
-class BroughtBack(msgspec.Struct, frozen=True, kw_only=True):
-    """What a handle of the view brings back."""
-
-    handle: str
-    text: str
-
-
 class SessionPlayer:
     """Plays a run through a session whose clock shows the times of the run."""
 
     def __init__(self, task: PolicyTask, options: dict[str, Any]) -> None:
         self._times = task.run.times
         self._format = task.format
+        rendering = AnthropicRendering if task.format == "anthropic" else ChatRendering
+        self._rendering = rendering(ids=map("recall_{:06d}".format, count(1)))
         self._segments: list[list[str]] = []
         self._overflows = 0
         self._collected = 0
@@ -100,14 +97,23 @@ class SessionPlayer:
             return []
         return [self._session.read(self._session.handle(i)) for i in self._segments[index]]
 
-    def brought_back(self, index: int) -> BroughtBack | None:
-        """Return all that comes back with a message whose handle the view shows; None without one."""
+    def handle_for(self, index: int) -> str:
+        """Return a handle of the view that brings a message back; empty without one."""
         together = self._session.together(self._segments[index])
-        handle = next(filter(None, map(self._shown_handle, together)), "")
-        if not handle:
-            return None
-        texts = map(self._session.read, dict.fromkeys(together))
-        return BroughtBack(handle=handle, text="\n".join(texts))
+        return next(filter(None, map(self._shown_handle, together)), "")
+
+    def recall(self, handle: str) -> int:
+        """Let the agent call the recall tool, and return the tokens of the call and its reply.
+
+        Both come next in the session, as they do in a live one.
+        """
+        text = self._session.read(handle)
+        self._session.note_fault(handle)
+        call = AgentCall(RECALL_TOOL, {"handle": handle}, text)
+        said = self._rendering.messages(AgentStep("assistant", calls=(call,)))
+        for message in said:
+            self._session.append(message, format=self._format)
+        return total_weight(said)
 
     def _shown_handle(self, segment_id: str) -> str:
         """Return a live handle of the view: in full, or a short one in a digest or a recall call."""

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 from ctxgc.core import recall_call
 from ctxgc.lab import PolicyTask, TaskPlan
+from ctxgc.lab.facts import total_weight
 from ctxgc.lab.policies import Kind
-from ctxgc.lab.policies_ctxgc import BroughtBack
 
 Json = dict[str, Any]
 
@@ -46,10 +46,12 @@ class Dropped:
         self._handles = handles
         self._empty = empty
         self._history: list[Json] = []
+        self._recalls: list[Json] = []
 
     def view(self, history: list[Json]) -> list[Json]:
         self._history = history
-        return [self._without(number, message) for number, message in enumerate(history)]
+        shown = [self._without(number, message) for number, message in enumerate(history)]
+        return [*shown, *self._recalls]
 
     def _without(self, number: int, message: Json) -> Json:
         if message["role"] != "tool":
@@ -57,11 +59,16 @@ class Dropped:
         said = recall_call(f"s-{number}") if self._handles else "gone"
         return {**message, "content": said}
 
-    def brought_back(self, index: int) -> BroughtBack | None:
-        if not self._handles or self._history[index]["role"] != "tool":
-            return None
-        text = "" if self._empty else self._history[index]["content"]
-        return BroughtBack(handle=f"s-{index}", text=text)
+    def handle_for(self, index: int) -> str:
+        is_result = self._history[index]["role"] == "tool"
+        return f"s-{index}" if self._handles and is_result else ""
+
+    def recall(self, handle: str) -> int:
+        index = int(handle.removeprefix("s-"))
+        said = "" if self._empty else self._history[index]["content"]
+        call = self._history[index - 1]
+        self._recalls += [call, {**self._history[index], "content": said}]
+        return total_weight(self._recalls[-2:])
 
     def is_recallable(self, index: int) -> bool:
         return self._handles

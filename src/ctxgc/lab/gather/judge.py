@@ -12,22 +12,19 @@ import msgspec
 
 from ctxgc.core import Format
 from ctxgc.economics import PriceSheet
-from ctxgc.lab.facts import shape_of, texts_of
+from ctxgc.lab.facts import shape_of
 from ctxgc.lab.gather.stage import Need
 from ctxgc.lab.gather.tasks import GatherTask, TaskPlan, TaskUse, make_task
 from ctxgc.lab.needs import SentMessage, SentMessages, ViewReader
 from ctxgc.lab.policies import Player, Policy, PolicyTask
-from ctxgc.lab.policies_ctxgc import BroughtBack
 from ctxgc.lab.regimes import head_of
 from ctxgc.lab.replay import RequestPricer, unpruned_bill
 from ctxgc.lab.runs import Run
-from ctxgc.tokens import counter_for
 from ctxgc.wire import parse
 
 Place = Literal["view", "recall", "lost"]
 _NATIVE = ("ours", "base")
 _OUR_NOTE = re.compile(r"^(?=\[ctxgc:)", re.MULTILINE)
-_CALL_TOKENS = 40
 
 
 class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +33,7 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
     Needs are in the `view` of the request that used them, one `recall` away, or `lost`. A request over
     the window ends a task: what it and later answers need is lost. `fits` says whether what one answer
     needs fits the window, with the head and the last exchange. `bill` and `unpruned` are in uncached
-    input tokens, as `recall_cost` is, which is not part of the bill.
+    input tokens; `recall_cost` is the part of the bill that the requests after recalls make.
     """
 
     plan: TaskPlan
@@ -77,8 +74,12 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
 class _Recaller(Protocol):
     """A player that can bring back what left the view."""
 
-    def brought_back(self, index: int) -> BroughtBack | None:
-        """Return what comes back with a message whose handle the view shows."""
+    def handle_for(self, index: int) -> str:
+        """Return a handle of the view that brings a message back; empty without one."""
+        ...
+
+    def recall(self, handle: str) -> int:
+        """Let the agent recall it, and return the tokens of the call and its reply."""
         ...
 
 
@@ -232,13 +233,19 @@ class _TaskReplay:
         }
 
     def _request_fits(self, index: int) -> bool:
-        view = self._reader.read(self._player.view(self._messages[:index]))
-        sent = self._pricer.charge(view, self._same(view), index)
-        if sent > self._history.task.plan.window:
+        """Send the request that message `index` answers, and judge its view; False if it is too large."""
+        view = self._sent_view(index)
+        if view is None:
             return False
         if index in self._uses:
-            self._judge(self._uses.pop(index), view, sent)
+            self._judge(self._uses.pop(index), list(_passages(view)))
         return True
+
+    def _sent_view(self, index: int) -> list[SentMessage] | None:
+        """Return the view of a request, which is paid for; None if it is larger than the window."""
+        view = self._reader.read(self._player.view(self._messages[:index]))
+        sent = self._pricer.charge(view, self._same(view), index)
+        return view if sent <= self._history.task.plan.window else None
 
     def _same(self, view: list[SentMessage]) -> int:
         """Return how many messages at its beginning a view shares with the one before."""
@@ -246,39 +253,26 @@ class _TaskReplay:
         pairs = enumerate(zip(before, view, strict=False))
         return next((n for n, (old, new) in pairs if old is not new), min(len(before), len(view)))
 
-    def _judge(self, use: TaskUse, view: list[SentMessage], sent: int) -> None:
-        shown = list(_passages(view))
+    def _judge(self, use: TaskUse, shown: list[_Passage]) -> None:
+        """Look for each need in the view; what is missing is recalled, as a perfect agent would."""
         missing = [need for need in use.needs if not _holds(shown, need)]
         self._missed += missing
-        back: dict[str, list[_Passage]] = {}
-        for need in missing:
-            place = self._brought_back(need, use.index, back)
-            self._count[place] += 1
         self._count["view"] += len(use.needs) - len(missing)
-        for passages in back.values():
-            sent += self._pay(passages, sent)
+        for need in missing:
+            if not _holds(shown, need):
+                shown = self._recalled(self._history.source(need, use.index), use.index) or shown
+            place: Place = "recall" if _holds(shown, need) else "lost"
+            self._count[place] += 1
 
-    def _brought_back(self, need: Need, index: int, back: dict[str, list[_Passage]]) -> Place:
-        """Return where a need is that the view does not show; what is recalled for it is put into `back`."""
-        if any(_holds(passages, need) for passages in back.values()):
-            return "recall"
-        source = self._history.source(need, index)
-        recaller = self._player if isinstance(self._player, _Recaller) else None
-        found = recaller.brought_back(source) if recaller else None
-        if found is None:
-            return "lost"
-        call = " ".join(texts_of(self._history.entries[source - 1].message))
-        passages = [_Passage(found.text, call)]
-        if not _holds(passages, need):
-            return "lost"
-        back[found.handle] = passages
-        return "recall"
-
-    def _pay(self, passages: list[_Passage], sent: int) -> int:
-        """Pay for the request that follows a recall, and return what it adds to the view."""
-        counter = counter_for()
-        fresh = _CALL_TOKENS + sum(counter.count(passage.text) for passage in passages)
-        self._cost += self._sheet.read * sent + self._sheet.write * fresh
+    def _recalled(self, source: int, index: int) -> list[_Passage]:
+        """Recall a message and return the view of the request that follows; empty if there is no way."""
+        player = self._player
+        handle = player.handle_for(source) if isinstance(player, _Recaller) else ""
+        if not handle or not isinstance(player, _Recaller):
+            return []
+        paid = self._pricer.bill.cost
         self._count["recalls"] += 1
-        self._count["recall_tokens"] += fresh
-        return fresh
+        self._count["recall_tokens"] += player.recall(handle)
+        view = self._sent_view(index)
+        self._cost += self._pricer.bill.cost - paid
+        return list(_passages(view or ()))

@@ -123,7 +123,7 @@ def _row(name: str, group: dict[str, str], results: Sequence[TaskResult]) -> Gat
     ended = [result for result in results if result.over or result.error]
     played = [result for result in results if result not in ended]
     unpruned = sum(result.unpruned for result in played)
-    paid = sum(result.bill + result.recall_cost for result in played)
+    paid = sum(result.bill for result in played)
     return GatherRow(
         policy=name,
         group=group,
