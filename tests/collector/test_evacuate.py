@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ctxgc.collector.excerpt import Evacuation, cover_lines, evacuate
 from ctxgc.core import GAP, identifiers
-from ctxgc.core.text import MAX_LINE, split_lines
+from ctxgc.core.text import MAX_LINE, pieces_of
 
 LINES = st.lists(
     st.sampled_from(("plain words of no use at all", "parse_header fails", "", "see read_body", "x" * 450))
@@ -47,7 +47,7 @@ def test_the_cover_takes_the_most_names_for_the_least_cost() -> None:
 @given(LINES)
 def test_splitting_loses_nothing(lines: list[str]) -> None:
     text = "\n".join(lines)
-    pieces = split_lines(text)
+    pieces, _ = pieces_of(text)
     assert "".join(pieces) == text.replace("\n", "")
     assert all(len(piece) <= MAX_LINE for piece in pieces)
 
@@ -59,7 +59,7 @@ def test_what_stays_is_verbatim_in_order_and_no_wanted_name_is_lost_silently(
     text = "\n".join(lines)
     found = evacuate(text, identifiers(text), line_share=line_share, name_share=name_share)
     kept = [line for line in found.kept.split("\n") if line != GAP] if found.kept else []
-    rest = iter(split_lines(text))
+    rest = iter(pieces_of(text)[0])
     assert all(line in rest for line in kept)
     held = set(identifiers(found.kept))
     assert held.isdisjoint(found.names)

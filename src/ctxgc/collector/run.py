@@ -82,11 +82,11 @@ class HistoryDraft:
 
     def clear(self, item: GCRemovalItem) -> None:
         """Clear a source or a child of the budget: its messages leave, and what it held besides is freed."""
-        held = sum(self.size(i) for i in item.message_ids if self._now.get(i) is not None)
-        for message_id in item.message_ids:
-            if self._now.get(message_id) is not None:
-                self.remove(message_id, item.evidence or Evidence(kind="policy", how=item.reason))
-                del self._items[message_id]
+        here = [i for i in item.message_ids if self._now.get(i) is not None]
+        held = sum(map(self.size, here))
+        for message_id in here:
+            self.remove(message_id, item.evidence or Evidence(kind="policy", how=item.reason))
+            del self._items[message_id]
         self.tokens -= item.tokens_freed - held
         self._cleared.append(item)
 

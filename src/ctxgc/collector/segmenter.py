@@ -233,12 +233,8 @@ def _take_same(old: list[tuple[str, Part]], part: Part, place: int) -> str | Non
 
 def _take_alike(old: list[tuple[str, Part]], part: Part) -> str:
     """Take the segment that a part replaces: one of its kind and call, else the first."""
-    alike = (n for n, (_, known) in enumerate(old) if _is_alike(known, part))
+    alike = (n for n, (_, known) in enumerate(old) if _says(known)[:2] == _says(part)[:2])
     return old.pop(next(alike, 0))[0]
-
-
-def _is_alike(one: Part, other: Part) -> bool:
-    return (one.kind, one.call_id) == (other.kind, other.call_id)
 
 
 def _says(part: Part) -> tuple[str, str | None, str]:

@@ -68,30 +68,25 @@ _LONG_WORD = re.compile(r"[A-Za-z]{7,}")
 
 
 def pieces_of(text: str) -> tuple[list[str], list[str]]:
-    """Return a text in pieces, and what follows each: a newline, or nothing inside a very long line."""
+    """Return a text in pieces, and what follows each: a newline, or nothing inside a very long line.
+
+    Lines are pieces; very long ones are cut at the end of a field.
+    """
     lines = text.split("\n")
     if max(map(len, lines)) <= MAX_LINE:
         return lines, ["\n"] * len(lines)
     pieces: list[str] = []
     ends: list[str] = []
     for line in lines:
-        found = split_lines(line)
-        pieces += found
-        ends += [""] * (len(found) - 1) + ["\n"]
-    return pieces, ends
-
-
-def split_lines(text: str) -> list[str]:
-    """Split a text at its newlines, and very long lines at the end of a field."""
-    pieces: list[str] = []
-    for line in text.split("\n"):
         start = 0
         while len(line) - start > MAX_LINE:
             end = _field_end(line, start)
             pieces.append(line[start:end])
+            ends.append("")
             start = end
         pieces.append(line[start:])
-    return pieces
+        ends.append("\n")
+    return pieces, ends
 
 
 def _field_end(line: str, start: int) -> int:
@@ -101,11 +96,6 @@ def _field_end(line: str, start: int) -> int:
         if ends:
             return ends[-1]
     return start + MAX_LINE
-
-
-def is_numbered(line: str) -> bool:
-    """Return whether a viewer put a number in front of a line."""
-    return _NUMBER.match(line) is not None
 
 
 def bare_line(line: str) -> str:
@@ -218,7 +208,7 @@ class Text:
 
     def is_numbered(self, line: int) -> bool:
         """Return whether a viewer put a number in front of a line."""
-        return is_numbered(self.lines[line])
+        return _NUMBER.match(self.lines[line]) is not None
 
     def cost(self, line: int) -> int:
         """Return the characters of a line with its end."""
