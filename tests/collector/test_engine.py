@@ -63,7 +63,7 @@ def test_candidates_are_the_unreachable_with_their_scores_and_reasons() -> None:
         ("x", "decision", "stash", 3, 172_800.0),
     ]
     assert found[0].score < found[1].score
-    assert found[0].reason == "unreachable; log, 2 d old, never referenced"
+    assert found[0].reason == "unreachable"
 
 
 @requirement("S1.candidates.top")

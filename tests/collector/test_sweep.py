@@ -119,7 +119,7 @@ def test_a_part_that_shrank_before_its_bond_left_is_counted_once() -> None:
 @pytest.mark.parametrize("action", ["evacuate", "compress"])
 def test_in_place_actions_move_one_segment(action: str) -> None:
     one = cand("a", bond=("a", "b"), action=action, freed=3)
-    assert leaving_with(one, {}.get) == [one]
+    assert leaving_with(one, {}.get, 3) == [one]
 
 
 @requirement("S0.sweep.single-pass")

@@ -8,16 +8,17 @@ import pytest
 
 from ctxgc.collector import GCEngine
 from ctxgc.core import (
+    Evidence,
     PruningCandidate,
     PruningPlan,
     age_text,
     assemble,
+    candidate_for,
     checked_target,
-    reason_for,
 )
 from ctxgc.core.plan import ACTIONS
 from ctxgc.errors import InputError
-from tests.core.build import cand, heap_of, seg
+from tests.core.build import NOW, cand, seg
 from tests.requirements import requirement
 
 
@@ -98,20 +99,39 @@ def test_a_target_below_zero_or_no_whole_number_is_refused(target: Any) -> None:
         assert "zero or more" in caught.value.hint
 
 
-def test_a_reason_is_one_that_a_person_understands() -> None:
-    heap = heap_of(
-        seg("s-1", command="make"),
-        seg("fan", references=["s-1"]),
-        seg("fan2", references=["s-1"]),
-        seg("s-412", command="make"),
-        seg("note", type="note"),
-    )
-    assert reason_for(heap.get("s-1"), 3 * 3600, reachable=False, score=0.1) == (
-        "unreachable; log, 3 h old, referenced 2 times, superseded (run again) by s-412"
-    )
-    assert reason_for(heap.get("note"), 59.9, reachable=True, score=0.123) == (
-        "reachable, but its score is low (0.12); note, 59 s old, never referenced"
-    )
+@pytest.mark.parametrize(
+    ("evidence", "said", "brief"),
+    [
+        (Evidence(kind="unreachable"), "unreachable", "unreachable"),
+        (
+            Evidence(kind="unreachable", how="re-run", by="the run of make"),
+            "unreachable; superseded (run again) by the run of make",
+            "unreachable",
+        ),
+        (
+            Evidence(kind="superseded", how="re-read", by="the read of a.py", request=41),
+            "superseded (read again) by the read of a.py at request 41",
+            "superseded (read again at request 41)",
+        ),
+        (
+            Evidence(kind="least_worth", tokens=3200),
+            "least needed: 3,200 tokens had to go",
+            "least needed",
+        ),
+        (Evidence(kind="asked"), "asked for", "asked for"),
+    ],
+)
+def test_the_reason_of_a_candidate_is_its_evidence_in_words(
+    evidence: Evidence, said: str, brief: str
+) -> None:
+    made = candidate_for(seg("a"), NOW, 0.5, evidence)
+    assert (made.reason, made.evidence, evidence.brief) == (said, evidence, brief)
+
+
+def test_a_candidate_with_a_reason_alone_says_that_somebody_else_gave_it() -> None:
+    made = cand("a", reason="too chatty")
+    assert made.evidence == Evidence(kind="plugin", how="too chatty")
+    assert str(made.evidence) == made.reason
 
 
 @pytest.mark.parametrize(

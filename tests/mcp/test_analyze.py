@@ -39,7 +39,7 @@ def test_an_analysis_shows_usage_and_candidates_with_reasons() -> None:
         "score": pytest.approx(found["candidates"][0]["score"]),
         "tokens": 10,
         "action": "stash",
-        "reason": "unreachable; log, 0 s old, never referenced",
+        "reason": "unreachable",
     }
     assert found["plan"]["segments"] == 30
     assert found["plan"]["tokens_freed"] == 300

@@ -62,9 +62,11 @@ def bonded(a: ContextSegment, b: ContextSegment) -> bool:
 
 def reaches(a: ContextSegment, b: ContextSegment, links: Links, strong: Collection[str]) -> bool:
     """Tell whether a live `a` keeps `b` reachable by one link."""
-    if (a.segment_id, b.segment_id) in links or bonded(a, b):
+    if (a.segment_id, b.segment_id) in links:
         return True
-    return b.superseded_by is None and bool(shared_kinds(a, b) & set(strong))
+    if b.superseded_by is not None:
+        return bonded(a, b) and b.part != "tool_result"
+    return bonded(a, b) or bool(shared_kinds(a, b) & set(strong))
 
 
 def reachable(

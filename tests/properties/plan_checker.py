@@ -61,6 +61,16 @@ class Judge(msgspec.Struct, frozen=True):
         """Return what may leave and is not reached."""
         return {s for s in self.may_leave() if self.unit(s).isdisjoint(self.reached)}
 
+    def outlived(self) -> set[str]:
+        """Return the superseded results that are not reached, in bonds of which something is."""
+        return {
+            s
+            for s in self.scope
+            if s not in self.roots
+            and s not in self.reached
+            and not self.unit(s).isdisjoint(self.reached)
+        }
+
     def tokens(self, ids: Collection[str]) -> int:
         """Return the tokens of segments."""
         return sum(naive_engine.tokens_of(self.segments[segment_id]) for segment_id in ids)
@@ -71,9 +81,22 @@ def check_plan(plan: PruningPlan, judge: Judge, need: int | None) -> None:
     _check_books(plan, need)
     _check_safety(plan, judge)
     if need is None:
-        assert {c.segment_id for c in plan.candidates} == judge.garbage()
+        _check_all_garbage(plan, judge)
     else:
         _check_need(plan, judge, need)
+
+
+LARGEST_STUB = 120
+"""No stub without lines of its text has more tokens."""
+
+
+def _check_all_garbage(plan: PruningPlan, judge: Judge) -> None:
+    """All that no root reaches leaves, but for results that are hardly larger than a stub."""
+    left = {c.segment_id for c in plan.candidates}
+    shrunk = set(plan.evacuate_segments)
+    assert left - shrunk == judge.garbage()
+    assert shrunk <= judge.outlived()
+    assert all(judge.tokens([s]) < 2 * LARGEST_STUB for s in judge.outlived() - shrunk)
 
 
 def _check_books(plan: PruningPlan, need: int | None) -> None:
@@ -112,7 +135,7 @@ def _check_safety(plan: PruningPlan, judge: Judge) -> None:
     assert whole | shrunk <= set(judge.scope)
     assert (whole | shrunk).isdisjoint(judge.roots)
     assert all(judge.unit(segment_id) <= whole for segment_id in whole)
-    assert shrunk <= set(judge.reached)
+    assert shrunk <= judge.outlived() | set(judge.reached)
     assert set(plan.delete_segments).isdisjoint(judge.reached)
     for candidate in (*plan.candidates, *plan.proposals):
         segment = judge.segments[candidate.segment_id]
@@ -129,6 +152,8 @@ def _check_need(plan: PruningPlan, judge: Judge, need: int) -> None:
     if live:
         assert judge.tokens(garbage) < need
         assert garbage <= whole
+        small = judge.outlived() - whole - set(plan.evacuate_segments)
+        assert all(judge.tokens([s]) < 2 * LARGEST_STUB for s in small)
     if plan.shortfall:
         assert judge.tokens(whole) == judge.tokens(judge.may_leave())
     else:

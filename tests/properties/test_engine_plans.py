@@ -143,10 +143,11 @@ def test_a_step_moves_a_small_batch_of_garbage_and_no_more_than_the_soft_limit_a
         soft = engine.options.limit(engine.options.soft_limit_percent)
         assert done is None or soft < before
         if done is not None:
-            left = {*done.stashed, *done.deleted}
+            left, shrunk = {*done.stashed, *done.deleted}, set(done.replaced)
             assert len(left) <= 3
-            assert left <= judge.garbage()
-            assert all(judge.unit(segment_id) <= left for segment_id in left)
+            assert left - shrunk <= judge.garbage()
+            assert shrunk <= judge.outlived()
+            assert all(judge.unit(segment_id) <= left for segment_id in left - shrunk)
 
 
 def _with_window(options: EngineOptions, limit: int) -> EngineOptions:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import force_setattr
 
-from ctxgc import GCConfig, PruningPlan, Session
+from ctxgc import ContextSegment, GCConfig, GCEngine, PruningCandidate, PruningPlan, Session
 from ctxgc.collector.calls import read_call
 from ctxgc.collector.liveness import Clues, evidence, evidence_for
 from ctxgc.collector.reader import Item
 from ctxgc.collector.worth import Census, whole
-from ctxgc.core import Text
+from ctxgc.core import EngineOptions, Text
 from tests.collector.agent import HOW, view_of
 from tests.examples import one_in
+from tests.properties import heaps
 from tests.strategies.build import rows, step
 
 # -- for the price: a naive judge of what speaks against a view -------------------------------------
@@ -91,7 +93,7 @@ def _session(sizes: list[int], again: int | None = None) -> Session:
 
 
 def _left(plan: PruningPlan) -> dict[str, str]:
-    return {c.segment_id: c.evidence.kind for c in plan.candidates if c.evidence is not None}
+    return {c.segment_id: c.evidence.kind for c in plan.candidates}
 
 
 @one_in(4)
@@ -116,7 +118,7 @@ def test_what_leaves_only_for_room_stays_when_there_is_room(sizes: list[int], pe
     with _session(sizes) as session:
         total = session.usage().total_tokens
         plan = session.plan(total * percent // 100)
-        assert all(candidate.evidence is not None for candidate in plan.candidates)
+        assert all(candidate.reason == str(candidate.evidence) for candidate in plan.candidates)
         assert len(session.plan(total)) == 0
 
 
@@ -131,9 +133,53 @@ def test_what_leaves_as_superseded_stays_if_nothing_newer_took_its_place(
         target = session.usage().total_tokens - 100
         plan = session.plan(target)
         (candidate,) = plan.candidates
-        assert candidate.evidence is not None
         assert candidate.evidence.kind == "superseded"
         assert candidate.evidence.by == f"the read of src/pool_{again}.py"
     with _session(sizes) as session:
         # The same room is there without the newer view, and nothing has to leave for it.
         assert len(session.plan(max(target, session.usage().total_tokens))) == 0
+
+
+# -- in the engine ---------------------------------------------------------------------------------
+
+
+def _plan(segments: list[ContextSegment], options: EngineOptions, need: int | None) -> PruningPlan:
+    return GCEngine(options).plan(heaps.heap_of(segments), now=heaps.NOW, free_tokens=need)
+
+
+def _plan_without(
+    segments: list[ContextSegment], options: EngineOptions, candidate: PruningCandidate
+) -> PruningPlan:
+    """The plan for all garbage of the same heap, but for what decided about one candidate."""
+    name, heap = candidate.segment_id, heaps.heap_of(segments)
+    if candidate.evidence.kind == "unreachable":
+        heap.add(
+            ContextSegment(segment_id="root", text="a", type="note", pinned=True, references=[name])
+        )
+    else:
+        force_setattr(heap.get(name), "superseded_by", None)
+    return GCEngine(options).plan(heap, now=heaps.NOW)
+
+
+@given(
+    heaps.segment_lists(), heaps.options(), st.one_of(st.none(), st.integers(0, 4_000)), st.data()
+)
+def test_what_leaves_an_engine_stays_without_its_evidence(
+    segments: list[ContextSegment], options: EngineOptions, need: int | None, data: st.DataObject
+) -> None:
+    plan = _plan(segments, options, need)
+    assert all(str(c.evidence) == c.reason for c in (*plan.candidates, *plan.proposals))
+    if not plan.candidates:
+        return
+    chosen = data.draw(st.sampled_from(plan.candidates))
+    if chosen.evidence.kind == "least_worth":
+        assert chosen.evidence.tokens == need
+        with_room = _plan(segments, options, None)
+        # A superseded result leaves a stub while there is room, and with its bond when there is not.
+        stubs = () if chosen.reachable else with_room.evacuate_segments
+        assert chosen.segment_id not in {c.segment_id for c in with_room.candidates}.difference(
+            stubs
+        )
+    else:
+        without = _plan_without(segments, options, chosen)
+        assert chosen.segment_id not in {c.segment_id for c in without.candidates}

@@ -15,13 +15,15 @@ from collections.abc import Set as AbstractSet
 from datetime import datetime
 from itertools import count, pairwise
 from operator import attrgetter
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
-from ctxgc.collector.liveness import Analysis, analyze
-from ctxgc.collector.sweep import Planner, choose, order_of_leaving
+from ctxgc.collector.liveness import Analysis, analyze, unheld
+from ctxgc.collector.sweep import Planner, Shrinker, choose, order_of_leaving, saving, stub_of
 from ctxgc.core import (
+    IN_PLACE,
     Bonds,
     ContextSegment,
     EngineOptions,
@@ -48,6 +50,7 @@ from ctxgc.core import (
     ids,
     in_scope,
     is_message,
+    is_outlived,
     message_key,
     reachable,
     rough_tokens,
@@ -186,19 +189,24 @@ def step_plan(state: GCState, options: EngineOptions, scorer: KeepScore) -> Prun
     working = heap.ledger.working.tokens
     if soft is None or working <= soft:
         return None
-    # Whoever holds a part of a bond holds all of it, so the partners of the free are free.
+    shrinker = Shrinker(heap, options)
     free = {
-        partner: _candidate(state, heap.get(partner), scorer)
+        candidate.segment_id: candidate
         for segment in looked_at
         if _is_free(state, segment, options)
-        for partner in heap.bonds.group(segment)
+        for candidate in _leaving(state, segment, options, scorer, shrinker)
     }
     small_batch = _up_to(order_of_leaving(free.values()), options.batch)
     chosen = choose(small_batch, free.get, working - soft)
     if not chosen:
         return None
     return assemble(
-        chosen, target_tokens=None, scope="step", tokens_before=working, heap_version=heap.version
+        chosen,
+        target_tokens=None,
+        scope="step",
+        tokens_before=working,
+        heap_version=heap.version,
+        stubs={c.segment_id: shrinker.stubs[c.segment_id] for c in chosen if c.action in IN_PLACE},
     )
 
 
@@ -220,7 +228,7 @@ def _is_free(state: GCState, segment: ContextSegment, options: EngineOptions) ->
     bond = bond_of(segment)
     if bond is not None and len(state.heap.bonds.groups[bond]) > options.batch:
         return False
-    return ancestry(state, segment, options.looks, options.strong).verdict == "free"
+    return _verdict(state, segment, options) == "free"
 
 
 def _up_to(candidates: Iterable[PruningCandidate], batch: int) -> Iterator[PruningCandidate]:
@@ -232,13 +240,39 @@ def _up_to(candidates: Iterable[PruningCandidate], batch: int) -> Iterator[Pruni
             yield candidate
 
 
-def _candidate(state: GCState, segment: ContextSegment, scorer: KeepScore) -> PruningCandidate:
-    score = scorer(segment, ScoreContext(now=state.now, step=state.heap.step))
+def _leaving(
+    state: GCState,
+    segment: ContextSegment,
+    options: EngineOptions,
+    scorer: KeepScore,
+    shrinker: Shrinker,
+) -> list[PruningCandidate]:
+    """Return the candidates for a free segment and its bond, or for its stub where the bond is held."""
+    bond = state.heap.bonds.group(segment)
+    # Whoever holds a part of a bond holds all of it but the outlived, so the partners of others are free.
+    partners = [state.heap.get(partner) for partner in bond if is_outlived(segment)]
+    if all(_verdict(state, partner, options) == "free" for partner in partners):
+        return [_candidate(state, state.heap.get(each), options, scorer) for each in bond]
+    candidate = _candidate(state, segment, options, scorer)
+    found = shrinker.outlive(segment, candidate.evidence.brief)
+    return [] if found is None else [replace(candidate, action=found.action, freed=found.freed)]
+
+
+def _verdict(state: GCState, segment: ContextSegment, options: EngineOptions) -> str:
+    return ancestry(state, segment, options.looks, options.strong).verdict
+
+
+def _candidate(
+    state: GCState, segment: ContextSegment, options: EngineOptions, scorer: KeepScore
+) -> PruningCandidate:
+    is_stale = segment.superseded_by is not None
+    held = is_stale and _verdict(state, replace(segment, superseded_by=None), options) == "held"
     return candidate_for(
         segment,
         state.now,
-        score,
-        superseded=segment.superseded_by is not None,
+        scorer(segment, ScoreContext(now=state.now, step=state.heap.step)),
+        unheld(segment, state.heap.peek, replaced=held),
+        superseded=is_stale,
         bond=state.heap.bonds.group(segment),
     )
 
@@ -265,12 +299,28 @@ def _bonds(segments: Iterable[ContextSegment]) -> dict[str, tuple[str, ...]]:
 def _references(
     listed: Mapping[str, ContextSegment], bonds: Mapping[str, tuple[str, ...]]
 ) -> dict[str, set[str]]:
-    """Return what each segment names, and in a ring all that live and die together."""
+    """Return what each segment names, and in a ring all that live and die together.
+
+    What is outlived leads into the ring, but is not part of it.
+    """
     references = {name: set(explicit_references(segment)) for name, segment in listed.items()}
     for bond in bonds.values():
-        for member, following in pairwise((*bond, bond[0])):
+        ring = [member for member in bond if not is_outlived(listed[member])]
+        for member in bond if ring else ():
+            references[member].add(ring[0])
+        for member, following in pairwise(ring):
             references[member].add(following)
     return references
+
+
+class _List(NamedTuple):
+    """A list of segments as it was looked at: which are bonded, and which the roots reach."""
+
+    segments: Mapping[str, ContextSegment]
+    bonds: Mapping[str, tuple[str, ...]]
+    reached: set[str]
+    now: datetime
+    count: Callable[[str], int]
 
 
 def _counted(segment: ContextSegment, count: Callable[[str], int]) -> ContextSegment:
@@ -326,7 +376,8 @@ class GCEngine(IGCEngine):
         The roots are those given, the refcounts those that the segments carry, and the scores those of
         `score_segment`; nothing else is looked for. Pass `compute_roots(state)` for the rules of the
         engine, and `plan(heap)` follows shared files, tags and topics as well. A reference or root that
-        is not in the list leads nowhere. A bond is reached as a whole.
+        is not in the list leads nowhere. A bond is reached as a whole, but for superseded results: these can
+        leave a stub while their call stays.
 
         Args:
             segments: what to look at; those that are stashed already are no candidates.
@@ -346,7 +397,8 @@ class GCEngine(IGCEngine):
         kept = {*_checked_ids(roots), *(s.segment_id for s in listed.values() if s.pinned)}
         reached = self.compute_reachability(kept, _references(listed, bonds))
         free = [s for s in listed.values() if s.segment_id not in reached and s.tier == "working"]
-        found = [self._offer(_counted(s, count), time, bonds, listed) for s in free]
+        seen = _List(segments=listed, bonds=bonds, reached=reached, now=time, count=count)
+        found = [c for s in free if (c := self._offer(_counted(s, count), seen)) is not None]
         top = len(found) if limit is None else checked_target(limit, "limit")
         return sorted(found, key=attrgetter("score"))[:top]
 
@@ -480,23 +532,29 @@ class GCEngine(IGCEngine):
             )
         return self.state(heap, now)
 
-    def _offer(
-        self,
-        segment: ContextSegment,
-        now: datetime,
-        bonds: Mapping[str, tuple[str, ...]],
-        listed: Mapping[str, ContextSegment],
-    ) -> PruningCandidate:
-        """Return the candidate for a segment of a list, as the segment itself shows it."""
-        bond = bonds.get(bond_of(segment) or "", (segment.segment_id,))
+    def _offer(self, segment: ContextSegment, seen: _List) -> PruningCandidate | None:
+        """Return the candidate for a segment of a list, as the segment itself shows it.
+
+        A superseded result whose bond stays can only leave a stub; None if that frees too little.
+        """
+        bond = seen.bonds.get(bond_of(segment) or "", (segment.segment_id,))
+        stays = any(member in seen.reached for member in bond)
+        evidence = unheld(segment, seen.segments.get, replaced=stays)
+        freed = tokens = segment.tokens or 0
+        if stays:
+            freed = saving(tokens, seen.count(stub_of(segment, evidence.brief, self.options)))
+        if stays and not freed:
+            return None
         policies = self.options.delete_policies
-        may_delete = bool(policies) and all(listed[member].policy in policies for member in bond)
+        may_delete = bool(policies) and all(seen.segments[m].policy in policies for m in bond)
         return candidate_for(
             segment,
-            now,
-            self.score_segment(segment, now),
-            action="delete" if may_delete else "stash",
+            seen.now,
+            self.score_segment(segment, seen.now),
+            evidence,
+            action="evacuate" if stays else "delete" if may_delete else "stash",
             superseded=segment.superseded_by is not None,
+            freed=freed,
             bond=bond,
         )
 

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from ctxgc.collector.presets import Preset
 from ctxgc.collector.worth import Census
 from ctxgc.core import (
+    KEY_KINDS,
+    WHOLE,
     ContextSegment,
     EngineOptions,
     Evidence,
     EvidenceKind,
     Explanation,
     GCState,
-    Heap,
     KeepScore,
+    KeyKind,
     Marks,
     RootSet,
     Scope,
@@ -37,6 +40,11 @@ from ctxgc.core import (
 if TYPE_CHECKING:
     from ctxgc.collector.calls import CallEffect
     from ctxgc.collector.reader import Item
+
+
+Find = Callable[[str], ContextSegment | None]
+RequestOf = Callable[[str], int | None]
+"""The request that first carried a message; None if that is not known."""
 
 
 class Hop(msgspec.Struct, frozen=True):
@@ -69,6 +77,7 @@ class Analysis:
         marks: Marks,
         scorer: KeepScore,
         context: Callable[[], ScoreContext],
+        strong: Iterable[KeyKind] = KEY_KINDS,
     ) -> None:
         self.state = state
         self.scope = scope
@@ -76,6 +85,7 @@ class Analysis:
         self.marks = marks
         self.scorer = scorer
         self._context = context
+        self._strong = frozenset(strong)
         self._in_scope = in_scope(state.heap, scope)
 
     @cached_property
@@ -178,6 +188,38 @@ class Analysis:
         """Return whether the roots reach a segment."""
         return segment_id in self.marks
 
+    def evidence(self, segment: ContextSegment, request_of: RequestOf = lambda _: None) -> Evidence:
+        """Return why a segment that no root reaches may leave."""
+        is_stale = segment.superseded_by is not None
+        replaced = is_stale and self._would_live(segment)
+        return unheld(segment, self.state.heap.peek, replaced=replaced, request_of=request_of)
+
+    def bond_lives(self, segment: ContextSegment) -> bool:
+        """Return whether something that a segment is bonded to is live: it can only leave a stub then."""
+        bond = bond_of(segment)
+        return bond is not None and bond in self._live_bonds
+
+    def _would_live(self, segment: ContextSegment) -> bool:
+        """Tell whether the roots would reach a segment if nothing had taken its place."""
+        if self.bond_lives(segment):
+            return True
+        live = self._live_keys
+        return any(
+            key[:2] in live if key[2] == WHOLE else key in live or (*key[:2], WHOLE) in live
+            for key in keys_of(segment)
+        )
+
+    @cached_property
+    def _live_bonds(self) -> set[str | None]:
+        return {bond_of(s) for s in self.state.heap.working() if self.is_live(s)}
+
+    @cached_property
+    def _live_keys(self) -> set[tuple[str | int, ...]]:
+        """The strong keys of all that is live: with the card for a view of a file, and without."""
+        live = [keys_of(s) for s in self.state.heap.working() if self.is_live(s)]
+        keys = {key for held in live for key in held if key[0] in self._strong}
+        return {*keys, *(key[:2] for key in keys)}
+
     def chain(self, segment_id: str) -> tuple[Hop, ...]:
         """Return why a segment is reachable: the root with its reason, then link by link."""
         ids = self.marks.chain(segment_id)
@@ -220,7 +262,15 @@ def analyze(state: GCState, options: EngineOptions, scope: Scope = "major") -> A
             soft=heap.mentions.soft_weights({r: heap.get(r).text for r in roots}),
         )
 
-    return Analysis(state, scope, roots=roots, marks=marks, scorer=scorer, context=context)
+    return Analysis(
+        state,
+        scope,
+        roots=roots,
+        marks=marks,
+        scorer=scorer,
+        context=context,
+        strong=options.strong,
+    )
 
 
 def _by_id(segments: list[ContextSegment], scores: list[float]) -> dict[str, float]:
@@ -238,16 +288,32 @@ def _levelled(segments: list[ContextSegment], scores: list[float]) -> list[float
     return [s if b is None else best[b] for b, s in zip(bonds, scores, strict=True)]
 
 
-# -- What superseded a segment
+# -- Why a segment may leave
 
 
-RequestOf = Callable[[str], int | None]
-"""The request that first carried a message; None if that is not known."""
+_UNREACHABLE = Evidence(kind="unreachable")
 
 
-def superseding(segment: ContextSegment, heap: Heap, request_of: RequestOf) -> Evidence:
+def unheld(
+    segment: ContextSegment,
+    find: Find,
+    *,
+    replaced: bool,
+    request_of: RequestOf = lambda _: None,
+) -> Evidence:
+    """Return why a segment that no root reaches may leave.
+
+    `replaced` says that a root would reach it if nothing had taken its place; that decided then.
+    """
+    if segment.superseded_by is None:
+        return _UNREACHABLE
+    found = superseding(segment, find, request_of)
+    return found if replaced else replace(found, kind="unreachable")
+
+
+def superseding(segment: ContextSegment, find: Find, request_of: RequestOf) -> Evidence:
     """Return the evidence that something newer took the place of a segment."""
-    newer, how = heap.peek(segment.superseded_by or ""), segment.superseded_how or ""
+    newer, how = find(segment.superseded_by or ""), segment.superseded_how or ""
     kind: EvidenceKind = (
         "copy" if how == "identical" else "resolved" if how == "resolved" else "superseded"
     )

@@ -212,19 +212,17 @@ class Scene:
 
     def stage(self, shown: ShownPart) -> int:
         """Return how alive a part is: something newer took its place, no root reaches it, or one does."""
-        segment = shown.segment
-        # Its call may be reached by the file that both name, and takes it along; that is no use of it.
-        if _is_replaced(segment) and not self.ghost(shown):
-            return SUPERSEDED
-        return REACHABLE if self.analysis.is_reachable(segment.segment_id) else UNREACHABLE
+        if self.analysis.is_reachable(shown.segment.segment_id):
+            return REACHABLE
+        return SUPERSEDED if self._is_dead(shown) else UNREACHABLE
 
     def evidence(self, shown: ShownPart, need: int, stage: int) -> Evidence:
         """Return why a result shrinks in a collection that had to go as far as a stage."""
         own = self.stage(shown)
         if own == SUPERSEDED and stage <= UNREACHABLE:
-            return superseding(shown.segment, self.analysis.state.heap, self.run.host.request_of)
+            return self._superseding(shown.segment)
         if own == UNREACHABLE and stage <= UNREACHABLE:
-            return Evidence(kind="unreachable")
+            return self.analysis.evidence(shown.segment, self.run.host.request_of)
         return Evidence(kind="least_worth", tokens=need)
 
     def group_evidence(self, group: Group, need: int, last: Standing, place: int) -> Evidence:
@@ -237,12 +235,16 @@ class Scene:
         if own.stage == SUPERSEDED and stays_if_live:
             shown = (*self.parts_of((place,)), *self.parts_of(group))
             stale = next(s for s in shown if _is_replaced(s.segment))
-            return superseding(stale.segment, self.analysis.state.heap, self.run.host.request_of)
+            return self._superseding(stale.segment)
         if own.stage <= UNREACHABLE and stays_if_live:
             return Evidence(kind="unreachable")
         if own.priority == -Priority.ALWAYS_PRUNE:
             return Evidence(kind="priority", how=self._rule(group))
         return Evidence(kind="oldest" if own.is_talk else "least_worth", tokens=need)
+
+    def _superseding(self, segment: ContextSegment) -> Evidence:
+        find, request_of = self.analysis.state.heap.peek, self.run.host.request_of
+        return superseding(segment, find, request_of)
 
     @cached_property
     def _is_chat(self) -> bool:
@@ -319,6 +321,10 @@ class Scene:
         is_result = shown.part.kind == "tool_result"
         return self.analysis.state.recall_weight(shown.segment) if is_result else 0.0
 
+    def _is_dead(self, shown: ShownPart) -> bool:
+        """Tell whether something newer says the same, and nothing alike was recalled since."""
+        return _is_replaced(shown.segment) and not self.ghost(shown)
+
     def _passage(self, shown: ShownPart) -> Passage:
         config, segment = self.run.config, shown.segment
         most = 1.0 if shown.place >= self._newest else config.evacuate_keep_percent / 100
@@ -327,7 +333,7 @@ class Scene:
             tokens=segment.tokens or 0,
             most=most,
             names=config.tombstone_names_percent / 100,
-            is_dead=_is_replaced(segment) and not self.ghost(shown),
+            is_dead=self._is_dead(shown),
         )
 
     def _can_shrink(self, shown: ShownPart) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from operator import attrgetter
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -15,6 +15,7 @@ from ctxgc.core import (
     Action,
     ContextSegment,
     EngineOptions,
+    Evidence,
     Heap,
     PruningCandidate,
     PruningPlan,
@@ -31,12 +32,13 @@ from ctxgc.core import (
 
 MIN_SAVING = 0.30
 _PLAIN_PARTS = (None, "text", "tool_result")
+_FOR_ROOM = Evidence(kind="least_worth").brief
 
 
 class Shrunk(NamedTuple):
     """What to do with a segment, and the tokens that it frees."""
 
-    action: Literal["evacuate", "compress"]
+    action: Action
     freed: int
 
 
@@ -59,6 +61,14 @@ class Shrinker:
             return Shrunk("compress", freed) if (freed := self._compress(segment)) else None
         return None
 
+    def outlive(self, segment: ContextSegment, why: str) -> Shrunk | None:
+        """Return what a stub in the place of a superseded result frees; None when that is too little.
+
+        No line of it stays: what took its place is the newer word on all of them.
+        """
+        freed = self._saved(segment, stub_of(segment, why, self._options))
+        return Shrunk("evacuate", freed) if freed else None
+
     def may_compress(self, segment: ContextSegment) -> bool:
         """Tell whether a segment is long and cold, so that a summary of it is worth its cost."""
         if (segment.tokens or 0) < self._options.verbose_tokens or not _is_plain(segment):
@@ -74,33 +84,46 @@ class Shrinker:
         mentions = self._heap.mentions
         names = mentions.going(segment.segment_id, segment.text, self.leaving)
         found = evacuate(segment.text, names)
-        why = "reachable, but cold; its live lines stay"
-        stub = self._tombstone(segment, why, names=found.names, kept=found.kept)
-        tokens = segment.tokens or 0
-        freed = tokens - self._heap.count(stub)
-        if freed < MIN_SAVING * tokens:
-            return 0
-        self.stubs[segment.segment_id] = stub
+        said = f"{_FOR_ROOM}; its live lines stay"
+        stub = stub_of(segment, said, self._options, names=found.names, kept=found.kept)
+        return self._saved(segment, stub)
+
+    def _saved(self, segment: ContextSegment, stub: str) -> int:
+        """Note a stub and return what it frees, zero when that is too little."""
+        freed = saving(segment.tokens or 0, self._heap.count(stub))
+        if freed:
+            self.stubs[segment.segment_id] = stub
         return freed
 
     def _compress(self, segment: ContextSegment) -> int:
         """Return what a summary frees at least; zero when the stub for a failed one has no room."""
         tokens = segment.tokens or 0
         room = int(tokens * self._options.compress_ratio)
-        stub = self._tombstone(segment, "reachable, but cold; no summary could be made")
+        stub = stub_of(segment, f"{_FOR_ROOM}; no summary could be made", self._options)
         if self._heap.count(stub) > room:
             return 0
         self.stubs[segment.segment_id] = stub
         return tokens - room
 
-    def _tombstone(
-        self, segment: ContextSegment, why: str, *, names: tuple[str, ...] = (), kept: str = ""
-    ) -> str:
-        recall = self._options.recall_call
-        handle = segment.segment_id if recall else ""
-        return long_tombstone(
-            segment, why, handle=handle, recall=recall or "", names=names, kept=kept
-        )
+
+def saving(tokens: int, stub_tokens: int) -> int:
+    """Return what a stub in the place of a text frees, zero when that is too little."""
+    freed = tokens - stub_tokens
+    return freed if freed > 0 and freed >= MIN_SAVING * tokens else 0
+
+
+def stub_of(
+    segment: ContextSegment,
+    why: str,
+    options: EngineOptions,
+    *,
+    names: tuple[str, ...] = (),
+    kept: str = "",
+) -> str:
+    """Return the tombstone that takes the place of a segment."""
+    recall = options.recall_call or ""
+    handle = segment.segment_id if recall else ""
+    return long_tombstone(segment, why, handle=handle, recall=recall, names=names, kept=kept)
 
 
 def _is_plain(segment: ContextSegment) -> bool:
@@ -113,7 +136,7 @@ def _is_plain(segment: ContextSegment) -> bool:
 # -- Sweep: choose what leaves, with the smallest harm for the tokens needed
 
 
-Find = Callable[[str], PruningCandidate | None]
+FindCandidate = Callable[[str], PruningCandidate | None]
 
 
 def order_of_leaving(candidates: Iterable[PruningCandidate]) -> list[PruningCandidate]:
@@ -133,7 +156,7 @@ def order_of_leaving(candidates: Iterable[PruningCandidate]) -> list[PruningCand
 
 def choose(
     ordered: Iterable[PruningCandidate],
-    find: Find,
+    find: FindCandidate,
     need: int,
     *,
     whole: Iterable[list[PruningCandidate]] = (),
@@ -150,18 +173,20 @@ def choose(
     freed = _take_whole(chosen, whole, need)
     for candidate in ordered if freed < need else ():
         if candidate.segment_id not in chosen:
-            freed += _take(chosen, leaving_with(candidate, find))
+            freed += _take(chosen, leaving_with(candidate, find, need))
         if freed >= need:
             break
     for candidate in tuple(chosen.values()) if freed < need else ():
         if freed >= need:
             break
         if chosen[candidate.segment_id].action in IN_PLACE:
-            freed += _take(chosen, leaving_with(_stashed(candidate), find))
+            freed += _take(chosen, leaving_with(_stashed(candidate, need), find, need))
     return _give_back(order_of_leaving(chosen.values()), freed - need)
 
 
-def leaving_with(candidate: PruningCandidate, find: Find) -> list[PruningCandidate]:
+def leaving_with(
+    candidate: PruningCandidate, find: FindCandidate, need: int
+) -> list[PruningCandidate]:
     """Return a candidate with all that leaves with it; nothing when a part of its bond must stay."""
     if len(candidate.bond) < 2 or candidate.action in IN_PLACE:
         return [candidate]
@@ -170,7 +195,7 @@ def leaving_with(candidate: PruningCandidate, find: Find) -> list[PruningCandida
         partner = candidate if segment_id == candidate.segment_id else find(segment_id)
         if partner is None:
             return []
-        whole.append(_stashed(partner))
+        whole.append(_stashed(partner, need))
     return whole
 
 
@@ -199,10 +224,14 @@ def _take(chosen: dict[str, PruningCandidate], leaving: list[PruningCandidate]) 
     return gain
 
 
-def _stashed(candidate: PruningCandidate) -> PruningCandidate:
+def _stashed(candidate: PruningCandidate, need: int) -> PruningCandidate:
+    """Return a candidate that leaves whole: one that could have become smaller does so for room alone."""
     if candidate.action not in IN_PLACE:
         return candidate
-    return replace(candidate, action="stash", freed=candidate.tokens)
+    room = Evidence(kind="least_worth", tokens=need)
+    return replace(
+        candidate, action="stash", freed=candidate.tokens, evidence=room, reason=str(room)
+    )
 
 
 def _give_back(chosen: list[PruningCandidate], surplus: int) -> list[PruningCandidate]:
@@ -257,11 +286,13 @@ class Planner:
         self._groups = self._heap.bonds.groups
         self._shrinker = Shrinker(self._heap, options)
         self._bonds: dict[str, tuple[str, ...]] = {}
+        self._room = Evidence(kind="least_worth")
 
     def plan(self, need: int | None) -> PruningPlan:
         """Return the plan that frees `need` tokens, or all garbage when no need is given."""
+        self._room = Evidence(kind="least_worth", tokens=need or 0)
         chosen = self._choose(need)
-        taken = {c.segment_id: c.action for c in chosen if c.reachable}
+        taken = {c.segment_id: c.action for c in chosen}
         stubs = self._shrinker.stubs
         return assemble(
             chosen,
@@ -270,7 +301,7 @@ class Planner:
             scope=self._analysis.scope,
             tokens_before=self._heap.ledger.working.tokens,
             heap_version=self._heap.version,
-            stubs={i: stubs[i] for i in sorted(taken) if taken[i] in ("evacuate", "compress")},
+            stubs={i: stubs[i] for i in sorted(taken) if taken[i] in IN_PLACE},
         )
 
     def _choose(self, need: int | None) -> list[PruningCandidate]:
@@ -296,21 +327,27 @@ class Planner:
             if segment.segment_id not in partners:
                 made = self._make_garbage(segment, score)
                 partners.update((member.segment_id, member) for member in made)
-            yield partners.pop(segment.segment_id)
+            if (found := partners.pop(segment.segment_id, None)) is not None:
+                yield found
 
     def _garbage_by_bond(self) -> Iterator[list[PruningCandidate]]:
-        """Yield what the roots do not reach, first to go first, each with its whole bond."""
-        bonds: set[str] = set()
+        """Yield what the roots do not reach, first to go first, each with all that leaves with it."""
+        made: set[str] = set()
         scored = zip(self._analysis.garbage, self._analysis.garbage_scores, strict=True)
         for segment, score in scored:
-            bond = bond_of(segment)
-            if bond is None or bond not in bonds:
-                if bond is not None:
-                    bonds.add(bond)
-                yield self._make_garbage(segment, score)
+            if segment.segment_id not in made:
+                together = self._make_garbage(segment, score)
+                if len(together) > 1:
+                    made.update([member.segment_id for member in together])
+                yield together
 
     def _make_garbage(self, segment: ContextSegment, score: float) -> list[PruningCandidate]:
-        """Make a candidate with all of its bond: who lives and dies with garbage is garbage."""
+        """Make a candidate with all of its bond: whatever lives and dies with garbage is garbage.
+
+        But a superseded result leaves a stub where its bond stays; it makes nothing if that frees too little.
+        """
+        if self._analysis.bond_lives(segment):
+            return self._outlived(segment)
         whole, stale = self._members(segment), segment.superseded_by is not None
         bond = tuple([member.segment_id for member in whole])
         action: Action = "delete" if self._may_delete(whole) else "stash"
@@ -319,21 +356,29 @@ class Planner:
             # The scores of a bond are levelled, those of the superseded apart from the others.
             is_stale = member.superseded_by is not None
             worth = score if is_stale is stale else self._analysis.score(member.segment_id)
+            evidence = self._analysis.evidence(member)
             made.append(
                 candidate_for(
-                    member, self._now, worth, action=action, superseded=is_stale, bond=bond
+                    member,
+                    self._now,
+                    worth,
+                    evidence,
+                    action=action,
+                    superseded=is_stale,
+                    bond=bond,
                 )
             )
         return made
 
+    def _outlived(self, segment: ContextSegment) -> list[PruningCandidate]:
+        evidence = self._analysis.evidence(segment)
+        found = self._shrinker.outlive(segment, evidence.brief)
+        return [] if found is None else [self._make(segment, found, evidence)]
+
     def _find(self, segment_id: str) -> PruningCandidate | None:
         if not self._analysis.may_leave(segment_id):
             return None
-        segment = self._heap.get(segment_id)
-        if self._analysis.is_live(segment):
-            return self._stash(segment)
-        made = self._make_garbage(segment, self._analysis.score(segment_id))
-        return next(candidate for candidate in made if candidate.segment_id == segment_id)
+        return self._stash(self._heap.get(segment_id))
 
     def _may_delete(self, bond: list[ContextSegment]) -> bool:
         policies = self._options.delete_policies
@@ -347,22 +392,23 @@ class Planner:
             found = self._shrinker.shrink(member)
             if found is not None:
                 self._shrinker.leaving.add(member.segment_id)
-                smaller.append(self._make_live(member, found.action, found.freed))
+                smaller.append(self._make(member, found, self._room))
         return smaller or [self._stash(segment)]
 
     def _stash(self, segment: ContextSegment) -> PruningCandidate:
         self._shrinker.leaving.add(segment.segment_id)
-        return self._make_live(segment, "stash", segment.tokens or 0)
+        return self._make(segment, Shrunk("stash", segment.tokens or 0), self._room)
 
-    def _make_live(self, segment: ContextSegment, action: Action, freed: int) -> PruningCandidate:
+    def _make(self, segment: ContextSegment, how: Shrunk, evidence: Evidence) -> PruningCandidate:
         return candidate_for(
             segment,
             self._now,
             self._analysis.score(segment.segment_id),
-            action=action,
-            reachable=True,
+            evidence,
+            action=how.action,
+            reachable=self._analysis.is_live(segment),
             superseded=segment.superseded_by is not None,
-            freed=freed,
+            freed=how.freed,
             bond=self._bond(segment),
         )
 
@@ -394,7 +440,7 @@ class Planner:
             segment,
             self._now,
             self._analysis.score(segment.segment_id),
-            reason=f"cold but important: {tokens} tokens, reachable, untouched for {idle} steps",
+            Evidence(kind="cold", tokens=tokens, requests=idle),
             action="compress",
             reachable=True,
             freed=tokens - int(tokens * self._options.compress_ratio),

@@ -18,12 +18,14 @@ from ctxgc._lazy import lazy
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ctxgc.core.heap import Amount, Heap, Ledger, each_once, rough_tokens
-    from ctxgc.core.links import Bonds, Mentions, bond_of, ids, keys_of, members
+    from ctxgc.core.links import (
+        Bonds, KEY_KINDS, KeyKind, Mentions, WHOLE, bond_of, ids, is_outlived, keys_of, members,
+    )
     from ctxgc.core.mark import Marks, ancestry, mark_all, mark_young, reachable
     from ctxgc.core.options import EngineOptions, Scope, age, checked_scope, in_scope
     from ctxgc.core.plan import (
         Action, Evidence, EvidenceKind, IN_PLACE, Occasion, PruningCandidate, PruningPlan,
-        age_text, assemble, candidate_for, checked_target, reason_for,
+        age_text, assemble, candidate_for, checked_target,
     )
     from ctxgc.core.recall_memory import RecallMemory
     from ctxgc.core.roots import (
@@ -50,12 +52,13 @@ else:
         __name__,
         {
             "heap": "Amount Heap Ledger each_once rough_tokens",
-            "links": "Bonds Mentions bond_of ids keys_of members",
+            "links":
+                "Bonds KEY_KINDS KeyKind Mentions WHOLE bond_of ids is_outlived keys_of members",
             "mark": "Marks ancestry mark_all mark_young reachable",
             "options": "EngineOptions Scope age checked_scope in_scope",
             "plan":
                 "Action Evidence EvidenceKind IN_PLACE Occasion PruningCandidate PruningPlan age_text "
-                "assemble candidate_for checked_target reason_for",
+                "assemble candidate_for checked_target",
             "recall_memory": "RecallMemory",
             "roots":
                 "GCState RootKnobs RootSet SESSION_INVARIANT compute_roots is_message is_request "

@@ -438,6 +438,15 @@ def bond_of(segment: ContextSegment) -> str | None:
     return segment.bond_id if segment.bond_id is not None else segment.call_id
 
 
+def is_outlived(segment: ContextSegment) -> bool:
+    """Return whether a newer segment took the place of a tool result.
+
+    Its bond does not hold it: the call that it answers may be reached by the file that both name, which is
+    no use of an old view of it. A stub can answer the call as well.
+    """
+    return segment.superseded_by is not None and segment.part == "tool_result"
+
+
 # -- File cards: which views of a file show some of the same lines
 
 

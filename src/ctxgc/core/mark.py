@@ -23,6 +23,7 @@ from ctxgc.core.links import (
     bond_of,
     cards,
     ids,
+    is_outlived,
     keys_of,
     members,
     share_a_card,
@@ -51,13 +52,18 @@ def ancestry(
     budget: int = 200,
     strong: Iterable[KeyKind] = KEY_KINDS,
 ) -> Ancestry:
-    """Return whether a root reaches a segment, following no more than `budget` links."""
+    """Return whether a root reaches a segment, following no more than `budget` links.
+
+    It is taken as it is given, whatever the heap says of it: a copy that is not superseded tells whether
+    a root would reach it otherwise.
+    """
     kinds = frozenset(strong)
     leads_to: dict[str, str | None] = {segment.segment_id: None}
     stack = [segment.segment_id]
     looks = 0
     while stack:
-        at = state.heap.get(stack.pop())
+        name = stack.pop()
+        at = segment if name == segment.segment_id else state.heap.get(name)
         if root_reasons(state, at):
             return Ancestry("held", tuple(_way(leads_to, at.segment_id)), looks)
         for holder in _holders(state.heap, at, kinds):
@@ -76,7 +82,7 @@ def _holders(heap: Heap, segment: ContextSegment, kinds: frozenset[KeyKind]) -> 
         if heap.get(source).tier == "working":
             yield source
     bond = bond_of(segment)
-    if bond is not None:
+    if bond is not None and not is_outlived(segment):
         yield from ids(heap.bonds.groups[bond])
     if segment.superseded_by is not None:
         return
@@ -139,8 +145,8 @@ def reachable(roots: Iterable[str], references: Mapping[str, Iterable[str]]) -> 
 def mark_all(heap: Heap, roots: Iterable[str], strong: Iterable[KeyKind] = KEY_KINDS) -> Marks:
     """Return what the roots reach over explicit links and the strong kinds of shared keys.
 
-    A bond is reached as a whole. A superseded segment is not reached through a shared key, since the
-    newer one holds its place there; an explicit link still reaches it.
+    A bond is reached as a whole, but for superseded results. A superseded segment is not reached through a
+    shared key, since the newer one holds its place there; an explicit link still reaches it.
     """
     return Marks(_Walk(heap, frozenset(strong), young_only=False).run(roots))
 
@@ -163,7 +169,7 @@ def _shared_with_old(heap: Heap, strong: frozenset[KeyKind]) -> Iterator[str]:
     bound = _bonds_with_old(heap)
     for segment_id in heap.index.young:
         segment = heap.get(segment_id)
-        if bond_of(segment) in bound:
+        if bond_of(segment) in bound and not is_outlived(segment):
             yield segment_id
         elif segment.superseded_by is None:
             keys = [key for key in keys_of(segment) if key[0] in strong]
@@ -276,11 +282,13 @@ class _Walk:
                         self._share(members(side[card]), origin)
 
     def _bind(self, bond: Group, origin: str) -> None:
-        """Reach the members of a bond; all of them are in the working tier."""
+        """Reach the members of a bond but those that are outlived; all are in the working tier."""
         came_from, push, young_only = self.came_from, self.stack.append, self.young_only
         for segment in members(bond):
             segment_id = segment.segment_id
             if segment_id in came_from or (young_only and segment.generation == "old"):
+                continue
+            if is_outlived(segment):
                 continue
             came_from[segment_id] = origin
             push(segment)

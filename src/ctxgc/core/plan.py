@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from functools import lru_cache
-from sys import intern
 from typing import Literal, get_args
 
 import msgspec
@@ -26,7 +24,7 @@ IN_PLACE: tuple[Action, ...] = ("evacuate", "compress")
 
 EvidenceKind = Literal[
     "superseded", "copy", "resolved", "unreachable", "idle", "least_worth", "oldest", "priority",
-    "policy", "turn_limit", "asked", "notice", "thinking", "plugin",
+    "policy", "turn_limit", "asked", "notice", "thinking", "plugin", "cold",
 ]  # fmt: skip
 Occasion = Literal["price", "room", "hard limit", "turn limit", "by hand"]
 
@@ -36,9 +34,11 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_default
 
     `superseded`, `copy` and `resolved` name what did it (`by`, at a `request`) and `how`. `unreachable` and
     `idle` are about the root `rule` that held it last, if one is known, and for how many `requests` it has
-    not. `least_worth` and `oldest` exist only where room must be made: so many `tokens` had to go.
+    not; what no root would reach anyway is `unreachable`, and says what took its place all the same.
+    `least_worth` and `oldest` exist only where room must be made: so many `tokens` had to go.
     `priority` is the fourth of S4's, with the name of its rule (`how`); `policy` is that of the budget.
-    `asked` is a request by hand.
+    `asked` is a request by hand. `cold` is not a reason to leave but one to compress: so many `tokens`,
+    untouched for so many steps (`requests`).
     """
 
     kind: EvidenceKind
@@ -60,6 +60,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_default
             return f"superseded ({_HOW.get(self.how, self.how)}{at})" if self.how else "copy"
         if self.kind == "idle":
             return _idle_for(self)
+        if self.kind == "unreachable":
+            return _unreachable(msgspec.structs.replace(self, how=""))
         return str(self).partition(":")[0]
 
 
@@ -96,7 +98,13 @@ def _room(word: str) -> Callable[[Evidence], str]:
 
 
 def _unreachable(evidence: Evidence) -> str:
-    return f"unreachable, no longer {evidence.rule}" if evidence.rule else "unreachable"
+    held = f", no longer {evidence.rule}" if evidence.rule else ""
+    return f"unreachable{held}{f'; {_superseded(evidence)}' if evidence.how else ''}"
+
+
+def _cold(evidence: Evidence) -> str:
+    idle = f"untouched for {evidence.requests} steps"
+    return f"cold but important: {evidence.tokens} tokens, reachable, {idle}"
 
 
 _SAID: Mapping[EvidenceKind, Callable[[Evidence], str]] = {
@@ -114,14 +122,19 @@ _SAID: Mapping[EvidenceKind, Callable[[Evidence], str]] = {
     "notice": lambda _: "a newer note takes its place",
     "thinking": lambda _: "thinking that the provider refuses after an edit",
     "plugin": lambda e: e.how,
+    "cold": _cold,
 }
 
 
+NOT_SAID = Evidence(kind="plugin")
+
+
 class PruningCandidate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A segment that may leave, with the reason why.
+    """A segment that may leave, with the reason why, which is its evidence in words.
 
     `score` is its keep_score; `freed` what its action wins, net of the text that stays in its place;
-    `age` its seconds since creation; `bond` the ids that it lives and dies with, itself included.
+    `age` its seconds since creation; `bond` the ids that it lives and dies with, itself included. One that
+    comes with a reason alone gets the evidence that somebody else said so.
     """
 
     segment_id: str
@@ -135,7 +148,7 @@ class PruningCandidate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     superseded: bool = False
     freed: int = -1
     bond: tuple[str, ...] = ()
-    evidence: Evidence | None = None
+    evidence: Evidence = NOT_SAID
 
     def __post_init__(self) -> None:
         if self.action not in ACTIONS:
@@ -150,34 +163,31 @@ class PruningCandidate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             )
         if self.freed < 0:
             msgspec.structs.force_setattr(self, "freed", self.tokens)
+        if self.evidence is NOT_SAID:
+            said = Evidence(kind="plugin", how=self.reason)
+            msgspec.structs.force_setattr(self, "evidence", said)
 
 
 def candidate_for(
     segment: ContextSegment,
     now: datetime,
     score: float,
+    evidence: Evidence,
     *,
-    reason: str | None = None,
     action: Action = "stash",
     reachable: bool = False,
     superseded: bool = False,
     freed: int = -1,
     bond: tuple[str, ...] = (),
-    evidence: Evidence | None = None,
 ) -> PruningCandidate:
-    """Return the candidate for a segment, by default with the reason that its state gives."""
-    age = segment.age(now)
-    if evidence is not None and reason is None:
-        reason = f"{evidence}; {segment.type}, {age_text(age)} old"
-    if reason is None:
-        reason = reason_for(segment, age, reachable=reachable, score=score)
+    """Return the candidate for a segment, with what decided about it."""
     return PruningCandidate(
         segment_id=segment.segment_id,
         score=score,
         tokens=segment.tokens or 0,
-        reason=reason,
+        reason=str(evidence),
         type=segment.type,
-        age=age,
+        age=segment.age(now),
         action=action,
         reachable=reachable,
         superseded=superseded,
@@ -284,32 +294,9 @@ def _summary(
     return "; ".join(parts)
 
 
-def reason_for(segment: ContextSegment, age: float, *, reachable: bool, score: float) -> str:
-    """Return why a segment of this age may leave, in words that a person understands."""
-    verdict = f"reachable, but its score is low ({score:.2f})" if reachable else "unreachable"
-    facts = _facts(verdict, segment.type, *_in_largest_unit(age), segment.refcount)
-    if segment.superseded_by is None:
-        return facts
-    how = _HOW.get(segment.superseded_how or "", "superseded")
-    return f"{facts}, superseded ({how}) by {segment.superseded_by}"
-
-
-@lru_cache(maxsize=4096)
-def _facts(verdict: str, kind: str, age: int, unit: str, refs: int) -> str:
-    """Return what many segments share: to look it up takes a fraction of the time of writing it."""
-    seen = "never referenced" if not refs else f"referenced {refs} time{'s' if refs > 1 else ''}"
-    return intern(f"{verdict}; {kind}, {age} {unit} old, {seen}")
-
-
 def age_text(seconds: float) -> str:
     """Return a time span in its largest whole unit: `40 s`, `3 h`, `2 d`."""
-    number, unit = _in_largest_unit(seconds)
-    return f"{number} {unit}"
-
-
-def _in_largest_unit(seconds: float) -> tuple[int, str]:
-    if seconds >= 86_400:
-        return int(seconds // 86_400), "d"
-    if seconds >= 3600:
-        return int(seconds // 3600), "h"
-    return (int(seconds // 60), "min") if seconds >= 60 else (max(0, int(seconds)), "s")
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit}"
+    return f"{max(0, int(seconds))} s"

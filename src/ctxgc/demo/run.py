@@ -184,7 +184,6 @@ class _Recorder:
         entries = [
             PlannedEntry(inside.heap.get(c.segment_id), c.evidence, stubs.get(c.segment_id, ""))
             for c in plan.candidates
-            if c.evidence is not None
         ]
         return FirstCollection(
             request=len(self.fills),

@@ -325,8 +325,8 @@ def _rows(
 
 
 def _why(candidate: PruningCandidate) -> str:
-    said = str(candidate.evidence or candidate.reason)
-    return f"{said}, {age_text(candidate.age)} old" if candidate.age >= 1 else said
+    old = f", {age_text(candidate.age)} old" if candidate.age >= 1 else ""
+    return f"{candidate.reason}{old}"
 
 
 # -- The new file

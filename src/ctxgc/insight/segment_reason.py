@@ -89,7 +89,7 @@ def _standing(segment: ContextSegment, analysis: Analysis) -> str:
 def _because(segment: ContextSegment, analysis: Analysis) -> list[str]:
     found = []
     if segment.superseded_by is not None:
-        found.append(f"superseded ({segment.superseded_how}) by {segment.superseded_by}")
+        found.append(str(analysis.evidence(segment)))
     if segment.derived_from is not None:
         found.append(f"replaces {segment.derived_from}")
     found += [f"{hop.segment_id}: {hop.via}" for hop in analysis.chain(segment.segment_id)]

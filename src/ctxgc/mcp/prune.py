@@ -16,12 +16,12 @@ from ctxgc.collector import Analysis, Collection, Planner
 from ctxgc.core import (
     Action,
     ContextSegment,
+    Evidence,
     PruningCandidate,
     PruningPlan,
     RecallMemory,
     assemble,
     candidate_for,
-    reason_for,
 )
 from ctxgc.errors import InputError
 from ctxgc.guard import ThrashBreaker
@@ -264,12 +264,11 @@ def _candidate(analysis: Analysis, segment: ContextSegment, action: Action) -> P
     live = analysis.is_reachable(segment.segment_id)
     score = analysis.scores.get(segment.segment_id, 0.0)
     now = analysis.state.now
-    why = reason_for(segment, segment.age(now), reachable=live, score=score)
     return candidate_for(
         segment,
         now,
         score,
-        reason=f"asked for; {why}",
+        Evidence(kind="asked"),
         action=action,
         reachable=live,
         freed=(segment.tokens or 0) if segment.tier == "working" else 0,

@@ -444,11 +444,11 @@ class Collector(SessionPart):
             segment,
             now,
             score(segment, ScoreContext(now=now, step=self._heap.step)),
+            evidence,
             action=action,
             reachable=evidence.kind in ("least_worth", "oldest"),
             superseded=evidence.kind in ("superseded", "copy", "resolved"),
             bond=self._heap.bonds.group(segment),
-            evidence=evidence,
         )
 
 
