@@ -23,7 +23,10 @@ class Params:
 
 
 class Server:
-    """Says what its grammar allows, two letters a token; the next token is half as likely as the last."""
+    """Says what its grammar allows: letters two at a time where it read them before, else one by one.
+
+    A token is a number made of its letters, and costs a nat; half a nat where it was read before.
+    """
 
     asked: list[dict[str, Any]]
     open = 0
@@ -41,22 +44,28 @@ class Server:
 
     def handle_completions(self, asked: dict[str, Any]) -> Any:
         assert set(asked) == {
-            "prompt",
-            "grammar",
-            "n_predict",
-            "n_probs",
-            "temperature",
-            "cache_prompt",
-        }
+            "prompt", "grammar", "n_predict", "n_probs", "temperature", "cache_prompt",
+        }  # fmt: skip
         Server.asked.append(asked)
         if Server.answer is not None:
             return Server.answer
-        said = asked["grammar"].removeprefix('root ::= "')[:-1].replace('\\"', '"').encode()
+        read = asked["prompt"].encode()
+        pieces = self._pieces(asked["grammar"].removeprefix("root ::= "), read)
         tokens = [
-            {"bytes": list(said[n : n + 2]), "logprob": -0.5 * n} for n in range(0, len(said), 2)
+            {"id": int.from_bytes(p), "bytes": list(p), "logprob": -0.5 if p in read else -1.0}
+            for p in pieces
         ]
-        end = {"bytes": [], "logprob": -9.0}
-        return {"choices": [{"text": said.decode(), "logprobs": {"content": [*tokens, end]}}]}
+        end = {"id": 2, "bytes": [], "logprob": -9.0}
+        text = b"".join(pieces).decode()
+        return {"choices": [{"text": text, "logprobs": {"content": [*tokens, end]}}]}
+
+    def _pieces(self, rule: str, read: bytes) -> list[bytes]:
+        if rule.startswith("<"):
+            numbers = [int(each[2:-2]) for each in rule.split(" ")]
+            return [n.to_bytes((n.bit_length() + 7) // 8) for n in numbers]
+        said = rule[1:-1].replace('\\"', '"').encode()
+        size = 2 if said in read else 1
+        return [said[n : n + size] for n in range(0, len(said), size)]
 
 
 @pytest.fixture
@@ -71,10 +80,24 @@ def weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_text_is_forced_by_a_grammar_and_its_nats_are_added_up(weights: Path) -> None:
     with open_model(weights) as model:
-        assert model.force("see ", 'a "b"') == ForcedText(nats=0.0 + 1.0 + 2.0, tokens=3)
+        assert model.force("see\nit: ", '"b" c') == ForcedText(nats=3.0, tokens=3)
         assert (model.name, Server.open) == ("small.gguf (13 bytes)", 1)
     assert Server.open == 0, "a server that is left open keeps Python from ending"
-    assert [(a["prompt"], a["grammar"]) for a in Server.asked] == [("see ", 'root ::= "a \\"b\\""')]
+    tokens = [int.from_bytes(piece) for piece in (b' "', b'b"', b" c")]
+    assert [(a["prompt"], a["grammar"]) for a in Server.asked] == [
+        ('it: "b" c\nit: "b" c\nit:', 'root ::= " \\"b\\" c"'),
+        ("see\nit:", f"root ::= <[{tokens[0]}]> <[{tokens[1]}]> <[{tokens[2]}]>"),
+    ]
+
+
+def test_a_text_is_split_the_same_way_in_every_view(weights: Path) -> None:
+    """By letters it would cost four tokens where it was not read, and the views could not be compared."""
+    with open_model(weights) as model:
+        assert model.force("see abcd at:", "abcd") == ForcedText(nats=1.0, tokens=2)
+        assert model.force("see none at:", "abcd") == ForcedText(nats=2.0, tokens=2)
+        assert len(Server.asked) == 4, "the line before it differs"
+        assert model.force("see none at:", "abcd").tokens == 2
+    assert len(Server.asked) == 5
 
 
 def test_nothing_to_say_is_no_surprise(weights: Path) -> None:

