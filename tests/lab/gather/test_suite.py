@@ -35,7 +35,8 @@ def test_the_tables_have_a_row_for_each_policy_and_a_column_for_each_trait() -> 
     report = run_gather(SMALL)
     overall, *crossed = gather_tables(report, matrix=True)
     assert [row[:2] for row in overall.rows] == [
-        ("never", "yes"), ("ctxgc", "yes"), ("never", "no"), ("ctxgc", "no"),
+        ("never", "all"), ("ctxgc", "all"), ("never", "needed"), ("ctxgc", "needed"),
+        ("never", "nothing"), ("ctxgc", "nothing"),
     ]  # fmt: skip
     assert [table.title.split(":")[0] for table in crossed] == [
         "by tool", "by family", "by fill", "by content", "by format", "never", "ctxgc",

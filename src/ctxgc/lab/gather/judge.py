@@ -23,6 +23,7 @@ from ctxgc.lab.runs import Run
 from ctxgc.wire import parse
 
 Place = Literal["view", "recall", "lost"]
+Room = Literal["all", "needed", "nothing"]
 _NATIVE = ("ours", "base")
 _OUR_NOTE = re.compile(r"^(?=\[ctxgc:)", re.MULTILINE)
 
@@ -58,6 +59,13 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
     def fits(self) -> bool:
         """Whether what the answers need fits the window."""
         return self.needed <= self.plan.window
+
+    @property
+    def room(self) -> Room:
+        """What fits the window: all that came in, or only what the answers need, or not even that."""
+        if self.tokens <= self.plan.window:
+            return "all"
+        return "needed" if self.fits else "nothing"
 
     @property
     def from_view(self) -> bool:

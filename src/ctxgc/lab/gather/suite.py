@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import islice
+from typing import get_args
 
 import msgspec
 
@@ -12,7 +13,7 @@ from ctxgc._version import __version__
 from ctxgc.economics import PriceSheet, price_sheet
 from ctxgc.errors import InputError
 from ctxgc.lab.gather.families import FAMILIES
-from ctxgc.lab.gather.judge import TaskResult, play_task
+from ctxgc.lab.gather.judge import Room, TaskResult, play_task
 from ctxgc.lab.gather.tasks import FORMATS, MIXES, WINDOWS, TaskPlan, plans
 from ctxgc.lab.gather.things import CONTENTS
 from ctxgc.lab.gather.tools import TOOLS
@@ -72,7 +73,7 @@ class GatherRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GatherReport(msgspec.Struct, frozen=True, kw_only=True):
-    """All results, and a row for each policy, window, tool and family of tasks that fit or do not."""
+    """All results, and a row for each policy, window, tool and family, by what fits the window."""
 
     lab: int = 1
     suite: str = "gather"
@@ -92,11 +93,12 @@ TRAITS: dict[str, Callable[[TaskResult], str]] = {
     "fill": lambda result: f"{result.plan.fill:.0%}",
     "content": lambda result: result.plan.content,
     "format": lambda result: result.plan.format,
-    "fits": lambda result: "yes" if result.fits else "no",
+    "fits": lambda result: result.room,
 }
 """What tasks can be grouped by."""
 
 VALUES: dict[str, tuple[str, ...]] = {
+    "fits": get_args(Room),
     "tool": TOOLS,
     "family": tuple(FAMILIES),
     "fill": tuple(dict.fromkeys(f"{mix.fill:.0%}" for mix in MIXES)),

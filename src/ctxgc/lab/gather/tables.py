@@ -10,7 +10,7 @@ from ctxgc.lab.gather.suite import TRAITS, VALUES, GatherReport, GatherRow, grou
 from ctxgc.lab.markdown import grid
 
 _COLUMNS = ("tasks", "from the view", "<= 1 recall", "lost", "over", "recalls", "cost")
-_CELL = "from the view / at most one recall, %, where the content fits"
+_CELL = "from the view / at most one recall, %, where what is needed fits"
 _CROSSED = ("tool", "family", "fill", "content", "format")
 
 
@@ -27,7 +27,7 @@ def gather_tables(report: GatherReport, *, matrix: bool = False) -> Iterator[Gat
 
     With `matrix`, there is also one table of families and tools for each policy and window.
     """
-    yield GatherTable("all tasks", ("policy", "content fits", *_COLUMNS), _overall(report))
+    yield GatherTable("all tasks", ("policy", "what fits", *_COLUMNS), _overall(report))
     fitting = [result for result in report.results if result.fits]
     for trait in _CROSSED:
         yield _crossed(f"by {trait}: {_CELL}", fitting, ("policy", "window"), trait)
@@ -55,7 +55,13 @@ def headline(report: GatherReport) -> str:
 
 
 def _overall(report: GatherReport) -> list[tuple[str, ...]]:
-    rows = sorted(grouped(report.results, "fits"), key=lambda row: row.group["fits"], reverse=True)
+    rows = sorted(
+        grouped(report.results, "fits"),
+        key=lambda row: (
+            VALUES["fits"].index(row.group["fits"]),
+            report.policies.index(row.policy),
+        ),
+    )
     return [(row.policy, row.group["fits"], *_figures(row)) for row in rows]
 
 
