@@ -72,7 +72,9 @@ def _title(name: str) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Play the runs with each value, and print the table."""
     asked = parser_of("code_constants", __doc__).parse_args(arguments)
-    experiment = Experiment(policies=(), data=asked.data, set_name=asked.set, every=asked.every)
+    experiment = Experiment(
+        policies=(), data=asked.data, set_name=asked.set, every=asked.every, half="fit"
+    )
     target, runs = PresetTarget("default"), experiment.all_runs()
     # One process: a constant changed here is not changed in others.
     with Trials(runs, price_sheet(experiment.sheet)) as trials:

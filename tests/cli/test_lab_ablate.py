@@ -49,7 +49,7 @@ FOUND = Ablation(
 
 @pytest.fixture
 def data(project: Path) -> Path:
-    return write_runs(project, count=3, messages=30)
+    return write_runs(project, count=5, messages=30)
 
 
 def ablate(run: Run, data: Path, *arguments: str) -> Result:
@@ -74,7 +74,10 @@ def test_markdown_names_what_was_played_each_change_and_what_moved_nothing() -> 
 def test_the_table_has_a_row_for_each_change(run: Run, data: Path) -> None:
     done = ablate(run, data)
     assert done.exit_code == 0, done.output
-    assert "default: 2 runs of made.jsonl, one run in 2; cost, anthropic-5m." in done.output
+    assert (
+        "default: 1 runs of made.jsonl, one run in 2, the half to fit; cost, anthropic-5m."
+        in done.output
+    )
     said = done.output.split()
     assert all(word in said for word in ("shipped", "hold", "(off)", "3", "12"))
 

@@ -22,7 +22,7 @@ Run = Callable[..., Result]
 
 @pytest.fixture
 def data(project: Path) -> Path:
-    return write_runs(project, count=3, messages=30)
+    return write_runs(project, count=5, messages=30)
 
 
 def fit(run: Run, data: Path, *arguments: str, subject: str = "default") -> Result:
@@ -39,8 +39,12 @@ def test_the_file_holds_all_presets_and_says_how_one_was_fitted(
     made = msgspec.json.decode(output.read_bytes(), type=Coefficients)
     assert made.presets.keys() == coefficients().presets.keys()
     said = made.provenance["default"]
-    assert said.startswith("2 runs of made.jsonl, one run in 2, anthropic-5m; seed 5, 2 rounds, 20")
-    assert f"bill {said.rpartition('; bill ')[2].partition(',')[0]}" in done.output
+    assert said.startswith(
+        "1 runs of made.jsonl, one run in 2, the half to fit, anthropic-5m; seed 5, 2 rounds, 20"
+    )
+    fitted, _, judged = said.partition("; bill ")[2].partition("; on the 2 that judge: bill ")
+    assert done.output.endswith(f"bill {fitted}; on the 2 that judge: bill {judged}\n")
+    assert fitted != judged
 
 
 def test_the_window_has_a_file_of_its_own(run: Run, data: Path, project: Path) -> None:
@@ -50,9 +54,15 @@ def test_the_window_has_a_file_of_its_own(run: Run, data: Path, project: Path) -
     made = msgspec.json.decode(output.read_bytes(), type=WindowFile)
     assert made.provenance.keys() == {*window_file().provenance, "fit"}
     assert made.provenance["fit"].startswith(
-        "2 runs of made.jsonl, one run in 2, anthropic-5m; seed 1"
+        "1 runs of made.jsonl, one run in 2, the half to fit, anthropic-5m; seed 1"
     )
     assert "non_resident_50" in made.provenance["fit"]
+
+
+def test_without_a_half_to_judge_the_file_says_so(run: Run, data: Path, project: Path) -> None:
+    assert fit(run, data, "--half", "both", "-o", "out.json").exit_code == 0
+    made = msgspec.json.decode((project / "out.json").read_bytes(), type=Coefficients)
+    assert made.provenance["default"].endswith("; no runs were left to judge them")
 
 
 def test_the_same_seed_reaches_the_same_whatever_the_jobs(run: Run, data: Path) -> None:

@@ -29,7 +29,9 @@ def test_the_table_has_a_line_for_each_policy_and_says_what_it_is_not(run: Run, 
     done = lab(run, data)
     assert done.exit_code == 0, done.output
     assert "2 runs in 2 groups" in done.output
-    assert done.output.count("\n never ") == done.output.count("\n ctxgc ") == 2
+    figures, halves, sound = done.output.split("\n policy ")[1:4]
+    for table, rows in ((figures, 1), (halves, 2), (sound, 1)):
+        assert table.count("\n never ") == table.count("\n ctxgc ") == rows
     assert "not whether a task succeeds" in done.output
 
 
@@ -106,6 +108,20 @@ def test_two_reports_do_not_go_to_one_file(run: Run, data: Path, project: Path, 
     assert (done.exit_code, done.stdout) == (2, "")
     assert "two reports cannot go to one file" in done.stderr
     assert list(project.iterdir()) == [data]
+
+
+@pytest.mark.parametrize(
+    ("half", "played", "halves"),
+    [("fit", ["r1"], 0), ("judge", ["r0", "r2"], 0), ("both", ["r0", "r1", "r2"], 2)],
+)
+def test_one_half_of_the_runs_or_both_are_played(
+    run: Run, project: Path, half: str, played: list[str], halves: int
+) -> None:
+    data = write_runs(project, count=3, messages=12)
+    lab(run, data, "--half", half, "--json", "found.json", "--quiet")
+    found = json.loads((project / "found.json").read_bytes())
+    assert [each["run"] for each in found["results"] if each["policy"] == "never"] == played
+    assert len(found["halves"]) == halves
 
 
 def test_one_run_in_so_many_is_played_and_the_report_says_so(run: Run, project: Path) -> None:

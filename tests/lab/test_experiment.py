@@ -39,6 +39,22 @@ def test_one_run_in_so_many_is_taken_before_the_first_ones_are(tmp_path: Path) -
     assert asked.source == "7 files, a.jsonl to g.jsonl, one run in 3"
 
 
+def test_each_run_is_in_one_half_whatever_else_is_played(tmp_path: Path) -> None:
+    data = folder(tmp_path, *"abcdefghij")
+    for every in (1, 2):
+        asked = Experiment(policies=(), data=data, least_tokens=0, every=every)
+        fit = msgspec.structs.replace(asked, half="fit")
+        judge = fit.other_half()
+        assert judge is not None
+        halves = [{run.id for run in half.runs()} for half in (fit, judge)]
+        assert halves[0] | halves[1] == {run.id for run in asked.runs()}
+        assert not halves[0] & halves[1]
+        assert all(halves)
+        assert judge.other_half() == fit
+    assert asked.other_half() is None
+    assert fit.source.endswith("one run in 2, the half to fit")
+
+
 def test_a_report_says_the_same_in_another_folder(tmp_path: Path) -> None:
     for place in ("here", "there"):
         (tmp_path / place).mkdir()

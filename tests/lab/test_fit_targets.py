@@ -54,6 +54,14 @@ def test_a_preset_reaches_shares_of_sums_and_its_worst_run() -> None:
     }  # fmt: skip
 
 
+def test_what_is_fitted_reaches_an_excess_of_bits_where_they_were_measured() -> None:
+    some = {"bits_steps": 1, "bits": 103, "bits_whole": 100}
+    for about, played in ((PRESET, [[result(**some)]]), (WINDOW, [[result(**some)], [result()]])):
+        assert about.reached(played)["bits"] == pytest.approx(0.03)
+    lossy = {**KEPT, "bill": 0.65, "bits": 0.03}
+    assert PRESET.loss({**KEPT, "bits": 0.008}, KEPT) == KEPT["bill"] < PRESET.loss(lossy, KEPT)
+
+
 def test_nothing_played_is_nothing_lost() -> None:
     assert set(PRESET.reached([[]]).values()) == {1.0}
 

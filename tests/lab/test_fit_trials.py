@@ -7,6 +7,8 @@ import pytest
 from ctxgc.economics import price_sheet
 from ctxgc.errors import InputError
 from ctxgc.lab import Run, RunResult, Trials, fit_target, parse_regime, replay_run
+from ctxgc.lab.bits import AnswerBits, has_zstd
+from ctxgc.lab.needs import Needs
 from ctxgc.lab.policies_ctxgc import CtxgcPolicy
 from ctxgc.testing import make_session
 
@@ -26,7 +28,15 @@ def played(jobs: int, told: list[int]) -> list[list[RunResult]]:
 def test_runs_are_played_regime_by_regime_with_the_options() -> None:
     told: list[int] = []
     ours = CtxgcPolicy(name="trial", options={"preset": "lean"})
-    expected = [[replay_run(ours, run, regime, SHEET) for run in RUNS] for regime in REGIMES]
+    read = [Needs(run) for run in RUNS]
+    bits = [AnswerBits(needs) if has_zstd() else None for needs in read]
+    expected = [
+        [
+            replay_run(ours, needs.run, regime, SHEET, needs=needs, bits=measured)
+            for needs, measured in zip(read, bits, strict=True)
+        ]
+        for regime in REGIMES
+    ]
     assert played(1, told) == expected
     assert len(told) == 4
 

@@ -11,6 +11,7 @@ from tests.lab.reports import made_report, result
 HOSTILE = "<script>alert('&')</script>\x00"
 SECTIONS = [
     "Summary",
+    "The half that fits, and the half that judges",
     "What each policy costs and keeps",
     "Run by run",
     "What was missing when it was used",

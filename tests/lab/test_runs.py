@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ctxgc.errors import InputError
-from ctxgc.lab import Run, find_run, read_runs
+from ctxgc.lab import Run, find_run, half_of, read_runs
 from ctxgc.lab.runs import run_files
 from ctxgc.testing import check_history
 from tests.lab.builders import answer, result, run_of, user
@@ -194,3 +194,11 @@ def test_other_names_are_answered_with_the_nearest(name: str, said: str) -> None
 def test_no_runs_are_told() -> None:
     with pytest.raises(InputError, match="there are no runs"):
         find_run("x", [])
+
+
+def test_a_group_is_in_the_same_half_for_ever() -> None:
+    assert [half_of(f"group-{number}") for number in range(6)] == [
+        "fit", "judge", "judge", "fit", "fit", "fit",
+    ]  # fmt: skip
+    share = sum(half_of(f"run/{number}") == "fit" for number in range(2_000)) / 2_000
+    assert 0.45 < share < 0.55

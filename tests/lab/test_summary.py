@@ -88,6 +88,19 @@ def test_a_report_counts_each_run_once() -> None:
     assert (found.steps, found.needs, len(found.rows)) == (2, 5, 1)
 
 
+def test_a_report_has_each_half_by_itself_if_there_are_both() -> None:
+    asked = {"version": "1", "source": "s", "regime": "cost", "sheet": price_sheet("none")}
+    fit = [result("a", group="group-0", bill=50.0), result("b", group="group-3", bill=60.0)]
+    judge = [result("c", group="group-1", bill=80.0)]
+    found = report([Never()], [*fit, *judge], **asked).halves
+    assert [(each.half, each.runs, each.groups, each.requests) for each in found] == [
+        ("fit", 2, 2, 4),
+        ("judge", 1, 1, 2),
+    ]
+    assert [each.rows for each in found] == [[summarize(Never(), part)] for part in (fit, judge)]
+    assert report([Never()], fit, **asked).halves == []
+
+
 def test_one_wrong_request_in_a_hundred_is_forgiven_and_an_oracle_is_never_usable() -> None:
     asked = {"version": "1", "source": "s", "regime": "window:50%", "sheet": price_sheet("none")}
     found = {

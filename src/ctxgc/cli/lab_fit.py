@@ -37,7 +37,7 @@ Exit codes: 0 done, 1 no such data, 2 usage error.
     epilog=_ABLATE_EPILOG,
 )
 @subject_argument
-@run_options(required=False)
+@run_options(required=False, half="fit")
 @click.option(
     "--only",
     multiple=True,
@@ -103,6 +103,7 @@ _RATIOS = ("bill", "worst")
 _MANY = 100_000
 _TITLES = {
     "line_step": "line-step",
+    "bits": "bits excess",
     "non_resident_50": "not resident, 50%",
     "non_resident_25": "not resident, 25%",
 }
@@ -167,12 +168,16 @@ def _value(row: Ablated) -> str:
 
 
 def _figure(key: str, value: float) -> str:
-    return f"{value:.3f}" if key in _RATIOS else f"{100 * value:.1f}"
+    return f"{value:.3f}" if key in _RATIOS else f"{100 * value:.{_digits(key)}f}"
 
 
 def _difference(key: str, value: float) -> str:
-    said = f"{value:+.3f}" if key in _RATIOS else f"{100 * value:+.1f}"
+    said = f"{value:+.3f}" if key in _RATIOS else f"{100 * value:+.{_digits(key)}f}"
     return "0" if float(said) == 0 else said
+
+
+def _digits(key: str) -> int:
+    return 2 if key == "bits" else 1
 
 
 def _idle(found: Ablation) -> str:
@@ -200,7 +205,7 @@ Examples:
     epilog=_EPILOG,
 )
 @subject_argument
-@run_options(required=True)
+@run_options(required=True, half="fit")
 @click.option("--rounds", type=click.IntRange(min=0), default=60, help="Number of changes to try.")
 @click.option("--seed", type=int, default=1, help="Random seed of the changes.")
 @click.option(
@@ -224,11 +229,17 @@ def fit(
     needs that are not resident with half and with a quarter of the room, no fewer line-steps than at
     the start, and hardly more to pay.
 
-    Each round changes a few constants at random and replays all runs; the same seed tries the same
-    changes, whatever --jobs. The file names the runs, the seed and the result. It takes effect when it
-    replaces the one that ships.
+    Each round changes a few constants at random and replays all runs of the half that is there to fit;
+    the same seed tries the same changes, whatever --jobs. The other half judges what was found. The file
+    names the runs, the seed and both results. It takes effect when it replaces the one that ships.
     """
-    from ctxgc.lab import Experiment, Trials, fit_constants, fit_target  # noqa: PLC0415
+    from ctxgc.lab import (  # noqa: PLC0415
+        Experiment,
+        Trials,
+        fit_constants,
+        fit_target,
+        judge_constants,
+    )
     from ctxgc.session import price_sheet  # noqa: PLC0415
 
     chosen = fit_target(subject)
@@ -239,10 +250,18 @@ def fit(
         best, found = fit_constants(
             chosen, partial(trials.judge, chosen), rounds=rounds, seed=seed, tell=_tell
         )
-    click.echo(_said(found))
+    judged = judge_constants(chosen, best, experiment, jobs)
+    reached = f"{_said(found)}; {_judged(judged)}"
+    click.echo(reached)
     if output is not None:
         made = f"{_of(experiment, len(trials.runs))}; seed {seed}, {rounds} rounds, "
-        _write(output, chosen.file(best, f"{made}{datetime.now(UTC):%Y-%m-%d}; {_said(found)}"))
+        _write(output, chosen.file(best, f"{made}{datetime.now(UTC):%Y-%m-%d}; {reached}"))
+
+
+def _judged(found: tuple[int, Measures] | None) -> str:
+    if found is None:
+        return "no runs were left to judge them"
+    return f"on the {found[0]} that judge: {_said(found[1])}"
 
 
 def _tell(number: int, found: Measures) -> None:

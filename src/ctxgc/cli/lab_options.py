@@ -25,11 +25,12 @@ subject_argument = click.argument(
 
 
 def run_options(
-    *, required: bool, jobs: bool = True
+    *, required: bool, jobs: bool = True, half: str = "both"
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the options that choose runs, as `runs`, and `jobs` unless it has one process only.
 
-    Where data is not required, our corpus is the default.
+    Where data is not required, our corpus is the default. `half` is the half of the runs that the command
+    takes unless told otherwise.
     """
     options = (
         click.option(
@@ -46,6 +47,12 @@ def run_options(
             help="Skip shorter runs.",
         ),
         click.option("--every", type=click.IntRange(min=1), default=1, help="Use every n-th run."),
+        click.option(
+            "--half",
+            type=click.Choice(["fit", "judge", "both"]),
+            default=half,
+            help="The half of the runs that constants are fitted on, the one that judges, or both.",
+        ),
         click.option(
             "--limit-runs", type=click.IntRange(min=1), help="Use at most this many runs."
         ),
@@ -78,7 +85,7 @@ def _with_runs(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def call(*, limit_runs: int | None, **given: Any) -> None:
         check_set(given["data"], given["set_name"])
-        fields = ("data", "set_name", "least_tokens", "every", "sheet")
+        fields = ("data", "set_name", "least_tokens", "every", "half", "sheet")
         runs: Runs = {field: given.pop(field) for field in fields}
         command(runs={**runs, "most_runs": limit_runs}, **given)
 

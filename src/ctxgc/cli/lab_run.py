@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -216,6 +216,8 @@ def draw(report: Report) -> None:
     console = Console(width=None if tty else PIPED_WIDTH, highlight=False)
     console.print(_headline(report), soft_wrap=True)
     console.print(_quality(report))
+    if report.halves:
+        console.print(_halves(report))
     console.print(_soundness(report))
     if report.gaps:
         console.print(_gaps(report))
@@ -333,11 +335,24 @@ def _survival(report: Report) -> Table:
     from ctxgc.lab import SURVIVAL_COLUMNS, survival_cells  # noqa: PLC0415
 
     title = "evidence, % in the view / behind a handle / lost"
+    return _table(title, SURVIVAL_COLUMNS, map(survival_cells, report.survival))
+
+
+def _halves(report: Report) -> Table:
+    from ctxgc.lab import HALF_COLUMNS, half_cells  # noqa: PLC0415
+
+    runs = ", ".join(f"{each.half} {count(each.runs, 'run')}" for each in report.halves)
+    title = f"half of the runs to fit, half to judge ({runs})"
+    return _table(title, HALF_COLUMNS, half_cells(report))
+
+
+def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """Return a table whose first two columns are text, the others figures."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
-    for number, name in enumerate(SURVIVAL_COLUMNS):
+    for number, name in enumerate(columns):
         table.add_column(name, justify="right" if number > 1 else "left", no_wrap=True)
-    for row in report.survival:
-        table.add_row(*survival_cells(row))
+    for row in rows:
+        table.add_row(*row)
     return table
 
 

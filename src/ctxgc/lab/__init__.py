@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from ctxgc.lab.dask_runner import run_on_dask
     from ctxgc.lab.experiment import Experiment, run_experiment
     from ctxgc.lab.explanation import Departure, Money, RequestExplanation, explain
-    from ctxgc.lab.fit import Ablated, Ablation, Trials, ablate, fit_constants, variations
+    from ctxgc.lab.fit import (
+        Ablated, Ablation, Trials, ablate, fit_constants, judge_constants, variations,
+    )
     from ctxgc.lab.fit_targets import FIT_TARGETS, Measures, fit_target
     from ctxgc.lab.gather.families import FAMILIES
     from ctxgc.lab.gather.judge import TaskResult, play_task
@@ -40,15 +42,17 @@ if TYPE_CHECKING:
         JUDGE_COLUMNS, JudgeReport, JudgeSettings, judge_cells, judge_headline, judge_markdown, run_judge,
     )
     from ctxgc.lab.judge_model import JudgeMemory, JudgeModel, open_model
-    from ctxgc.lab.markdown import SURVIVAL_COLUMNS, markdown_report, survival_cells
+    from ctxgc.lab.markdown import (
+        HALF_COLUMNS, SURVIVAL_COLUMNS, half_cells, markdown_report, survival_cells,
+    )
     from ctxgc.lab.peers.catalog import PACKAGES, PEERS, install_all, is_ready
     from ctxgc.lab.policies import POLICIES, Player, Policy, PolicyTask, choose_policies, policy
     from ctxgc.lab.regimes import Regime, parse_regime
     from ctxgc.lab.replay import replay_run
     from ctxgc.lab.residency import State
     from ctxgc.lab.results import Figure, RunResult
-    from ctxgc.lab.runs import Run, find_run, read_runs
-    from ctxgc.lab.summary import CopiedBits, PolicyRow, Report, is_usable
+    from ctxgc.lab.runs import Run, find_run, half_of, read_runs
+    from ctxgc.lab.summary import CopiedBits, HalfReport, PolicyRow, Report, is_usable
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
@@ -58,7 +62,7 @@ else:
             "dask_runner": "run_on_dask",
             "experiment": "Experiment run_experiment",
             "explanation": "Departure Money RequestExplanation explain",
-            "fit": "Ablated Ablation Trials ablate fit_constants variations",
+            "fit": "Ablated Ablation Trials ablate fit_constants judge_constants variations",
             "fit_targets": "FIT_TARGETS Measures fit_target",
             "gather.families": "FAMILIES",
             "gather.judge": "TaskResult play_task",
@@ -70,14 +74,14 @@ else:
             "judge":
                 "JUDGE_COLUMNS JudgeReport JudgeSettings judge_cells judge_headline judge_markdown run_judge",
             "judge_model": "JudgeMemory JudgeModel open_model",
-            "markdown": "SURVIVAL_COLUMNS markdown_report survival_cells",
+            "markdown": "HALF_COLUMNS SURVIVAL_COLUMNS half_cells markdown_report survival_cells",
             "peers.catalog": "PACKAGES PEERS install_all is_ready",
             "policies": "POLICIES Player Policy PolicyTask choose_policies policy",
             "regimes": "Regime parse_regime",
             "replay": "replay_run",
             "residency": "State",
             "results": "Figure RunResult",
-            "runs": "Run find_run read_runs",
-            "summary": "CopiedBits PolicyRow Report is_usable",
+            "runs": "Run find_run half_of read_runs",
+            "summary": "CopiedBits HalfReport PolicyRow Report is_usable",
         },
     )

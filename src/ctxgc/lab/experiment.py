@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import NoReturn
+from typing import Literal, NoReturn
 
 import msgspec
 
@@ -17,7 +17,7 @@ from ctxgc.lab.policies import policy
 from ctxgc.lab.pool import RunOrder, play_all
 from ctxgc.lab.regimes import parse_regime
 from ctxgc.lab.results import RunResult
-from ctxgc.lab.runs import Run, read_runs, run_files
+from ctxgc.lab.runs import Half, Run, half_of, read_runs, run_files
 from ctxgc.lab.summary import Report, report
 
 _LEAST_TOKENS = 8_000
@@ -34,6 +34,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     sheet: str = "anthropic-5m"
     least_tokens: int = _LEAST_TOKENS
     every: int = 1
+    half: Half | Literal["both"] = "both"
     most_runs: int | None = None
     timing: bool = False
     survival: bool = False
@@ -42,7 +43,9 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def source(self) -> str:
         """What is played, by file names only, so that it is the same on every machine."""
-        return self._files if self.every == 1 else f"{self._files}, one run in {self.every}"
+        every = "" if self.every == 1 else f", one run in {self.every}"
+        half = "" if self.half == "both" else f", the half to {self.half}"
+        return f"{self._files}{every}{half}"
 
     @property
     def _files(self) -> str:
@@ -54,8 +57,16 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         return ", ".join(file.name for file in files)
 
     def runs(self) -> Iterator[Run]:
-        """Yield the runs, read one by one: one in `every`, at most `most_runs`."""
-        return islice(islice(self._all_runs(), None, None, self.every), self.most_runs)
+        """Yield the runs, read one by one: one in `every`, those of the `half`, at most `most_runs`."""
+        chosen = islice(self._all_runs(), None, None, self.every)
+        halved = (run for run in chosen if self.half in ("both", half_of(run.group)))
+        return islice(halved, self.most_runs)
+
+    def other_half(self) -> Experiment | None:
+        """Return the same with the half that this one leaves out; None if it leaves out none."""
+        if self.half == "both":
+            return None
+        return msgspec.structs.replace(self, half="judge" if self.half == "fit" else "fit")
 
     def all_runs(self) -> list[Run]:
         """Return the runs.
@@ -114,7 +125,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     def _refuse(self) -> NoReturn:
         raise InputError(
             f"no run of {self.least_tokens} tokens in {self.source}",
-            hint="lower --least-tokens",
+            hint="lower --least-tokens" + ("" if self.half == "both" else ", or use --half both"),
             field="least_tokens",
         )
 

@@ -18,8 +18,9 @@ import msgspec
 
 from ctxgc._version import __version__
 from ctxgc.config import unknown_key
-from ctxgc.economics import PriceSheet
+from ctxgc.economics import PriceSheet, price_sheet
 from ctxgc.errors import InputError
+from ctxgc.lab.bits import AnswerBits, has_zstd
 from ctxgc.lab.experiment import Experiment
 from ctxgc.lab.fit_targets import Constants, FitTarget, Measures, Number
 from ctxgc.lab.needs import Needs
@@ -93,16 +94,18 @@ class _LoadedRuns:
     def __init__(self, runs: Sequence[Run], sheet: PriceSheet) -> None:
         self._runs = runs
         self._sheet = sheet
-        self._needs: dict[int, Needs] = {}
+        self._read: dict[int, tuple[Needs, AnswerBits | None]] = {}
 
     def play(self, number: int, options: Mapping[str, Any], regime: Regime) -> RunResult:
         """Return what these options did to a run."""
-        needs = self._needs.get(number)
-        if needs is None:
-            needs = self._needs[number] = Needs(self._runs[number])
+        read = self._read.get(number)
+        if read is None:
+            needs = Needs(self._runs[number])
+            read = self._read[number] = needs, AnswerBits(needs) if has_zstd() else None
+        needs, bits = read
         policy = CtxgcPolicy(name="trial", options=dict(options))
         with quiet_log():
-            return replay_run(policy, needs.run, regime, self._sheet, needs=needs)
+            return replay_run(policy, needs.run, regime, self._sheet, needs=needs, bits=bits)
 
 
 class Trials:
@@ -172,6 +175,21 @@ class Trials:
     def _tell(self, _: Future[RunResult] | None = None) -> None:
         if self._done is not None:
             self._done()
+
+
+def judge_constants(
+    target: FitTarget, constants: Constants, experiment: Experiment, jobs: int = 1
+) -> tuple[int, Measures] | None:
+    """Return the number of runs in the half that an experiment leaves out, and what constants reach there.
+
+    None if it leaves out none.
+    """
+    other = experiment.other_half()
+    runs = list(other.runs()) if other else []
+    if not runs:
+        return None
+    with Trials(runs, price_sheet(experiment.sheet), jobs) as trials:
+        return len(runs), trials.judge(target, constants)
 
 
 _loaded: list[_LoadedRuns] = []

@@ -90,6 +90,13 @@ def share(results: Sequence[RunResult], part: str, whole: str) -> float:
     return float(sum(getattr(result, part) for result in results) / total) if total else 1.0
 
 
+def excess(results: Sequence[RunResult]) -> Measures:
+    """Return the copied bits beyond those with the whole history, as a share; nothing if not measured."""
+    if not any(result.bits_steps for result in results):
+        return {}
+    return {"bits": share(results, "bits", "bits_whole") - 1}
+
+
 # -- Presets, which prune to save money: a low bill that keeps what the preset promises
 
 
@@ -105,6 +112,7 @@ class PresetGoal(msgspec.Struct, frozen=True, kw_only=True):
     line_step: float
     word: float
     worst: float = 1.045
+    bits: float
 
     def missed(self, found: Measures) -> float:
         """Return a penalty for every missing point."""
@@ -114,13 +122,14 @@ class PresetGoal(msgspec.Struct, frozen=True, kw_only=True):
             + 1.5 * max(0.0, self.line_step - found["line_step"])
             + 1.0 * max(0.0, self.word - found["word"])
             + 1.0 * max(0.0, found["worst"] - self.worst)
+            + 5.0 * max(0.0, found.get("bits", 0.0) - self.bits)
         )
 
 
 GOALS: Mapping[str, PresetGoal] = {
-    "default": PresetGoal(line_step=0.9430, word=0.8950),
-    "lean": PresetGoal(line_step=0.9230, word=0.0),
-    "careful": PresetGoal(line_step=0.9630, word=0.9240),
+    "default": PresetGoal(line_step=0.9430, word=0.8950, bits=0.009),
+    "lean": PresetGoal(line_step=0.9230, word=0.0, bits=0.015),
+    "careful": PresetGoal(line_step=0.9630, word=0.9240, bits=0.005),
 }
 
 _PRESET_OFF: Mapping[str, Number] = {
@@ -200,6 +209,7 @@ class PresetTarget(msgspec.Struct, frozen=True):
             "line_step": share(results, "line_steps_kept", "line_steps"),
             "word": share(results, "words_kept", "words"),
             "worst": max((result.ratio for result in results), default=1.0),
+            **excess(results),
         }
 
     def loss(self, found: Measures, start: Measures) -> float:  # noqa: ARG002 - the goal is set
@@ -313,6 +323,7 @@ class WindowTarget(msgspec.Struct, frozen=True):
             **missing,
             "line_step": share(results, "line_steps_kept", "line_steps"),
             "bill": share(results, "bill", "unpruned"),
+            **excess(results),
         }
 
     def loss(self, found: Measures, start: Measures) -> float:

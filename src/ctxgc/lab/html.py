@@ -102,6 +102,7 @@ def html_report(report: Report) -> str:
     """Return a self-contained page of a report: no network, no script, light and dark."""
     sections = [
         _summary(report),
+        *_halves(report),
         _front(report),
         _spread(report),
         _needs(report),
@@ -159,6 +160,23 @@ def _facts(report: Report) -> list[tuple[str, str]]:
 def _summary(report: Report) -> Section:
     body = [html_tables.quality(report), listing(_DEFINITIONS)]
     return Section("Summary", joined(body), "summary")
+
+
+def _halves(report: Report) -> list[Section]:
+    if not report.halves:
+        return []
+    runs = " and ".join(f"{each.runs:,} to {each.half}" for each in report.halves)
+    said = paragraph(
+        f"Constants are fitted on one half of the runs and judged by the other ({runs}). A group of runs "
+        "belongs to a half by its name, in every set and at every size."
+    )
+    return [
+        Section(
+            "The half that fits, and the half that judges",
+            joined([said, html_tables.halves(report)]),
+            "halves",
+        )
+    ]
 
 
 def _front(report: Report) -> Section:

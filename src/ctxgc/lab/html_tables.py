@@ -6,6 +6,7 @@ import json
 
 from ctxgc.drawing import Cell, Html, folded, joined, table
 from ctxgc.lab.html_charts import played
+from ctxgc.lab.markdown import HALF_COLUMNS, half_cells
 from ctxgc.lab.results import Figure, RunResult
 from ctxgc.lab.summary import PolicyRow, Report
 
@@ -36,6 +37,15 @@ def quality(report: Report) -> Html:
         caption="Shares in percent; below each its 95% confidence interval.",
         strong=_ours(report),
     )
+
+
+def halves(report: Report) -> Html:
+    """Return for each policy what the half that fits says, and the half that judges."""
+    rows: list[Line] = [
+        [policy, Cell(half, style="left"), *figures]
+        for policy, half, *figures in half_cells(report)
+    ]
+    return table(list(HALF_COLUMNS), rows)
 
 
 def needs(report: Report) -> Html:

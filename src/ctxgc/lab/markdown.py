@@ -20,8 +20,9 @@ _SAVES = 2 - DEARER
 
 
 def markdown_report(report: Report) -> str:
-    """Return what was played, the table, the gaps, which others are ahead, and what failed."""
+    """Return what was played, the table, its halves, the gaps, which others are ahead, and what failed."""
     parts = [_headline(report), quality(report)]
+    parts += [halves(report)] if report.halves else []
     parts += [gaps(report)] if report.gaps else []
     parts += [survival(report)] if report.survival else []
     notes = [*_ahead(report), *_troubles(report)]
@@ -43,6 +44,30 @@ def quality(report: Report) -> str:
     """Return one row for each policy: ours first, then the others, the oracles, the base line."""
     rows = ((row.policy, *_cells(row)) for row in _by_kind(report))
     return grid((report.regime, *_COLUMNS), rows)
+
+
+HALF_COLUMNS = (
+    "policy", "half", "bill [95% CI]", "+15k", "bits excess [95% CI]", "of bare", "worst run", "strict",
+    "clean", "line-step", "word", "not resident",
+)  # fmt: skip
+
+
+def halves(report: Report) -> str:
+    """Return what each half says, and for each policy a row of the half that fits and one of the other."""
+    said = "; ".join(
+        f"{each.half}: {each.runs:,} runs in {each.groups:,} groups, {each.requests:,} requests"
+        for each in report.halves
+    )
+    table = grid(HALF_COLUMNS, half_cells(report))
+    return f"Half of the runs is there to fit constants, the other to judge ({said}).\n\n{table}"
+
+
+def half_cells(report: Report) -> Iterator[tuple[str, ...]]:
+    """Yield the cells of each policy in each half, side by side."""
+    rows = {(each.half, row.policy): row for each in report.halves for row in each.rows}
+    for row in _by_kind(report):
+        for each in report.halves:
+            yield row.policy, each.half, *_figures(rows[each.half, row.policy])
 
 
 def gaps(report: Report) -> str:
@@ -172,18 +197,22 @@ def kind(row: PolicyRow) -> str:
 
 
 def _cells(row: PolicyRow) -> tuple[str, ...]:
+    shown, counts = percent(row.newest) if row.runs else "-", (row.refused, row.over)
+    wrong = (f"{count:,}" if row.runs else "-" for count in counts)
+    return (kind(row), *_figures(row), shown, *wrong, f"{row.failed:,}")
+
+
+def _figures(row: PolicyRow) -> tuple[str, ...]:
+    """Return what a policy costs and keeps; dashes if it could play no run."""
     if not row.runs:
-        return (kind(row), *["-"] * (len(_COLUMNS) - 2), f"{row.failed:,}")
-    shares = (row.strict, row.clean, row.line_step, row.word, row.non_resident, row.newest)
-    counts = (row.refused, row.over, row.failed)
+        return ("-",) * (len(HALF_COLUMNS) - 2)
+    shares = (row.strict, row.clean, row.line_step, row.word, row.non_resident)
     return (
-        kind(row),
         interval(row.bill),
         f"{row.bill_15k.value:.3f}",
         *bits(row),
         f"{row.worst:.2f}",
         *map(percent, shares),
-        *(f"{count:,}" for count in counts),
     )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import itertools
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import IO, Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -49,6 +50,16 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 _Read = tuple[Run, int | None]
 """A run, and how many tokens its file says that it has."""
+
+
+Half = Literal["fit", "judge"]
+HALVES: tuple[Half, ...] = ("fit", "judge")
+"""Constants are fitted on one half of all runs, and judged by the other."""
+
+
+def half_of(group: str) -> Half:
+    """Return the half that a group of runs belongs to, by its name alone: the same in every set."""
+    return HALVES[hashlib.sha256(group.encode()).digest()[0] & 1]
 
 
 class _Meta(msgspec.Struct):

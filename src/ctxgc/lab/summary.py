@@ -10,6 +10,7 @@ import msgspec
 from ctxgc.economics import PriceSheet
 from ctxgc.lab.policies import Kind, Policy
 from ctxgc.lab.results import Bootstrap, Figure, RunResult, quantile
+from ctxgc.lab.runs import HALVES, Half, half_of
 from ctxgc.lab.survival import SurvivalRow, survival_rows
 
 # -- Gaps between our policies, the oracles and the best of the others
@@ -182,6 +183,16 @@ class PolicyRow(msgspec.Struct, frozen=True, kw_only=True):
     times: list[Span]
 
 
+class HalfReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The rows of one half of the runs: those that constants are fitted on, or those that judge."""
+
+    half: Half
+    runs: int
+    groups: int
+    requests: int
+    rows: list[PolicyRow]
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """A whole run of the lab: what was replayed, a row for each policy, gaps, and every result."""
 
@@ -199,6 +210,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     needs: int
     tokens: int
     rows: list[PolicyRow]
+    halves: list[HalfReport] = []
     gaps: list[Gap] = []
     survival: list[SurvivalRow] = []
     results: list[RunResult]
@@ -307,6 +319,25 @@ def _summed(counts: Sequence[dict[str, int]]) -> dict[str, int]:
     return {rule: sum(each.get(rule, 0) for each in counts) for rule in rules}
 
 
+def _halves(policies: Sequence[Policy], results: Sequence[RunResult]) -> list[HalfReport]:
+    """Return each half by itself; none if all runs are of one."""
+    parts = {half: [r for r in results if half_of(r.group) == half] for half in HALVES}
+    if not all(parts.values()):
+        return []
+    return [_half(half, policies, part) for half, part in parts.items()]
+
+
+def _half(half: Half, policies: Sequence[Policy], results: Sequence[RunResult]) -> HalfReport:
+    runs = {result.run: result for result in results}.values()
+    return HalfReport(
+        half=half,
+        runs=len(runs),
+        groups=len({result.group for result in runs}),
+        requests=sum(result.requests for result in runs),
+        rows=[summarize(p, [r for r in results if r.policy == p.name]) for p in policies],
+    )
+
+
 def report(
     policies: Sequence[Policy],
     results: Sequence[RunResult],
@@ -336,6 +367,7 @@ def report(
         needs=sum(r.needs for r in judged.values()),
         tokens=sum(r.tokens for r in runs),
         rows=[summarize(policy, own[policy.name]) for policy in policies],
+        halves=_halves(policies, results),
         gaps=gaps({p.name: p.kind for p in policies}, results, window=regime != "cost"),
         survival=survival_rows(list(own), results),
         results=list(results),
