@@ -42,7 +42,8 @@ def run_of(*messages: Json, times: list[float] | None = None, name: str = "r") -
 
 def texts() -> st.SearchStrategy[str]:
     pieces = st.lists(st.sampled_from([*FACTS, *WORDS, *PROSE]), min_size=1, max_size=5)
-    line = st.one_of(pieces.map(" ".join), st.sampled_from(LINES))
+    plain = st.one_of(pieces.map(" ".join), st.sampled_from(LINES))
+    line = st.builds(str.__add__, st.sampled_from(["", "", "", "  12→", " 4567\t"]), plain)
     return st.lists(line, min_size=1, max_size=4).map("\n".join)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -25,16 +26,20 @@ def lines(message: Json) -> set[str]:
     return {line for text in texts_of(message) for line in lines_in(text)}
 
 
+def unnumbered(line: str) -> str:
+    return re.sub(r"\A\s*\d+(→|\t)", "", line)
+
+
 def surroundings(message: Json, fact: str, *, clipped: bool) -> Iterator[tuple[str, str]]:
-    """Yield the 24 characters before and after each occurrence of a fact."""
+    """Yield the 24 characters before and after each occurrence of a fact, without line numbers."""
     for text in texts_of(message):
         for (found, _), start in tokens_in(text):
             if found == fact:
-                before = text[max(0, start - 24) : start]
-                after = text[start + len(fact) : start + len(fact) + 24]
-                if clipped:
-                    before, after = before.split("\n")[-1], after.split("\n")[0]
-                yield before, after
+                *above, left = map(unnumbered, text[:start].split("\n"))
+                right, *below = text[start + len(fact) :].split("\n")
+                before = left if clipped else "\n".join([*above, left])
+                after = right if clipped else "\n".join([right, *map(unnumbered, below)])
+                yield before[-24:], after[:24]
 
 
 def is_resident(fact: str, view: list[Json], past: list[Json], *, clipped: bool) -> bool:

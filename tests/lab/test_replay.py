@@ -92,6 +92,24 @@ def test_a_line_is_known_again_without_its_number() -> None:
     assert found(example(), Shows(kept))["lines_kept"] == 1
 
 
+def test_a_fact_is_resident_without_the_number_of_its_line() -> None:
+    whole = example().messages[2]["content"]
+    assert found(example(), Shows({2: whole.replace("  12→", "")})) == found(example(), Never())
+    assert found(example(), Shows({2: whole.replace("  12→", "  13→")})) == found(
+        example(), Never()
+    )
+    assert found(example(), Shows({2: whole.replace("  12→", "  12 ")}))["named"] == 1
+
+
+def test_a_line_number_that_is_itself_the_need_must_be_there() -> None:
+    run = example()
+    run.messages[2]["content"] = run.messages[2]["content"].replace("  12→", "  4711→")
+    run.messages[-1]["content"] += " at 4711"
+    assert found(run, Never())["resident"] == 3
+    gone = found(run, Shows({2: run.messages[2]["content"].replace("  4711→", "")}))
+    assert (gone["resident"], gone["lost"]) == (2, 1)
+
+
 @given(runs(), st.lists(st.integers(0, 4), min_size=1, max_size=9))
 def test_the_judge_agrees_with_a_naive_one(run: Run, choices: list[int]) -> None:
     edits = Edits(choices)

@@ -37,7 +37,7 @@ _DIGIT = re.compile(r"\d")
 _HUMP = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]{2}")
 _DOTTED = re.compile(r"[^\W\d]\w*(?:\.\w+)+")
 _HEX = re.compile(r"[0-9a-f]{8,}|[0-9A-F]{8,}")
-_GUTTER = re.compile(r"\s*\d+[→\t]")
+_GUTTER = re.compile(r"^[^\S\n]*\d+[→\t]", re.MULTILINE)
 
 Found = tuple[str, tuple[str, ...]]
 
@@ -52,11 +52,15 @@ def tokens_in(text: str) -> Iterator[tuple[Found, int]]:
 
 def lines_in(text: str, least: int = _LEAST_LINE) -> Iterator[str]:
     """Yield the lines of `least` characters or more, without line numbers and outer blanks."""
-    for line in text.split("\n"):
-        gutter = _GUTTER.match(line)
-        bare = (line[gutter.end() :] if gutter else line).strip()
+    for line in without_gutters(text).split("\n"):
+        bare = line.strip()
         if len(bare) >= least:
             yield bare
+
+
+def without_gutters(text: str) -> str:
+    """Return a text without the line numbers that a view of a file has."""
+    return _GUTTER.sub("", text)
 
 
 @lru_cache(maxsize=1 << 18)

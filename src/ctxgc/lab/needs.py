@@ -12,11 +12,12 @@ from typing import Any, Literal
 import msgspec
 
 from ctxgc.lab.evidence import FoundEvidence, evidence_in, shown_in
-from ctxgc.lab.facts import lines_in, message_weight, texts_of, tokens_in
+from ctxgc.lab.facts import lines_in, message_weight, texts_of, tokens_in, without_gutters
 from ctxgc.lab.regimes import head_of
 from ctxgc.lab.runs import Run
 
 AROUND = 24
+_REACH = 8 * AROUND
 _Place = tuple[int, int]
 Width = Literal["line", "wide"]
 
@@ -79,7 +80,8 @@ class SentMessage:
     def windows(self, fact: str, width: Width) -> frozenset[str]:
         """Return the surroundings of a fact in this message: 24 characters on each side.
 
-        They end where the text ends and, unless the width is `wide`, where the line ends.
+        The line numbers of a view are not part of them. They end where the text ends and, unless the
+        width is `wide`, where the line ends.
         """
         known = self._windows.get((fact, width))
         if known is None:
@@ -90,13 +92,15 @@ class SentMessage:
 
 
 def _window(text: str, start: int, length: int, width: Width) -> str:
-    first, last = max(0, start - AROUND), start + length + AROUND
+    end = start + length
+    before = without_gutters(text[max(0, start - _REACH) : start])
+    # What follows a fact is not at the beginning of a line, whatever it looks like.
+    after = without_gutters(f"-{text[end : end + _REACH]}")[1:]
     if width == "line":
-        first = max(first, text.rfind("\n", 0, start) + 1)
-        end = text.find("\n", start + length)
-        last = last if end < 0 else min(last, end)
+        before, after = before.rpartition("\n")[2], after.partition("\n")[0]
+    before, after = before[-AROUND:], after[:AROUND]
     # The fact's position within the window is part of what is compared.
-    return f"{start - first}:{text[first:last]}"
+    return f"{len(before)}:{before}{text[start:end]}{after}"
 
 
 class SentMessages:
