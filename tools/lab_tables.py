@@ -20,13 +20,14 @@ from ctxgc.errors import CtxgcError
 from ctxgc.lab import (
     PACKAGES,
     Experiment,
+    HalfReport,
     PolicyRow,
     Report,
     choose_policies,
     markdown_report,
     run_experiment,
 )
-from ctxgc.lab.markdown import grid, interval, kind, percent
+from ctxgc.lab.markdown import bits, grid, interval, kind, percent
 from ctxgc.lab.peers.catalog import interpreter
 from tools.lab_arguments import parser_of
 from tools.requirement_scan import ROOT
@@ -35,18 +36,21 @@ REGIMES = ("cost", "window:50%", "window:25%")
 PROGRESS_EVERY = 20
 KEPT = Path("out") / "lab"
 SHORT_COLUMNS = (
-    "policy", "kind", "bill [95% CI]", "worst run", "strict", "clean", "line-step",
-    "not resident, window 50%", "25%", "invalid histories", "over the limit",
+    "policy", "kind", "bill [95% CI]", "+15k", "bits excess [95% CI]", "judging half: bill", "bits excess",
+    "worst run", "strict", "clean", "line-step", "not resident, window 50%", "25%",
+    "invalid histories", "over the limit",
 )  # fmt: skip
 SHORT_KINDS = ("ours", "peer")
-SHORT_NAMES = ("opencode-prune", "anthropic-clear", "mask-10-3", "mask-oldest", "oracle-message")
+SHORT_NAMES = (
+    "opencode-prune", "anthropic-clear", "mask-10-3", "mask-30-10", "mask-oldest", "oracle-message",
+)  # fmt: skip
 PROOF_COLUMNS = (
-    "policy", "kind", "bill [95% CI]", "strict", "not resident, window 50%", "25%",
+    "policy", "kind", "bill [95% CI]", "bits excess [95% CI]", "strict", "not resident, window 50%", "25%",
     "invalid histories", "over the limit",
 )  # fmt: skip
 PROOF_NAMES = (
     "ctxgc", "langchain-trim", "langchain-clear", "agent-framework", "litellm-trim", "headroom",
-    "anthropic-clear", "mask-10-3",
+    "anthropic-clear", "mask-10-3", "mask-30-10",
 )  # fmt: skip
 
 
@@ -109,10 +113,12 @@ def proof(reports: dict[str, Report]) -> str:
 
 def _lines(reports: dict[str, Report], names: Iterable[str]) -> Iterator[tuple[str, ...]]:
     cost, half, quarter = (_rows(reports[regime]) for regime in REGIMES)
-    return (_line(cost[name], half[name], quarter[name]) for name in names)
+    judging = next((h for h in reports["cost"].halves if h.half == "judge"), None)
+    judged = _rows(judging) if judging else {}
+    return (_line(cost[name], half[name], quarter[name], judged.get(name)) for name in names)
 
 
-def _rows(report: Report) -> dict[str, PolicyRow]:
+def _rows(report: Report | HalfReport) -> dict[str, PolicyRow]:
     return {row.policy: row for row in report.rows}
 
 
@@ -124,15 +130,19 @@ def _said(report: Report, row: PolicyRow) -> str:
     )
 
 
-def _line(cost: PolicyRow, half: PolicyRow, quarter: PolicyRow) -> tuple[str, ...]:
+def _line(
+    cost: PolicyRow, half: PolicyRow, quarter: PolicyRow, judged: PolicyRow | None
+) -> tuple[str, ...]:
     every = (cost, half, quarter)
     missing = (percent(row.non_resident) if row.runs else "-" for row in (half, quarter))
     kept_of = (cost.strict, cost.clean, cost.line_step)
-    played = (interval(cost.bill), f"{cost.worst:.2f}", *map(percent, kept_of))
+    paid = (interval(cost.bill), f"{cost.bill_15k.value:.3f}", bits(cost)[0])
+    told = (f"{judged.bill.value:.3f}", bits(judged)[0]) if judged and judged.runs else ("-", "-")
+    played = (*paid, *told, f"{cost.worst:.2f}", *map(percent, kept_of))
     return (
         cost.policy,
         kind(cost),
-        *(played if cost.runs else ["-"] * 5),
+        *(played if cost.runs else ["-"] * 9),
         *missing,
         f"{sum(row.refused for row in every):,}",
         f"{sum(row.over for row in every):,}",
