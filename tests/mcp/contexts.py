@@ -44,9 +44,14 @@ def put(service: ContextService, *segments: NewSegment) -> list[str]:
     return found
 
 
+OVERHEAD = 4
+"""What a message costs besides its words."""
+
+
 def log(number: int, words: int = 10, **more: Any) -> NewSegment:
-    """Return a log of so many words."""
-    text = " ".join([f"log{number}", *(f"w{number}x{n}" for n in range(words - 1))])
+    """Return a log that takes so many tokens in a session: its words, and those of its message."""
+    rest = max(0, words - OVERHEAD - 1)
+    text = " ".join([f"log{number}", *(f"w{number}x{n}" for n in range(rest))])
     return NewSegment(text=text, type="log", **more)
 
 

@@ -66,9 +66,9 @@ def test_the_peace_and_the_ghosts_survive_a_restart_of_the_server() -> None:
     insist(service)
     again = make(store, config=EAGER)
     assert left(again, log(1_000, words=1)) == []
-    known = again._lock.ask(lambda context: context.saved)
-    assert list(known.ghosts) == ["file a.py"]
-    assert known.thrashing["paused_until"] > 0
+    known = again._lock.ask(lambda context: context.parts.state)
+    assert list(known.ghosts.to_doc()) == ["file a.py"]
+    assert known.thrashing.to_doc()["paused_until"] > 0
 
 
 def test_the_hard_limit_is_kept_during_the_peace_and_room_is_made_more_deeply() -> None:

@@ -87,14 +87,14 @@ def test_a_compressed_context_comes_back_uncompressed() -> None:
     assert _shown(service) == before
 
 
-def test_a_text_that_was_changed_behind_our_back_is_noticed() -> None:
+def test_a_checkpoint_that_was_changed_behind_our_back_is_noticed() -> None:
     store = opened()
     service = make(store)
-    ids = filled(service, 5)
-    service.checkpoint("one")
-    doc = store.get("mcp", "segments", ids[2]) or {}
-    store.commit("mcp", [Put("segments", ids[2], {**doc, "text": "forged"})])
-    with pytest.raises(CheckpointError, match="not the one of the checkpoint"):
+    filled(service, 5)
+    made = service.checkpoint("one")["checkpoint_id"]
+    doc = store.get("mcp", "checkpoints", made) or {}
+    store.commit("mcp", [Put("checkpoints", made, {**doc, "task_queue": ["forged"]})])
+    with pytest.raises(CheckpointError, match="does not match"):
         service.restore("one")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ctxgc.errors import InputError, UnknownSegmentError
+from ctxgc.errors import CheckpointError, InputError, UnknownSegmentError
 from ctxgc.mcp import NewSegment
 from ctxgc.stores import SearchFilters
 from tests.mcp.contexts import everything, filled, log, make, opened, put
@@ -58,7 +58,8 @@ def test_deleting_needs_to_be_confirmed_and_is_for_good() -> None:
     assert log(3).text not in str(everything(store))
     with pytest.raises(UnknownSegmentError):
         service.recall(ids[3])
-    assert service.restore("before")["lost"] == [ids[3]]
+    with pytest.raises(CheckpointError, match="no checkpoint"):
+        service.restore("before")
 
 
 def test_a_stashed_segment_can_be_deleted_too_and_its_stub_goes_with_it() -> None:
@@ -81,8 +82,8 @@ def test_a_stashed_segment_can_be_deleted_too_and_its_stub_goes_with_it() -> Non
 @requirement("S0.tools.prune-strategy-auto", "S0.behavior.stash-by-default")
 def test_auto_deletes_only_confirmed_unreachable_copies_and_stashes_the_rest() -> None:
     service = make()
-    first, second = put(service, log(1, file_path=None), log(2))
-    copy = put(service, NewSegment(text=log(1).text, type="log", task_id="again"))[0]
+    first, second = put(service, log(1, 14), log(2))
+    copy = put(service, NewSegment(text=log(1, 14).text, type="log", task_id="again"))[0]
     put(service, *[log(n) for n in range(10, 22)])
 
     uncertain = service.prune([first], strategy="auto", dry_run=True)
@@ -90,7 +91,7 @@ def test_auto_deletes_only_confirmed_unreachable_copies_and_stashes_the_rest() -
 
     done = service.prune([first, second], strategy="auto", confirm=True)
     assert (done["deleted"], done["stashed"]) == ([first], [second])
-    assert service.recall(copy)["text"] == log(1).text
+    assert service.recall(copy)["text"] == log(1, 14).text
 
 
 def test_without_a_strategy_segments_are_stashed() -> None:

@@ -127,8 +127,8 @@ def test_a_full_disk_changes_nothing_and_all_goes_on_once_there_is_room() -> Non
 def test_a_context_of_a_newer_version_is_left_alone() -> None:
     store = opened()
     filled(make(store), 5)
-    doc = store.get("mcp", "state", "context") or {}
-    store.commit("mcp", [Put("state", "context", {**doc, "format": 99})])
+    doc = store.get("mcp", "state", "server") or {}
+    store.commit("mcp", [Put("state", "server", {**doc, "format": 99})])
     before = everything(store)
     with pytest.raises(StoreVersionError, match="format 99"):
         make(store).usage()
@@ -219,7 +219,7 @@ def test_a_link_to_what_a_crash_left_deleted_does_not_close_the_context() -> Non
         NewSegment(text="the target", name="t"),
         NewSegment(text="the source", references=("t",)),
     )
-    store.commit("mcp", [Drop("segments", target)])
+    store.commit("mcp", [Drop("segments", target), Drop("messages", target)])
     again = make(store)
     assert again.segment(source)["references"] == []
     assert again.usage()["segments"]["working"]["segments"] == 1

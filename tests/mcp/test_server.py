@@ -16,7 +16,7 @@ from ctxgc.mcp import ContextService, ingest, server
 from ctxgc.mcp.server import build_server
 from ctxgc.mcp.tools import TOOLS, Profile
 from tests.mcp.clients import MODES, call, fail, run
-from tests.mcp.contexts import make, opened
+from tests.mcp.contexts import OVERHEAD, make, opened
 from tests.requirements import requirement
 
 LONG = "\n".join(f"step {n}: wrote src/file_{n}.py, exit code {n}" for n in range(60))
@@ -163,7 +163,7 @@ def test_resources_and_templates_show_the_context(mode: str) -> None:
             }
 
     found = run(work)
-    assert found["ctxgc://usage"]["usage"]["tokens"] == 2
+    assert found["ctxgc://usage"]["usage"]["tokens"] == 2 + OVERHEAD
     assert found["ctxgc://segments"]["total"] == found["ctxgc://segments/0"]["total"] == 1
     assert found["ctxgc://collections"] == {"collections": [], "total": 0}
     assert found["ctxgc://plans"] == {"plans": []}

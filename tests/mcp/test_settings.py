@@ -172,7 +172,7 @@ def test_a_soft_limit_and_a_batch_in_a_file_mean_to_a_server_what_they_mean_to_a
         came = [log(number) for number in range(start, start + 8)]
         answer = service.ingest(came, ())
         by_server.append((answer["usage"]["after"], len(_stashed(answer))))
-        segments = [ContextSegment(text=each.text, type="log") for each in came]
+        segments = [ContextSegment(text=each.text, type="log", tokens=10) for each in came]
         done = engine.update(heap, segments, now=still()())
         by_engine.append((heap.ledger.working.tokens, len(done.stashed) if done else 0))
     assert by_server == [(80, 0), (160, 0), (240, 0), (300, 2), (330, 5), (360, 5)]

@@ -59,9 +59,8 @@ def test_the_server_goes_on_with_a_session() -> None:
     session = chat(store)
     service = make(store, limit=None)
     size = service.usage()
-    heap = session.inspect().heap
     assert size["usage"]["context_limit"] == 1_000
-    assert size["usage"]["tokens"] == heap.ledger.working.tokens
+    assert size["usage"]["tokens"] == session.usage().total_tokens
     assert service.search("request", SearchFilters(), 5, 0)["hits"]
     handles = {s["segment_id"]: s["handle"] for s in service.segments(100, 0)["segments"]}
     assert handles == {
@@ -231,18 +230,20 @@ def test_a_stashed_segment_is_deleted_too() -> None:
     assert faults(session_in(store)) == []
 
 
-def test_a_checkpoint_is_restored_by_the_door_that_made_it() -> None:
+def test_a_checkpoint_of_one_door_is_restored_by_the_other() -> None:
     store = opened()
     session = chat(store)
+    then = texts(session)
     mine = session.checkpoint("mine").checkpoint_id
     service = make(store, limit=None)
+    put(service, NewSegment(text="a note"))
     theirs = service.checkpoint("theirs")["checkpoint_id"]
-    with pytest.raises(CheckpointError, match="a session made"):
-        service.restore(mine)
+    done = service.restore(mine)
+    assert (done["recalled"], len(done["stashed"]), done["lost"]) == ([], 1, [])
     again = session_in(store)
-    with pytest.raises(CheckpointError, match="MCP server made"):
-        again.restore(theirs)
-    again.restore(mine)
+    assert texts(again) == then
+    again.restore(theirs)
+    assert texts(again) == [*then, "a note"]
     assert faults(again) == []
 
 
@@ -267,14 +268,87 @@ def test_a_context_of_the_server_opens_as_a_session() -> None:
     assert service.usage()["segments"]["working"]["segments"] == len(ids)
 
 
-def test_provider_messages_of_a_context_become_plain_messages() -> None:
+def test_provider_messages_of_a_context_are_those_of_its_session() -> None:
     store = opened()
     service = make(store)
-    service.ingest((), turn(0, 10, tools=1))
+    history = turn(0, 10, tools=1)
+    done = service.ingest((), history)
     session = session_in(store)
-    assert [m.role for m in session.history] == ["user", "user", "user", "assistant"]
-    assert texts(session) == [s.text for s in sorted(session.segments(), key=lambda s: s.position)]
+    assert session.messages() == history
+    assert [s.segment_id for s in session.segments()] == done["segment_ids"]
     assert faults(session) == []
+
+
+def test_a_message_that_cannot_come_next_is_kept_as_text() -> None:
+    store = opened()
+    service = make(store)
+    request, _, result, _ = turn(0, 10, tools=1)
+    service.ingest((), [request])
+    answer = service.ingest((), [result])
+    session = session_in(store)
+    assert [m.role for m in session.history] == ["user", "user"]
+    assert texts(session)[1] == result["content"]
+    assert service.segment(answer["segment_ids"][0])["text"] == result["content"]
+    assert faults(session) == []
+
+
+def test_messages_for_the_history_of_a_host_come_in_as_text_and_survive_its_next_sync() -> None:
+    store = opened()
+    session = session_in(store, 1_000)
+    history = turn(0, 20, tools=1)
+    session.sync(history)
+    session.flush()
+    make(store, limit=None).ingest((), turn(7, 10))
+    again = session_in(store)
+    seen = texts(again)
+    again.sync(history)
+    assert texts(again) == seen
+    assert seen[-2:] == [message["content"] for message in turn(7, 10)]
+
+
+# -- A context of an older server, which kept segments and no messages
+
+
+def older(tmp_path: Path) -> str:
+    """Return the address of a copy of a store that an older server wrote."""
+    kept = Path(__file__).parent / "files" / "context-of-an-older-server.json"
+    (tmp_path / "store.json").write_bytes(kept.read_bytes())
+    return f"json:{tmp_path / 'store.json'}"
+
+
+@pytest.mark.parametrize("first", ["server", "session"])
+def test_a_context_of_an_older_server_goes_on_as_a_session(first: str, tmp_path: Path) -> None:
+    url = older(tmp_path)
+    if first == "session":
+        with session_in(url) as session:
+            assert faults(session) == []
+    service = make(url)
+    found = service.usage()
+    assert (found["task"], found["collections"]) == ("cart", 2)
+    assert found["segments"]["deleted"] == {"segments": 1, "tokens": 10}
+    assert found["segments"]["pinned"] == 1
+    assert service.configure({})["config"]["batch"] == 7
+    assert service.task({})["open_files"] == ["cart.py"]
+    assert service.recall("money")["text"] == "Use cents, never floats."
+    summary = service.search("quiet", SearchFilters(), 5, 0)["hits"][0]["segment_id"]
+    assert len(service.expand(summary)["expanded"]) == 2
+    service.close()
+    with session_in(url) as session:
+        assert faults(session) == []
+        assert "total = 0.1 + 0.2" in texts(session)
+        assert "two quiet logs" not in texts(session)
+
+
+def test_a_checkpoint_of_an_older_server_is_restored_as_far_as_its_texts_are_there(
+    tmp_path: Path,
+) -> None:
+    service = make(older(tmp_path))
+    done = service.restore("early")
+    assert len(done["stashed"]) == 1
+    assert len(done["lost"]) == 1
+    assert service.task({})["task_id"] == "cart"
+    with pytest.raises(CheckpointError, match="MCP server"):
+        session_in(service._store).restore(done["checkpoint_id"])
 
 
 # -- Both, in turns

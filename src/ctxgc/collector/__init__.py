@@ -20,13 +20,11 @@ from ctxgc._lazy import lazy
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ctxgc.collector.booking import turn_number, with_messages
-    from ctxgc.collector.digest import (
-        DigestEntry, handle_of, handles_in, without, write_digest,
-    )
-    from ctxgc.collector.engine import Collection, GCEngine, IGCEngine
+    from ctxgc.collector.digest import DigestEntry, handle_of, handles_in, without, write_digest
+    from ctxgc.collector.engine import Collection, GCEngine, IGCEngine, check_plan
     from ctxgc.collector.excerpt import first_lines, stub_at_birth
     from ctxgc.collector.host import (
-        Bindable, Host, TurnSpan, bare_view, frame_of, locked_messages,
+        Bindable, Host, TurnSpan, bare_view, engine_options, frame_of, locked_messages,
         minimal_view, root_knobs, root_messages, turn_ids, whole_groups,
     )
     from ctxgc.collector.liveness import Analysis, Hop, analyze
@@ -50,10 +48,10 @@ else:
         {
             "booking": "turn_number with_messages",
             "digest": "DigestEntry handle_of handles_in without write_digest",
-            "engine": "Collection GCEngine IGCEngine",
+            "engine": "Collection GCEngine IGCEngine check_plan",
             "excerpt": "first_lines stub_at_birth",
             "host":
-                "Bindable Host TurnSpan bare_view frame_of locked_messages "
+                "Bindable Host TurnSpan bare_view engine_options frame_of locked_messages "
                 "minimal_view root_knobs root_messages turn_ids whole_groups",
             "liveness": "Analysis Hop analyze",
             "pending": "shorten_pending",

@@ -91,7 +91,7 @@ def apply_plan(
     Raises:
         StalePlanError: the heap has changed since the plan was made, or the plan was made without one.
     """
-    _check(plan, heap)
+    check_plan(plan, heap)
     before = heap.ledger.working.tokens
     # All that can fail comes first, so that a failure changes nothing.
     stand_ins = _stand_ins(plan, heap, options, summarize)
@@ -113,7 +113,12 @@ def apply_plan(
     )
 
 
-def _check(plan: PruningPlan, heap: Heap) -> None:
+def check_plan(plan: PruningPlan, heap: Heap) -> None:
+    """Check that a plan can be applied: what it moves is there, and nothing changed since it was made.
+
+    Raises:
+        StalePlanError: the heap has changed since, or the plan was made without one.
+    """
     if plan.heap_version is None:
         raise StalePlanError(
             "the plan was made from a list of candidates and belongs to no heap",
@@ -186,7 +191,7 @@ def step_plan(state: GCState, options: EngineOptions, scorer: KeepScore) -> Prun
     heap = state.heap
     looked_at = sample(heap, options.batch)
     soft = options.limit(options.soft_limit_percent)
-    working = heap.ledger.working.tokens
+    working = heap.ledger.working.tokens + state.alongside
     if soft is None or working <= soft:
         return None
     shrinker = Shrinker(heap, options)
@@ -497,8 +502,12 @@ class GCEngine(IGCEngine):
         the soft limit it stashes at most `batch` of those that no root holds.
         """
         state = self._state(heap, now)
-        plan = step_plan(state, self.options, self._scorer)
+        plan = self.plan_step(state)
         return None if plan is None else apply_plan(plan, state.heap, self.options, None)
+
+    def plan_step(self, state: GCState) -> PruningPlan | None:
+        """Return the plan of one step; None below the soft limit or when nothing can go."""
+        return step_plan(state, self.options, self._scorer)
 
     def is_due(self, heap: Heap) -> bool:
         """Tell whether the working tier has reached the hard limit, so that a full collection is due."""

@@ -10,7 +10,7 @@ import msgspec
 from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource
 from ctxgc.collector.segmenter import Segmenter
 from ctxgc.config import GCConfig
-from ctxgc.core import GCState, Message, RootKnobs, is_tombstone, recall_call
+from ctxgc.core import EngineOptions, GCState, Message, RootKnobs, is_tombstone, recall_call
 from ctxgc.economics import PriceSheet, price_sheet
 from ctxgc.invariants import groups, positions_outside
 from ctxgc.tokens import CountingCache, TokenCounter, counter_for, message_tokens
@@ -267,6 +267,22 @@ def _task_tokens(usual: float, target_tokens: int | None) -> int:
     """The current task holds a share of what a collection leaves: less of a deeper one, never nothing."""
     left = usual if target_tokens is None else max(usual * LEAST_TASK, min(usual, target_tokens))
     return int(left * TASK_SHARE)
+
+
+def engine_options(config: GCConfig, context_limit: int) -> EngineOptions:
+    """Return the options of an engine that follows a configuration."""
+    return EngineOptions(
+        profile=config.score_profile,
+        weights=dict(config.score_weights),
+        knobs=root_knobs(config, context_limit),
+        context_limit=context_limit,
+        soft_limit_percent=config.soft_limit_percent,
+        hard_limit_percent=config.hard_limit_percent,
+        target_percent=config.target_percent,
+        batch=config.batch,
+        promote_after=config.promote_after,
+        evacuate_min_tokens=config.evacuate_min_tokens,
+    )
 
 
 @runtime_checkable

@@ -149,6 +149,11 @@ class Segmenter:
             message_id=message.message_id,
         )
 
+    def reopen(self, call: ContextSegment) -> None:
+        """Let a result that comes after a restart find its call."""
+        if call.call_id is not None and call.bond_id is not None:
+            self._open[call.call_id] = (call.bond_id, understand(call.name or "", call.text))
+
     def forget(self, message_id: str) -> None:
         """Drop the connection between a message that left and its segments."""
         self._by_message.pop(message_id, None)

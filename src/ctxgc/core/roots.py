@@ -282,7 +282,8 @@ class GCState(msgspec.Struct, frozen=True, kw_only=True):
     """What the host knows besides the heap: the time, the task, the open file, its own roots.
 
     `held` names further segments to keep, each with a reason; it serves session invariants and hosts
-    that compute roots of their own. `recalls` remembers what was recalled, up to `request`.
+    that compute roots of their own. `recalls` remembers what was recalled, up to `request`. `alongside` are
+    the tokens in the window that no working segment counts.
     """
 
     heap: Heap
@@ -295,6 +296,7 @@ class GCState(msgspec.Struct, frozen=True, kw_only=True):
     knobs: RootKnobs = RootKnobs()
     recalls: RecallMemory | None = None
     request: int = 0
+    alongside: int = 0
 
     def __post_init__(self) -> None:
         checked_time("now", self.now)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from ctxgc.core import SegmentType
+from ctxgc.session import SegmentType
 
 MOST_ITEMS = 1_000
 

@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import blake2b
 
 import msgspec
 
 from ctxgc.config import GCConfig
-from ctxgc.core import ContextSegment
-from ctxgc.errors import InputError, SummarizerError
+from ctxgc.errors import SummarizerError
 from ctxgc.mcp import usage
 from ctxgc.mcp.context import Context
 from ctxgc.mcp.request import Json
-from ctxgc.summarizers import (
+from ctxgc.session import (
     INSTRUCTIONS,
+    ContextSegment,
     ExtractiveSummarizer,
     Summarizer,
+    TokenCounter,
     fenced,
     resolve_summarizer,
     run_summarizer,
 )
-from ctxgc.tokens import TokenCounter
 
 RATIO = 0.25
-_PLAIN = (None, "text", "tool_result")
-_INHERITED = (
-    "role", "file_path", "line_range", "tags", "topic_id", "task_id", "trust", "source", "policy",
-    "message_id", "part", "call_id", "bond_id", "name", "created_step", "last_touched_step",
-)  # fmt: skip
 
 
 class CompressionDraft(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +40,11 @@ class CompressionDraft(msgspec.Struct, frozen=True, kw_only=True):
         return f"{INSTRUCTIONS} Use at most {self.most_tokens} tokens."
 
     @property
+    def digest(self) -> str:
+        """What tells this draft from that of another text."""
+        return blake2b(self.text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+    @property
     def request(self) -> str:
         """The text between markers that nothing inside it can close."""
         return fenced(self.text)
@@ -57,14 +58,13 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     tried: list[str]
 
 
-def draft_compression(segments: Sequence[ContextSegment]) -> CompressionDraft:
+def draft_compression(context: Context, segments: Sequence[ContextSegment]) -> CompressionDraft:
     """Return what to summarise.
 
     Raises:
         InputError: a segment is pinned, not in the working tier, or not plain text.
     """
-    for segment in segments:
-        _check(segment)
+    context.work().check_compressible(segments)
     ordered = sorted(segments, key=lambda segment: segment.position)
     tokens = sum(segment.tokens or 0 for segment in ordered)
     return CompressionDraft(
@@ -105,7 +105,7 @@ def summarise(
 def compress(context: Context, asked: CompressionDraft, summary: Summary) -> Json:
     """Put a summary in place."""
     before = context.tokens
-    stand_in = _put_in_place(context, asked.segment_ids, summary)
+    stand_in = context.work().compress(asked.segment_ids, summary.text)
     return {
         "compressed": asked.segment_ids,
         "summary_id": stand_in.segment_id,
@@ -118,32 +118,6 @@ def compress(context: Context, asked: CompressionDraft, summary: Summary) -> Jso
     }
 
 
-def _put_in_place(context: Context, segment_ids: Sequence[str], summary: Summary) -> ContextSegment:
-    """Replace segments by their summary, in the place of the first.
-
-    Raises:
-        InputError: one of them can no longer be replaced.
-    """
-    heap = context.heap
-    first, *others = [heap.get(segment_id) for segment_id in segment_ids]
-    for segment in (first, *others):
-        _check(segment)
-    stand_in = ContextSegment(
-        segment_id=f"{first.segment_id}.sum{heap.version}",
-        text=summary.text,
-        type="summary",
-        created_at=context.clock(),
-        derived_from=first.segment_id,
-        references=tuple(other.segment_id for other in others),
-        **{name: getattr(first, name) for name in _INHERITED},
-    )
-    heap.replace(first.segment_id, stand_in)
-    for other in others:
-        heap.stash(other.segment_id)
-    context.stash.learn([stand_in.segment_id])
-    return heap.get(stand_in.segment_id)
-
-
 def _own(
     config: GCConfig, asked: CompressionDraft, counter: TokenCounter
 ) -> list[tuple[str, Summarizer]]:
@@ -154,16 +128,3 @@ def _own(
         return own
     found = resolve_summarizer(configured)
     return own if found is None else [("configured", found), *own]
-
-
-def _check(segment: ContextSegment) -> None:
-    if segment.pinned:
-        raise _refused(segment, "is pinned", "context_gc_unpin it first")
-    if segment.tier != "working":
-        raise _refused(segment, "is stashed", "context_recall it first")
-    if segment.part not in _PLAIN:
-        raise _refused(segment, f"is a {segment.part}", "only text can be summarised")
-
-
-def _refused(segment: ContextSegment, why: str, hint: str) -> InputError:
-    return InputError(f"'{segment.segment_id}' {why}", hint=hint, field="segment_ids")

@@ -1,4 +1,4 @@
-"""Context: the segments that an agent keeps here, and the state around them.
+"""Context: the session that an agent keeps here, and what only this server knows about it.
 
 Also the state of the IDE, whose segments are roots, and the directories that files may be read from.
 """
@@ -14,127 +14,93 @@ from typing import Any, Literal
 
 import msgspec
 
-from ctxgc.collector import GCEngine, root_knobs
 from ctxgc.config import GCConfig
-from ctxgc.core import (
-    Amount,
-    EngineOptions,
-    GCState,
-    Heap,
-    RecallMemory,
-)
 from ctxgc.errors import InputError
-from ctxgc.guard import Zone
-from ctxgc.session import Stash
-from ctxgc.stores import Write
+from ctxgc.session import SegmentWork, Session, Zone, load_gc_plugin
 
-PruneStrategy = Literal["stash", "delete", "auto"]
 DefaultStrategy = Literal["stash", "auto"]
 
 DEFAULT_CONTEXT_LIMIT = 200_000
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+WHO = "mcp"
+"""The name of this door in the history of collections."""
 
 
 class Saved(msgspec.Struct, kw_only=True):
-    """All that a context is beside its segments; one document of the store.
+    """What only the server knows about a session; one document of the store.
 
-    `settings` are the keys that the agent configured, `latest` the newest arrivals, `imports` how far
-    each transcript was read, `ghosts` and `thrashing` what came of recalls.
+    `is_own`: the server began the session. `settings` are the keys that the agent configured, `latest` the
+    newest arrivals, `imports` how far each transcript was read, `deleted` how much is gone for good.
     """
 
     format: int = FORMAT_VERSION
-    secret: str = ""
-    version: int = 0
-    step: int = 0
-    updates: int = 0
-    opened: list[str] = []
-    files: list[str] = []
-    first_request: str | None = None
-    deleted: Amount = Amount()
-    context_limit: int = DEFAULT_CONTEXT_LIMIT
+    is_own: bool = False
     limit_by_agent: bool = False
     settings: dict[str, Any] = {}
     strategy: DefaultStrategy = "stash"
-    task_id: str | None = None
-    depends_on: list[str] = []
-    active_file: str | None = None
-    active_range: tuple[int, int] | None = None
     open_files: list[str] = []
     breakpoints: list[tuple[str, int]] = []
     latest: list[str] = []
-    zone: str = Zone.SAFE.value
-    collections: int = 0
     imports: dict[str, dict[str, Any]] = {}
-    ghosts: dict[str, list[float]] = {}
-    thrashing: dict[str, Any] = {}
+    deleted: dict[str, int] = {}
 
 
 class Context:
-    """One context in memory: heap, what is said beside it, and the writes that are due.
+    """A session in memory, with what the server knows besides.
 
     Args:
-        heap: its segments.
-        saved: the rest.
+        session: everything that it keeps.
+        saved: what only the server knows.
         base: the configuration that the server was started with.
         clock: gives the present time.
-        has_messages: whether a session keeps the messages of its segments.
     """
 
     def __init__(
-        self,
-        heap: Heap,
-        saved: Saved,
-        base: GCConfig,
-        clock: Callable[[], datetime],
-        *,
-        has_messages: bool = False,
+        self, session: Session, saved: Saved, base: GCConfig, clock: Callable[[], datetime]
     ) -> None:
-        self.has_messages = has_messages
-        self.heap = heap
+        self.session = session
         self.saved = saved
         self.base = base
         self.clock = clock
-        self.stash = Stash(heap, bytes.fromhex(saved.secret))
-        self.erasures: list[str] = []
-        """What the session deletes for good after the next commit."""
-        self.writes: list[Write] = []
-        """What the next commit writes beside the segments and the saved state."""
-        self.config = base.replace(**saved.settings)
-        """The configuration in force: what the server was started with, and the agent's own keys."""
+        self.parts = session.inspect()
+        self.heap = self.parts.heap
+        self.stash = self.parts.stash
+        self.has_checkpoint = False
+        """Whether the change that is under way made a checkpoint."""
 
-    def replace_heap(self, heap: Heap) -> None:
-        """Go on with another heap and with the configuration that is saved beside it."""
-        self.heap = heap
-        self.stash = Stash(heap, bytes.fromhex(self.saved.secret))
-        self.stash.learn([segment.segment_id for segment in heap])
-        self.config = self.base.replace(**self.saved.settings)
+    @property
+    def config(self) -> GCConfig:
+        """The configuration in force: what the server was started with, and the agent's own keys."""
+        return self.base.replace(**self.saved.settings)
+
+    def configure(self, settings: dict[str, Any]) -> None:
+        """Use other keys of the agent from now on."""
+        self.saved.settings = settings
+        self.session.set_gc_plugin(load_gc_plugin("gc_none"), self.config)
+
+    @property
+    def limit(self) -> int:
+        """The size of the window in tokens."""
+        return self.session.context_limit
 
     @property
     def tokens(self) -> int:
-        """How many tokens stand in the working tier."""
-        return self.heap.ledger.working.tokens
+        """How many tokens the session has in use."""
+        return self.session.budget.total_tokens()
 
     @property
-    def engine(self) -> GCEngine:
-        """The engine with the options in force."""
-        return GCEngine(engine_options(self.config, self.saved.context_limit))
+    def zone(self) -> Zone:
+        """The zone that was noted last."""
+        return self.parts.state.zone
 
-    def state(self) -> GCState:
-        """Return what the engine has to know beside the heap."""
-        saved, config, recalls = self.saved, self.config, RecallMemory()
-        recalls.restate(saved.ghosts)
-        return GCState(
-            heap=self.heap,
-            now=self.clock(),
-            current_task_id=saved.task_id,
-            task_dependencies=frozenset(saved.depends_on),
-            active_file=saved.active_file,
-            active_range=saved.active_range,
-            held=self.held(),
-            knobs=root_knobs(config, saved.context_limit),
-            recalls=recalls,
-            request=self.heap.updates,
-        )
+    @property
+    def collections(self) -> int:
+        """How many collections there were, in every door."""
+        return len(self.parts.log.results)
+
+    def work(self) -> SegmentWork:
+        """Return what plans and moves segments, with what is held now."""
+        return SegmentWork(self.session, WHO, self.held())
 
     def held(self) -> dict[str, str]:
         """Return what is kept because the host works on it, or because it only just came in."""
@@ -151,7 +117,7 @@ class Context:
 
     def _newest(self) -> list[str]:
         count = self.config.recent_messages
-        return self.saved.latest[-count:] if count else []
+        return [i for i in self.saved.latest[-count:] if i in self.heap] if count else []
 
     def _at(self, path: str, line: int | None) -> list[str]:
         """The current segments of a file, or of the place of a line in it."""
@@ -163,24 +129,8 @@ class Context:
         ]
 
 
-def engine_options(config: GCConfig, context_limit: int) -> EngineOptions:
-    """Return the options of an engine that follows a configuration."""
-    return EngineOptions(
-        profile=config.score_profile,
-        weights=dict(config.score_weights),
-        knobs=root_knobs(config, context_limit),
-        context_limit=context_limit,
-        soft_limit_percent=config.soft_limit_percent,
-        hard_limit_percent=config.hard_limit_percent,
-        target_percent=config.target_percent,
-        batch=config.batch,
-        promote_after=config.promote_after,
-        evacuate_min_tokens=config.evacuate_min_tokens,
-    )
-
-
 def saved_from_doc(doc: Mapping[str, Any]) -> Saved:
-    """Return the state that a document of the store holds."""
+    """Return what a document of the store holds."""
     return msgspec.convert(dict(doc), Saved)
 
 
@@ -200,20 +150,19 @@ def set_working_state(context: Context, said: Mapping[str, Any]) -> None:
     Raises:
         InputError: a line range without a file, or too many files; nothing changed.
     """
-    saved = context.saved
-    active = said.get("active_file", saved.active_file) or None
+    saved, session, state = context.saved, context.session, context.parts.state
+    active = said.get("active_file", state.active_file) or None
     lines = said.get("line_range")
     if lines is not None and active is None:
         raise InputError(
             "a line_range needs an active_file", hint="name the file", field="line_range"
         )
     files = _files(said.get("open_files"))
-    if "task_id" in said:
-        saved.task_id = said["task_id"] or None
-    if "depends_on" in said:
-        saved.depends_on = list(said["depends_on"])
+    if "task_id" in said or "depends_on" in said:
+        task = (said["task_id"] or None) if "task_id" in said else state.task_id
+        session.set_task(task, said.get("depends_on", state.task_dependencies))
     if "active_file" in said or lines is not None:
-        saved.active_file, saved.active_range = active, lines
+        session.set_active_file(active, lines)
     if files is not None:
         saved.open_files = [path for path, line in files if line is None]
         saved.breakpoints = [(path, line) for path, line in files if line is not None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
@@ -13,16 +13,23 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from ctxgc.collector import Segmenter
-from ctxgc.core import ContextSegment, Format, Message, Part, Trust, find_secrets
 from ctxgc.errors import InputError, MessageError, SegmentError
 from ctxgc.mcp import usage
 from ctxgc.mcp.context import Context, read_from
-from ctxgc.mcp.prune import collect_if_due, collected
+from ctxgc.mcp.prune import collected
 from ctxgc.mcp.request import MOST_LISTED, Finder, Json, RequestContext
-from ctxgc.tokens import TokenCounter
-from ctxgc.wire import detect_format, message_bytes, parse
-from ctxgc.wire.transcripts import read_lines
+from ctxgc.session import (
+    SECRET_TAG,
+    ContextSegment,
+    Format,
+    Message,
+    Trust,
+    detect_format,
+    find_secrets,
+    message_bytes,
+    parse,
+    read_lines,
+)
 
 MOST_SEGMENTS = 100_000
 MOST_TEXT = 1_000_000
@@ -68,10 +75,21 @@ def take_segments(
     return [_segment(new, now, _references(new, names, finder)) for new in given]
 
 
-def take_messages(
-    context: Context, counter: TokenCounter, messages: Sequence[Mapping[str, Any]]
-) -> list[ContextSegment]:
-    """Return segments for provider messages in any format, one for each part.
+class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """A provider's message under the id that the same content always gets, and when it was written."""
+
+    message: Message
+    at: datetime
+
+    @property
+    def segment_ids(self) -> list[str]:
+        """The ids of its segments, one for each part."""
+        name = self.message.message_id
+        return [f"{name}.{place}" for place in range(len(self.message.parts))]
+
+
+def take_messages(context: Context, messages: Sequence[Mapping[str, Any]]) -> list[NewMessage]:
+    """Return provider messages in any format under their ids.
 
     Raises:
         MessageError: one of them has a shape that no rule of its format allows; `index` names it.
@@ -83,54 +101,40 @@ def take_messages(
     for message in parsed:
         digest = _digest(message_bytes(message))
         seen[digest] += 1
-        named.append(replace(message, message_id=f"m-{digest}-{seen[digest]}"))
-    return segments_of(context, counter, [(message, None) for message in named])
+        name = f"m-{digest}-{seen[digest]}"
+        named.append(NewMessage(message=replace(message, message_id=name), at=context.clock()))
+    return named
 
 
-def segments_of(
-    context: Context,
-    counter: TokenCounter,
-    messages: Iterable[tuple[Message, datetime | None]],
-) -> list[ContextSegment]:
-    """Return the segments of messages with their times; results find the calls of earlier ones."""
-    moment = [context.clock()]
-    segmenter = Segmenter(counter, context.heap, lambda: moment[0])
-    for call in map(context.heap.get, context.heap.bonds.open_calls()):
-        segmenter.prepare(_as_message(call))
-    found: list[ContextSegment] = []
-    for message, written_at in messages:
-        moment[0] = written_at or context.clock()
-        made = segmenter.prepare(message)
-        found.extend(
-            replace(
-                segment,
-                segment_id=f"{message.message_id}.{place}",
-                text=_text(message, message.parts[place]),
-            )
-            for place, segment in enumerate(made)
-        )
-    return found
-
-
-def enter(context: Context, segments: Sequence[ContextSegment]) -> Taken:
-    """Put those segments into the heap that it does not hold yet.
+def enter(
+    context: Context, segments: Sequence[ContextSegment], messages: Sequence[NewMessage] = ()
+) -> Taken:
+    """Put those segments and messages into the session that it does not hold yet.
 
     Raises:
         InputError: there would be too many, or one is too long; nothing came in.
     """
-    heap = context.heap
-    new = list({s.segment_id: s for s in segments if s.segment_id not in heap}.values())
-    _check_room(context, new)
+    heap, work = context.heap, context.work()
+    notes = list({s.segment_id: s for s in segments if s.segment_id not in heap}.values())
+    fresh = [m for m in messages if not any(i in heap for i in m.segment_ids)]
+    texts = [s.text for s in notes] + [p.text for m in fresh for p in m.message.parts]
+    _check_room(context, texts)
+    if notes:
+        work.put([_marked(context, segment) for segment in notes])
+    for each in {m.message.message_id: m for m in fresh}.values():
+        work.take(each.message, each.at, is_arrival=context.saved.is_own)
+    ids = [*(s.segment_id for s in segments), *(i for m in messages for i in m.segment_ids)]
+    wanted = {*(s.segment_id for s in notes), *(i for m in fresh for i in m.segment_ids)}
+    new = [i for i in dict.fromkeys(ids) if i in wanted and i in heap]
     if new:
-        heap.add_all(new)
-        heap.updates += 1
-    context.stash.learn([segment.segment_id for segment in new])
-    latest = dict.fromkeys([*context.saved.latest, *(s.segment_id for s in new)])
+        work.note_arrivals()
+    context.stash.learn(new)
+    latest = dict.fromkeys([*context.saved.latest, *new])
     context.saved.latest = list(latest)[-KEPT_LATEST:]
     return Taken(
-        ids=[segment.segment_id for segment in segments],
-        new=[segment.segment_id for segment in new],
-        warnings=[warning for segment in new for warning in _secrets_in(segment)],
+        ids=ids,
+        new=new,
+        warnings=[warning for i in new for warning in _secrets_in(heap.get(i))],
     )
 
 
@@ -175,29 +179,20 @@ def _parsed(index: int, raw: dict[str, Any], form: Format) -> Message:
         ) from None
 
 
-def _as_message(call: ContextSegment) -> Message:
-    """The message of an open call, enough for its result to find it."""
-    part = Part(kind="tool_call", text=call.text, call_id=call.call_id, name=call.name)
-    bond = call.bond_id or call.segment_id
-    return Message(message_id=bond, role="assistant", parts=(part,), data={}, format="openai")
+def _marked(context: Context, segment: ContextSegment) -> ContextSegment:
+    """What is put in belongs to the current task, unless it says to which; likely keys are tagged."""
+    task = segment.task_id or context.parts.state.task_id
+    if context.config.secrets == "off":
+        return replace(segment, task_id=task)
+    found = (f"{SECRET_TAG}{secret.rule}" for secret in find_secrets(segment.text))
+    return replace(segment, task_id=task, tags=tuple(dict.fromkeys((*segment.tags, *found))))
 
 
-def _text(message: Message, part: Part) -> str:
-    """What is kept of a part: its text; of an image or the like its own JSON, if that is not too long."""
-    if part.text and part.kind != "media":
-        return part.text
-    value: Any = message.data
-    for step in part.path:
-        value = value[step]
-    raw = json.dumps(value, ensure_ascii=False)
-    return raw if len(raw) <= MOST_TEXT else part.text
-
-
-def _check_room(context: Context, new: Sequence[ContextSegment]) -> None:
-    longest = max(new, key=lambda segment: len(segment.text), default=None)
-    if longest is not None and len(longest.text) > MOST_TEXT:
+def _check_room(context: Context, new: Sequence[str]) -> None:
+    longest = max(map(len, new), default=0)
+    if longest > MOST_TEXT:
         raise InputError(
-            f"a text of {len(longest.text)} characters is too long",
+            f"a text of {longest} characters is too long",
             hint=f"split it: at most {MOST_TEXT} characters each",
             field="text",
         )
@@ -228,12 +223,12 @@ HEAD = 256
 
 
 class Piece(msgspec.Struct, frozen=True, kw_only=True):
-    """One piece of a transcript: its segments, and how far the file was read with it.
+    """One piece of a transcript: its messages, and how far the file was read with it.
 
     `is_last`: nothing more can be read now; a line that its writer has not finished may follow.
     """
 
-    segments: list[ContextSegment]
+    messages: list[NewMessage]
     offset: int
     size: int
     passed_over: int
@@ -241,7 +236,7 @@ class Piece(msgspec.Struct, frozen=True, kw_only=True):
     is_last: bool
 
 
-def next_piece(context: Context, counter: TokenCounter, path: Path) -> Piece:
+def next_piece(context: Context, path: Path) -> Piece:
     """Return what comes after the last piece that was read of a file.
 
     A file that was replaced or cut is read from its beginning: what is known does not come in twice.
@@ -264,10 +259,14 @@ def next_piece(context: Context, counter: TokenCounter, path: Path) -> Piece:
                 field="path",
             )
         want *= 4
-    messages = ((entry.message(), entry.written_at) for entry in reading.entries)
-    sound = [(message, at) for message, at in messages if message is not None]
+    read = ((entry.message(), entry.written_at) for entry in reading.entries)
+    sound = [
+        NewMessage(message=message, at=at or context.clock())
+        for message, at in read
+        if message is not None
+    ]
     return Piece(
-        segments=segments_of(context, counter, sound),
+        messages=sound,
         offset=offset + reading.used,
         size=size,
         passed_over=reading.passed_over,
@@ -320,8 +319,7 @@ def ingest(
         )
     before = context.tokens
     segments = take_segments(context, request.finder(context), given)
-    segments += take_messages(context, request.counter, messages)
-    taken = enter(context, [_in_task(context, segment) for segment in segments])
+    taken = enter(context, segments, take_messages(context, messages))
     collected = _collect_if_due(context)
     names = {n.name: i for n, i in zip(given, taken.ids, strict=False) if n.name}
     return {
@@ -336,17 +334,12 @@ def ingest(
     }
 
 
-def _in_task(context: Context, segment: ContextSegment) -> ContextSegment:
-    """What is put in belongs to the current task, unless it says to which."""
-    return replace(segment, task_id=segment.task_id or context.saved.task_id)
-
-
 def import_piece(request: RequestContext, context: Context, path: str) -> Json:
     """Take in the next piece of a transcript."""
     before = context.tokens
     real = request.roots.checked(path)
-    piece = next_piece(context, request.counter, real)
-    taken = enter(context, piece.segments)
+    piece = next_piece(context, real)
+    taken = enter(context, (), piece.messages)
     if piece.offset:
         note_offset(context, real, piece.offset)
     return {
@@ -364,7 +357,7 @@ def import_piece(request: RequestContext, context: Context, path: str) -> Json:
 
 
 def _collect_if_due(context: Context) -> Json:
-    done = collect_if_due(context)
+    done = context.work().collect_if_due()
     if done is None:
         return {}
     trigger = "hard limit" if done.plan.scope != "step" else "soft limit"

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from ctxgc.core import HANDLE, ContextSegment
 from ctxgc.errors import InputError, UnknownSegmentError
 from ctxgc.mcp import usage
 from ctxgc.mcp.context import Context
-from ctxgc.mcp.prune import note_fault
 from ctxgc.mcp.request import Json, RequestContext, describe, excerpt_for
-from ctxgc.session import excerpt
-from ctxgc.stores import SearchFilters, Store, drain_inbox
+from ctxgc.session import (
+    HANDLE,
+    LEGACY_KEY,
+    SERVER_KEY,
+    ContextSegment,
+    SearchFilters,
+    Store,
+    drain_inbox,
+    excerpt,
+)
 
 MOST_SHOWN = 50_000
-HELD_STEPS = 50
-"""For how many steps a recalled segment is safe from collection."""
 
 
 def search(
@@ -55,10 +59,11 @@ def recall(
         segment = request.finder(context).one(reference)
     except UnknownSegmentError:
         return _recall_elsewhere(request, context, reference, lines, pattern)
-    text, more = _part_of(segment.text, lines, pattern)
-    note_fault(context, segment)
+    text, more = _part_of(context.work().text_of(segment), lines, pattern)
     whole = lines is None and pattern is None
-    back = whole and _bring_back(context, segment)
+    back = whole and context.work().bring_back(segment)
+    if not back:
+        context.session.note_fault(segment.segment_id)
     return {
         **describe(context, context.heap.get(segment.segment_id)),
         "origin": _origin(segment),
@@ -99,7 +104,7 @@ def expand(request: RequestContext, context: Context, reference: str) -> Json:
     segment = request.finder(context).one(reference)
     back = _originals(context, segment)
     for original in back:
-        _bring_back(context, original)
+        context.work().bring_back(original)
     return {
         "expanded": [original.segment_id for original in back],
         "text": _part_of("\n\n".join(s.text for s in back), None, None)[0],
@@ -136,7 +141,7 @@ def segment(request: RequestContext, context: Context, reference: str) -> Json:
     return {
         **describe(context, segment),
         "origin": _origin(segment),
-        "text": _part_of(segment.text, None, None)[0],
+        "text": _part_of(context.work().text_of(segment), None, None)[0],
         "references": list(segment.references),
     }
 
@@ -144,29 +149,41 @@ def segment(request: RequestContext, context: Context, reference: str) -> Json:
 def collections(request: RequestContext, context: Context, limit: int) -> Json:
     """List the last collections."""
     rows = sorted(request.store.load(request.session_id, "collections"), reverse=True)
-    found = [_collection(int(key), doc) for key, doc in rows[:limit]]
-    return {"collections": found, "total": context.saved.collections}
+    found = [_collection(context, int(key), doc) for key, doc in rows[:limit]]
+    return {"collections": found, "total": context.collections}
 
 
-def _collection(number: int, doc: Json) -> Json:
-    """Describe a collection; one that a session ran names the messages that it moved."""
+def _collection(context: Context, number: int, doc: Json) -> Json:
+    """Describe a collection: what this server said of it, and what the session recorded."""
     if "result" not in doc:
         return doc
     result = doc["result"]
-    items = result["removal_list"]
+    items, said = result["removal_list"], result["details"]
+    reasons = {item["child_key"]: item["reason"] for item in items if item["child_key"]}
     return {
         "number": number,
-        "trigger": result["trigger_reason"],
+        **({"at": said["at"]} if "at" in said else {}),
+        "trigger": said.get("trigger", result["trigger_reason"]),
         "tokens_before": result["tokens_before"],
         "tokens_after": result["tokens_after"],
         "messages": [message_id for item in items for message_id in item["message_ids"]],
-        "reasons": {item["child_key"]: item["reason"] for item in items if item["child_key"]},
+        **_moved(context, said),
+        "reasons": said.get("reasons", reasons),
     }
+
+
+def _moved(context: Context, said: Json) -> Json:
+    """Name the segments that this server moved, and what is in their place now."""
+    if "stashed" not in said:
+        return {}
+    stand_ins = {s.derived_from: s.segment_id for s in context.heap.working()}
+    replaced = {i: stand_ins[i] for i in said["stashed"] if i in stand_ins}
+    return {"stashed": said["stashed"], "deleted": said["deleted"], "replaced": replaced}
 
 
 def usable_plans(request: RequestContext, context: Context) -> Json:
     """List the plans that can be applied."""
-    plans = request.plans.usable(context.heap.version, context.clock())
+    plans = request.plans.usable(request.revision(), context.clock())
     return {
         "plans": [
             {
@@ -196,15 +213,6 @@ def _part_of(
     first = (lines[0] if lines else 1) + shown.count("\n")
     more = {"characters": len(wanted) - len(shown)}
     return shown, more if pattern else {**more, "from_line": first + (1 if cut > 0 else 0)}
-
-
-def _bring_back(context: Context, segment: ContextSegment) -> bool:
-    """Move a stashed segment back and protect it for a while; return whether it was stashed."""
-    if segment.tier == "working":
-        return False
-    context.heap.recall(segment.segment_id)
-    context.heap.protect(segment.segment_id, context.heap.step + HELD_STEPS)
-    return True
 
 
 def _originals(context: Context, segment: ContextSegment) -> list[ContextSegment]:
@@ -244,10 +252,13 @@ def _origin(segment: ContextSegment) -> dict[str, Any]:
     return {key: value for key, value in known.items() if value is not None}
 
 
-def _is_context(store: Store, session_id: str) -> bool:
-    """Return whether only a server has written to a session."""
-    docs = (store.get(session_id, "state", key) for key in ("context", "session"))
-    return [doc is not None for doc in docs] == [True, False]
+def _is_own(store: Store, session_id: str) -> bool:
+    """Return whether a server began a session: it is its caller's."""
+    doc = store.get(session_id, "state", SERVER_KEY)
+    if doc is not None:
+        return bool(doc.get("is_own"))
+    known = (store.get(session_id, "state", key) is not None for key in (LEGACY_KEY, "session"))
+    return list(known) == [True, False]
 
 
 def _find_elsewhere(store: Store, handle: str) -> dict[str, Any] | None:
@@ -259,7 +270,7 @@ def _find_elsewhere(store: Store, handle: str) -> dict[str, Any] | None:
         return None
     drain_inbox(store)
     for info in store.sessions():
-        if _is_context(store, info.session_id):
+        if _is_own(store, info.session_id):
             continue
         for _, doc in store.load(info.session_id, "segments"):
             if doc.get("handle") == handle:

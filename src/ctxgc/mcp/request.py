@@ -8,18 +8,24 @@ from __future__ import annotations
 
 import secrets
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
 
-from ctxgc.core import HANDLE, ContextSegment, PruningPlan
 from ctxgc.errors import InputError, StalePlanError, UnknownHandleError, UnknownSegmentError
-from ctxgc.guard import CheckpointStore
 from ctxgc.mcp.context import AllowedRoots, Context
-from ctxgc.stores import SearchFilters, Store, StoreHit, search_words
-from ctxgc.tokens import TokenCounter
+from ctxgc.session import (
+    HANDLE,
+    CheckpointStore,
+    ContextSegment,
+    PruningPlan,
+    SearchFilters,
+    Store,
+    StoreHit,
+    search_words,
+)
 
 Json = dict[str, Any]
 MOST_LISTED = 50
@@ -33,14 +39,17 @@ LIFETIME = timedelta(hours=1)
 
 
 class RequestContext(msgspec.Struct, frozen=True, kw_only=True):
-    """Store, plans, allowed roots and counter; `alone`: no other caller shares the store."""
+    """Store, plans and allowed roots; `alone`: no other caller shares the store.
+
+    `revision` returns that of the store which the context in memory is equal to.
+    """
 
     store: Store
     session_id: str
     plans: KeptPlans
     roots: AllowedRoots
-    counter: TokenCounter
     alone: bool
+    revision: Callable[[], int]
 
     def finder(self, context: Context) -> Finder:
         """Return a finder for the segments of a context."""
@@ -175,11 +184,12 @@ def _unknown(reference: str) -> UnknownSegmentError:
 
 
 class KeptPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """A plan with its id and the time it was made."""
+    """A plan with its id, the time it was made, and the revision of the context it is about."""
 
     plan_id: str
     made_at: datetime
     plan: PruningPlan
+    revision: int
 
 
 class KeptPlans:
@@ -188,15 +198,16 @@ class KeptPlans:
     def __init__(self) -> None:
         self._plans: OrderedDict[str, KeptPlan] = OrderedDict()
 
-    def keep(self, plan: PruningPlan, now: datetime) -> KeptPlan:
+    def keep(self, plan: PruningPlan, now: datetime, revision: int) -> KeptPlan:
         """Keep a plan and return it with its id; the oldest are dropped."""
-        kept = KeptPlan(plan_id=f"plan-{secrets.token_hex(16)}", made_at=now, plan=plan)
+        plan_id = f"plan-{secrets.token_hex(16)}"
+        kept = KeptPlan(plan_id=plan_id, made_at=now, plan=plan, revision=revision)
         self._plans[kept.plan_id] = kept
         while len(self._plans) > MOST_PLANS:
             self._plans.popitem(last=False)
         return kept
 
-    def get(self, plan_id: str, heap_version: int, now: datetime) -> KeptPlan:
+    def get(self, plan_id: str, revision: int, now: datetime) -> KeptPlan:
         """Return a plan that can still be applied.
 
         Raises:
@@ -205,16 +216,16 @@ class KeptPlans:
         kept = self._plans.get(plan_id)
         if kept is None or now - kept.made_at > LIFETIME:
             raise _stale("the plan is not known here, or too old")
-        if kept.plan.heap_version != heap_version:
+        if kept.revision != revision:
             raise _stale("the context changed since the plan was made")
         return kept
 
-    def usable(self, heap_version: int, now: datetime) -> list[KeptPlan]:
+    def usable(self, revision: int, now: datetime) -> list[KeptPlan]:
         """Return the plans that could be applied now, newest first."""
         return [
             kept
             for kept in reversed(self._plans.values())
-            if kept.plan.heap_version == heap_version and now - kept.made_at <= LIFETIME
+            if kept.revision == revision and now - kept.made_at <= LIFETIME
         ]
 
 

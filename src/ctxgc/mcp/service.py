@@ -12,19 +12,24 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-import msgspec
-
 from ctxgc.config import GCConfig
-from ctxgc.core import utc_now
 from ctxgc.errors import StoreBusyError
 from ctxgc.mcp import checkpoints, compress, ingest, prune, recall, settings, usage
 from ctxgc.mcp.compress import CompressionDraft, Summary
-from ctxgc.mcp.context import AllowedRoots, Context, PruneStrategy
+from ctxgc.mcp.context import AllowedRoots, Context
 from ctxgc.mcp.ingest import NewSegment
 from ctxgc.mcp.repository import ContextRepository
 from ctxgc.mcp.request import Json, KeptPlans, RequestContext
-from ctxgc.stores import SearchFilters, Store, open_store
-from ctxgc.tokens import CountingCache, TokenCounter, counter_for
+from ctxgc.session import (
+    CountingCache,
+    PruneStrategy,
+    SearchFilters,
+    Store,
+    TokenCounter,
+    counter_for,
+    open_store,
+    utc_now,
+)
 
 T = TypeVar("T")
 
@@ -77,8 +82,8 @@ class ContextService:
             session_id=session_id,
             plans=KeptPlans(),
             roots=AllowedRoots(roots),
-            counter=self._counter,
             alone=alone,
+            revision=lambda: repository.revision,
         )
         due = checkpoints.DueCheckpoints(self._request, clock)
         self._lock = ContextWork(repository, due)
@@ -201,7 +206,7 @@ class ContextService:
         """Return what would be summarised."""
         return self._lock.ask(
             lambda c: compress.draft_compression(
-                self._request.finder(c).all(references, query).segments
+                c, self._request.finder(c).all(references, query).segments
             )
         )
 
@@ -263,17 +268,19 @@ class ContextWork:
 
     def _once(self, work: Callable[[Context], Json]) -> Json:
         context = self._current()
-        before = _stamp(context)
+        zone = context.zone
         try:
-            answer = _watched(context, work(context))
-            with self._due.watching(context):
-                self._repository.save(context)
-        except BaseException as error:
+            answer = work(context)
+            now, alert = usage.watch(context, zone)
+            context.parts.state.zone = now
+            self._due.make_if_due(context)
+            self._repository.save(context)
+            self._due.note_written(context)
+        except BaseException:
             # What is in memory must never differ from what is stored.
-            if isinstance(error, StoreBusyError) or _stamp(context) != before or context.writes:
-                self._repository.forget()
+            self._repository.forget()
             raise
-        return answer
+        return answer if alert is None else {**answer, "alert": alert}
 
     def _current(self) -> Context:
         for _ in range(TRIES):
@@ -282,14 +289,3 @@ class ContextWork:
             except StoreBusyError:
                 self._repository.forget()
         return self._repository.current()
-
-
-def _watched(context: Context, answer: Json) -> Json:
-    """Note the zone; an answer that enters a fuller zone carries the alert."""
-    zone, alert = usage.watch(context)
-    context.saved.zone = zone.value
-    return answer if alert is None else {**answer, "alert": alert}
-
-
-def _stamp(context: Context) -> tuple[int, Any]:
-    return context.heap.version, msgspec.to_builtins(context.saved)

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ctxgc.config import GCConfig
-from ctxgc.core import ContextSegment
 from ctxgc.errors import ConfigError, InputError
 from ctxgc.mcp import usage
-from ctxgc.mcp.context import Context, engine_options, set_working_state
+from ctxgc.mcp.context import Context, set_working_state
 from ctxgc.mcp.request import Json, RequestContext
+from ctxgc.session import ContextSegment, engine_options
 
 MOST_PINNED_SHARE = 0.5
 KEYS = (
@@ -38,7 +38,7 @@ def pin(
     if pinned:
         _check_pins(context, changed)
     for segment in changed:
-        (context.heap.pin if pinned else context.heap.unpin)(segment.segment_id)
+        (context.session.pin if pinned else context.session.unpin)(segment.segment_id)
     stashed = [s.segment_id for s in found.segments if s.tier == "stashed"]
     return {
         "pinned" if pinned else "unpinned": [s.segment_id for s in changed],
@@ -57,13 +57,13 @@ def pin(
 def task(context: Context, said: Mapping[str, Any]) -> Json:
     """Set what the host works on."""
     set_working_state(context, said)
-    saved = context.saved
-    held = context.engine.compute_roots(context.state())
+    saved, state, work = context.saved, context.parts.state, context.work()
+    held = work.engine.compute_roots(work.state())
     return {
-        "task_id": saved.task_id,
-        "depends_on": saved.depends_on,
-        "active_file": saved.active_file,
-        "line_range": list(saved.active_range) if saved.active_range else None,
+        "task_id": state.task_id,
+        "depends_on": sorted(state.task_dependencies),
+        "active_file": state.active_file,
+        "line_range": list(state.active_range) if state.active_range else None,
         "open_files": saved.open_files,
         "breakpoints": [f"{path}:{line}" for path, line in saved.breakpoints],
         "roots": len(held),
@@ -85,7 +85,7 @@ def configure(context: Context, asked: Mapping[str, Any]) -> Json:
 
 def _check_pins(context: Context, new: Sequence[ContextSegment]) -> None:
     """Refuse pins that fill the window: nothing could be collected then."""
-    most = int(context.saved.context_limit * MOST_PINNED_SHARE)
+    most = int(context.limit * MOST_PINNED_SHARE)
     asked = sum(segment.tokens or 0 for segment in new)
     if usage.pinned_tokens(context) + asked > most:
         raise InputError(
@@ -111,10 +111,9 @@ def _set_keys(context: Context, asked: Mapping[str, Any]) -> dict[str, Any]:
     settings = {**context.saved.settings, **_settings(asked, limit)}
     config = context.base.replace(**settings)
     engine_options(config, limit)
-    context.saved.settings = settings
-    context.config = config
+    context.configure(settings)
     if "context_limit" in asked:
-        context.saved.context_limit, context.saved.limit_by_agent = limit, True
+        context.session.budget.context_limit, context.saved.limit_by_agent = limit, True
     if "strategy" in asked:
         context.saved.strategy = asked["strategy"]
     after = _in_force(context)
@@ -127,7 +126,7 @@ def _set_keys(context: Context, asked: Mapping[str, Any]) -> dict[str, Any]:
 
 def _in_force(context: Context) -> dict[str, Any]:
     """Return what can be configured, with the values in force."""
-    config, limit = context.config, context.saved.context_limit
+    config, limit = context.config, context.limit
     return {
         "context_limit": limit,
         "soft_limit_tokens": _tokens(config, "soft_limit_percent", limit),
@@ -138,7 +137,7 @@ def _in_force(context: Context) -> dict[str, Any]:
 
 
 def _limit(context: Context, asked: Mapping[str, Any]) -> int:
-    limit: int = asked.get("context_limit", context.saved.context_limit)
+    limit: int = asked.get("context_limit", context.limit)
     if limit < 1:
         raise ConfigError(
             f"context_limit cannot be {limit}",

@@ -26,8 +26,7 @@ from ctxgc.mcp.transport import (
     read_tokens,
     serve_stdio,
 )
-from ctxgc.stores import DEFAULT_URL, Store, open_store
-from ctxgc.tokens import ExactCounter
+from ctxgc.session import DEFAULT_URL, ExactCounter, Store, open_store
 
 _LOOPBACK_BINDS = ("127.0.0.1", "localhost", "::1")
 

@@ -19,12 +19,11 @@ from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from mcp_types.version import is_version_at_least
 
 from ctxgc.mcp import arguments as given
-from ctxgc.mcp.checkpoints import text_digest
 from ctxgc.mcp.compress import CompressionDraft, Summary
 from ctxgc.mcp.ingest import NewSegment
 from ctxgc.mcp.request import Json
 from ctxgc.mcp.service import ContextService
-from ctxgc.stores import SearchFilters
+from ctxgc.session import SearchFilters
 
 Profile = Literal["minimal", "standard", "full"]
 PROFILES: tuple[Profile, ...] = get_args(Profile)
@@ -92,7 +91,7 @@ class ToolRequest:
         return await self._asked(draft)
 
     def _answered(self, draft: CompressionDraft) -> str | None:
-        state = text_digest(draft.text)
+        state = draft.digest
         answers = self._params.input_responses or {}
         if self._params.request_state is None:
             request = types.CreateMessageRequest(params=_question(draft))

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from ctxgc.core import Amount
-from ctxgc.guard import ContextMonitor, Zone
 from ctxgc.mcp.context import Context
+from ctxgc.session import Amount, ContextMonitor, Zone
 
 
 def size(context: Context) -> dict[str, Any]:
     """Return the tokens in use with the limits and the zone."""
-    options = context.engine.options
-    limit = context.saved.context_limit
+    config, limit = context.config, context.limit
     return {
         "tokens": context.tokens,
-        "soft_limit": options.limit(options.soft_limit_percent),
-        "hard_limit": options.limit(options.hard_limit_percent),
+        "soft_limit": int(limit * config.soft_limit_percent / 100),
+        "hard_limit": int(limit * config.hard_limit_percent / 100),
         "context_limit": limit,
         "percent": round(context.tokens * 100 / limit, 1),
         "zone": watch(context)[0].value,
@@ -25,7 +23,7 @@ def size(context: Context) -> dict[str, Any]:
 
 def change(context: Context, before: int) -> dict[str, Any]:
     """Return the tokens before and after a change, with the zone that it leads to."""
-    limit = context.saved.context_limit
+    limit = context.limit
     return {
         "before": before,
         "after": context.tokens,
@@ -35,10 +33,11 @@ def change(context: Context, before: int) -> dict[str, Any]:
     }
 
 
-def watch(context: Context) -> tuple[Zone, dict[str, Any] | None]:
-    """Return the zone of a context, and the alert if a fuller one was entered since it was noted."""
-    monitor = ContextMonitor(context.config, zone=Zone(context.saved.zone), clock=context.clock)
-    alert = monitor.check_and_alert(context.tokens, context.saved.context_limit)
+def watch(context: Context, before: Zone | None = None) -> tuple[Zone, dict[str, Any] | None]:
+    """Return the zone of a context, and the alert if it is fuller than the one before."""
+    zone = context.zone if before is None else before
+    monitor = ContextMonitor(context.config, zone=zone, clock=context.clock)
+    alert = monitor.check_and_alert(context.tokens, context.limit)
     if alert is None:
         return monitor.zone, None
     return monitor.zone, {
@@ -50,22 +49,22 @@ def watch(context: Context) -> tuple[Zone, dict[str, Any] | None]:
 
 def overview(context: Context) -> dict[str, Any]:
     """Return the whole picture: sizes, what fills the context by type, task and source, and advice."""
-    ledger, saved = context.heap.ledger, context.saved
+    ledger, state = context.heap.ledger, context.parts.state
     return {
         "usage": size(context),
         "health": _health(context),
         "segments": {
             "working": _plain(ledger.working),
             "stashed": _plain(ledger.stashed),
-            "deleted": _plain(ledger.deleted),
+            "deleted": {"segments": 0, "tokens": 0, **context.saved.deleted},
             "pinned": len(context.heap.root_index.pinned),
         },
         "by_type": _by(context, "type"),
         "by_task": _by(context, "task"),
         "by_source": _by(context, "source"),
-        "task": saved.task_id,
-        "active_file": saved.active_file,
-        "collections": saved.collections,
+        "task": state.task_id,
+        "active_file": state.active_file,
+        "collections": context.collections,
         "recommendations": recommendations(context),
         "next": next_call(context),
     }
@@ -78,7 +77,7 @@ def recommendations(context: Context) -> list[str]:
     if zone is not Zone.SAFE:
         found.append(ContextMonitor(context.config).get_recommendation(zone.value))
     pinned = pinned_tokens(context)
-    if pinned * 2 > context.saved.context_limit:
+    if pinned * 2 > context.limit:
         found.append(f"Pins hold {pinned} tokens, over half of the window: unpin some.")
     logs = context.heap.ledger.amount("type", "log").tokens
     if context.tokens and logs * 2 > context.tokens and zone is not Zone.SAFE:

@@ -18,57 +18,73 @@ from ctxgc._lazy import lazy
 # fmt: off
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ctxgc.collector import stub_at_birth
+    from ctxgc.collector import Collection, engine_options, stub_at_birth
     from ctxgc.core import (
-        ContextSegment, Message, OPENING, RECALL_CALL, SegmentType, is_tombstone, mask_secrets,
+        Amount, ContextSegment, Format, HANDLE, Message, OPENING, PruningCandidate, PruningPlan,
+        RECALL_CALL, SECRET_TAG, SegmentType, Trust, find_secrets, is_tombstone, mask_secrets,
         moved_handles, recall_call, recall_template, short_command, utc_now,
     )
     from ctxgc.economics import SHEETS, price_sheet
     from ctxgc.guard import (
-        Checkpoint, CheckpointStore, ContextMetrics, Progress, compare_files,
-        should_create_checkpoint,
+        Checkpoint, CheckpointStore, CheckpointTriggers, ContextMetrics, ContextMonitor, Progress,
+        Zone, compare_files, should_create_checkpoint,
     )
-    from ctxgc.session.agreement import shared_with_context, state_from_context
+    from ctxgc.session.agreement import LEGACY_KEY, SERVER_KEY, server_doc
     from ctxgc.session.archive import Hit, Stash, excerpt
-    from ctxgc.session.calls import Event
+    from ctxgc.session.calls import Event, stop_flushing
     from ctxgc.session.guard import EMERGENCY, messages_of, why_not_by_itself
+    from ctxgc.session.segments import Chosen, PruneStrategy, SegmentWork
     from ctxgc.session.session import Session, collect
     from ctxgc.session.setup import DEFAULT_PRICES, DEFAULT_STORE, SessionParts
-    from ctxgc.session.usage import ContextUsage
     from ctxgc.session.stored import copy_in_memory, lost_handles, open_stored
+    from ctxgc.session.usage import ContextUsage
     from ctxgc.stores import (
-        DEFAULT_URL, ExportEntry, SCHEMES, SearchFilters, SessionInfo, Store, StoreHit, UNMASKABLE,
-        add_to_inbox, chosen_sessions, export_entries, export_json, export_lines, file_of,
-        import_entries, inbox_of, migrate_sessions, open_store, read_export, write_export,
+        DEFAULT_URL, ExportEntry, Put, SCHEMES, SearchFilters, SessionInfo, StagedStore, Store,
+        StoreHit, UNMASKABLE, add_to_inbox, chosen_sessions, drain_inbox, export_entries,
+        export_json, export_lines, file_of, import_entries, inbox_of, migrate_sessions, open_store,
+        read_export, search_words, write_export,
     )
     from ctxgc.strategies import load_gc_plugin
-    from ctxgc.wire import validate
+    from ctxgc.summarizers import (
+        ExtractiveSummarizer, INSTRUCTIONS, Summarizer, fenced, resolve_summarizer, run_summarizer,
+    )
+    from ctxgc.tokens import CountingCache, ExactCounter, TokenCounter, counter_for
+    from ctxgc.wire import detect_format, message_bytes, parse, validate
+    from ctxgc.wire.transcripts import read_lines
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
-            "ctxgc.collector": "stub_at_birth",
+            "ctxgc.collector": "Collection engine_options stub_at_birth",
             "ctxgc.core":
-                "ContextSegment Message OPENING RECALL_CALL SegmentType is_tombstone "
-                "mask_secrets moved_handles recall_call recall_template short_command utc_now",
+                "Amount ContextSegment Format HANDLE Message OPENING PruningCandidate "
+                "PruningPlan RECALL_CALL SECRET_TAG SegmentType Trust find_secrets "
+                "is_tombstone mask_secrets moved_handles recall_call recall_template "
+                "short_command utc_now",
             "ctxgc.economics": "SHEETS price_sheet",
             "ctxgc.guard":
-                "Checkpoint CheckpointStore ContextMetrics Progress compare_files "
-                "should_create_checkpoint",
-            "agreement": "shared_with_context state_from_context",
+                "Checkpoint CheckpointStore CheckpointTriggers ContextMetrics ContextMonitor "
+                "Progress Zone compare_files should_create_checkpoint",
+            "agreement": "LEGACY_KEY SERVER_KEY server_doc",
             "archive": "Hit Stash excerpt",
-            "calls": "Event",
+            "calls": "Event stop_flushing",
             "guard": "EMERGENCY messages_of why_not_by_itself",
+            "segments": "Chosen PruneStrategy SegmentWork",
             "session": "Session collect",
             "setup": "DEFAULT_PRICES DEFAULT_STORE SessionParts",
-            "usage": "ContextUsage",
             "stored": "copy_in_memory lost_handles open_stored",
+            "usage": "ContextUsage",
             "ctxgc.stores":
-                "DEFAULT_URL ExportEntry SCHEMES SearchFilters SessionInfo Store StoreHit "
-                "UNMASKABLE add_to_inbox chosen_sessions export_entries export_json "
-                "export_lines file_of import_entries inbox_of migrate_sessions open_store "
-                "read_export write_export",
+                "DEFAULT_URL ExportEntry Put SCHEMES SearchFilters SessionInfo StagedStore "
+                "Store StoreHit UNMASKABLE add_to_inbox chosen_sessions drain_inbox "
+                "export_entries export_json export_lines file_of import_entries inbox_of "
+                "migrate_sessions open_store read_export search_words write_export",
             "ctxgc.strategies": "load_gc_plugin",
-            "ctxgc.wire": "validate",
+            "ctxgc.summarizers":
+                "ExtractiveSummarizer INSTRUCTIONS Summarizer fenced resolve_summarizer "
+                "run_summarizer",
+            "ctxgc.tokens": "CountingCache ExactCounter TokenCounter counter_for",
+            "ctxgc.wire": "detect_format message_bytes parse validate",
+            "ctxgc.wire.transcripts": "read_lines",
         },
     )

@@ -1,7 +1,7 @@
-"""A session that the MCP server wrote to: its messages are made to agree with its segments.
+"""A context of an older MCP server, which kept segments and no messages, becomes a session.
 
-The server works on segments. When a session is opened that it wrote to, what it put in becomes a message,
-what it moved out leaves the view, and what it brought back returns to its place.
+When one is opened, what the server had put in becomes a message, what it had moved out leaves the view, and
+what it had brought back returns to its place.
 """
 
 from __future__ import annotations
@@ -20,27 +20,31 @@ from ctxgc.session.documents import GONE, SHOWN, Docs, is_arrival, message_from_
 from ctxgc.session.view import View
 from ctxgc.wire import replace_text, text_message
 
-CONTEXT_KEY = "context"
-"""The key of what the MCP server knows about a session besides its segments."""
+SERVER_KEY = "server"
+"""The key of what only the MCP server knows about a session."""
+
+LEGACY_KEY = "context"
+"""The key under which older servers kept all that they knew about a context."""
 
 _SHARED = {
     "secret": "secret", "context_limit": "context_limit", "step": "step", "opened": "opened",
-    "task_id": "task_id", "task_dependencies": "depends_on", "active_file": "active_file",
-    "active_range": "active_range", "zone": "zone",
+    "first_request": "first_request", "task_id": "task_id", "task_dependencies": "depends_on",
+    "active_file": "active_file", "active_range": "active_range", "zone": "zone",
+    "requests": "updates", "ghosts": "ghosts", "thrashing": "thrashing",
 }  # fmt: skip
-"""What both doors know, by its name in the session and by its name in the server's document."""
+"""What a session knows of what an older server did, by the names that both gave it."""
 
 Fate = Literal["stays", "replaced", "left"]
 
 
 def state_from_context(context: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the state of a session that only the MCP server has written so far."""
+    """Return the state of a session that only an older server has written to so far."""
     return {mine: context[theirs] for mine, theirs in _SHARED.items() if theirs in context}
 
 
-def shared_with_context(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a session knows as fields of the server's document."""
-    return {theirs: state[mine] for mine, theirs in _SHARED.items() if mine in state}
+def server_doc(context: Mapping[str, Any], *, is_own: bool) -> dict[str, Any]:
+    """Return what an older server kept as the document of today; `is_own`: nobody else wrote to it."""
+    return {**context, "format": 2, "is_own": is_own}
 
 
 def result_of_context(doc: Mapping[str, Any]) -> GCResult:

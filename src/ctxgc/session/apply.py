@@ -23,6 +23,8 @@ from ctxgc.session.usage import UsageMeter
 from ctxgc.session.view import HistoryChange, Original, View, compare
 from ctxgc.stores import Drop, Put, Write
 
+_NONE_GIVEN: Mapping[str, ContextSegment] = {}
+
 
 class Move(msgspec.Struct, frozen=True, kw_only=True):
     """How one message gets from what is shown of it to what will be shown.
@@ -85,6 +87,7 @@ class ViewEditor(SessionPart):
         *,
         created_by: str | None = None,
         forget: frozenset[str] = frozenset(),
+        given: Mapping[str, ContextSegment] | None = None,
         more: Sequence[Write] = (),
     ) -> None:
         """Show another history from now on.
@@ -94,12 +97,13 @@ class ViewEditor(SessionPart):
             change: how it differs from the view.
             created_by: what created the messages that are new in it.
             forget: messages that leave and cannot come back.
+            given: the segments of new messages, by message; those of others are made.
             more: writes that belong to the change.
 
         Raises:
             StoreError: the change could not be made durable; nothing has changed.
         """
-        moves = list(self.moves(change, forget))
+        moves = list(self.moves(change, forget, given or {}))
         if created_by is not None:
             self._accounting.makers.update(
                 (move.message_id, created_by) for move in moves if move.fresh
@@ -132,7 +136,12 @@ class ViewEditor(SessionPart):
             yield first
         self.rewrites += rewrites
 
-    def moves(self, change: HistoryChange, forget: frozenset[str] = frozenset()) -> Iterator[Move]:
+    def moves(
+        self,
+        change: HistoryChange,
+        forget: frozenset[str] = frozenset(),
+        given: Mapping[str, ContextSegment] = _NONE_GIVEN,
+    ) -> Iterator[Move]:
         """Yield the moves of a change, in the order of the view; those in `forget` leave for good."""
         together = self._view.left_together({m.message_id for m in change.gone})
         for message in change.gone:
@@ -141,7 +150,8 @@ class ViewEditor(SessionPart):
             yield self._edit(before, after)
         for message in change.added:
             known = message.message_id in self._view.originals
-            yield self._edit(None, message) if known else self._come(message)
+            own = given.get(message.message_id)
+            yield self._edit(None, message) if known else self._come(message, own)
 
     # -- deciding -----------------------------------------------------------------------------------
 
@@ -192,8 +202,8 @@ class ViewEditor(SessionPart):
             exchange=exchange,
         )
 
-    def _come(self, message: Message) -> Move:
-        fresh = tuple(self._segmenter.prepare(message))
+    def _come(self, message: Message, given: ContextSegment | None) -> Move:
+        fresh = tuple(self._segmenter.prepare(message)) if given is None else (given,)
         return Move(message_id=message.message_id, before=None, after=message, fresh=fresh)
 
     def _stashed(self, segment_ids: Sequence[str]) -> tuple[str, ...]:

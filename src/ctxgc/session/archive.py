@@ -30,7 +30,13 @@ from ctxgc.core import (
     without_strays,
 )
 from ctxgc.errors import InputError, UnknownHandleError
-from ctxgc.session.agreement import CONTEXT_KEY, agree, result_of_context
+from ctxgc.session.agreement import (
+    LEGACY_KEY,
+    SERVER_KEY,
+    agree,
+    result_of_context,
+    server_doc,
+)
 from ctxgc.session.documents import GONE, SHOWN, Docs, is_arrival, message_from_doc, message_to_doc
 from ctxgc.session.state import Accounting, SessionState
 from ctxgc.session.view import Arrival, BoundThinking, Original, View
@@ -356,8 +362,12 @@ class Archive:
         """Fill the parts of a new session with what the store holds; its state was read before."""
         segments = self._load_segments()
         docs: Docs = dict(self.store.load(self.session_id, "messages"))
-        if self.store.get(self.session_id, "state", CONTEXT_KEY) is not None:
+        legacy = self.store.get(self.session_id, "state", LEGACY_KEY)
+        if legacy is not None:
             segments, docs = self._agreed(segments, docs)
+            is_own = self.store.get(self.session_id, "state", "session") is None
+            self.later(Put("state", SERVER_KEY, server_doc(legacy, is_own=is_own)))
+            self.later(Drop("state", LEGACY_KEY))
         self._load_heap(segments)
         came_in = {key: message_from_doc(doc) for key, doc in docs.items() if is_arrival(key, doc)}
         self._load_view(docs, came_in)
@@ -367,7 +377,7 @@ class Archive:
     def _agreed(
         self, segments: list[ContextSegment], docs: Docs
     ) -> tuple[list[ContextSegment], Docs]:
-        """Return what agrees after the MCP server wrote; the difference is written with the next commit."""
+        """Return what agrees after an older server wrote; the difference is written with the next commit."""
         made = agree(segments, docs)
         self.note_unsaved(sorted(made.changed_segments))
         for key in sorted(made.changed_docs):
@@ -390,6 +400,8 @@ class Archive:
         numbers = [_number(segment) for segment in segments]
         self._segmenter.numbered = max(*numbers, state.numbered, 0)
         self._stash.learn([segment.segment_id for segment in segments])
+        for call in map(heap.get, heap.bonds.open_calls()):
+            self._segmenter.reopen(call)
 
     def _load_segments(self) -> list[ContextSegment]:
         """Return all segments as they were last written."""

@@ -252,13 +252,13 @@ class Collector(SessionPart):
         who: str,
         *,
         reason: GCTriggerReason = GCTriggerReason.CONTEXT_LIMIT,
-        scope: Scope = "major",
+        scope: Scope | None = "major",
         details: dict[str, Any] | None = None,
         evidence: Mapping[str, Evidence] | None = None,
     ) -> GCResult:
         """Show a smaller view that no plugin proposed, recorded like a collection: it can be undone.
 
-        What was in its scope and stays counts as having survived a collection.
+        What was in its scope and stays counts as having survived a collection; nothing does without one.
 
         Raises:
             StoreError: what would leave could not be made durable; nothing has changed.
@@ -310,7 +310,7 @@ class Collector(SessionPart):
             ),
         )
 
-    def _carry_out(self, proposal: CheckedProposal, scope: Scope = "major") -> None:
+    def _carry_out(self, proposal: CheckedProposal, scope: Scope | None = "major") -> None:
         """Make a proposal durable, then real, and report its result."""
         result = proposal.result
         described = result.to_dict()
@@ -326,7 +326,9 @@ class Collector(SessionPart):
             total = self._accounting.budget.total_tokens()
             self._events.emit("budget_updated", total_tokens=total)
 
-    def _apply(self, proposal: CheckedProposal, described: dict[str, Any], scope: Scope) -> None:
+    def _apply(
+        self, proposal: CheckedProposal, described: dict[str, Any], scope: Scope | None
+    ) -> None:
         """Show the history of a proposal, durably, so that it can be undone."""
         state, record = self._state, self._record_of(proposal.change)
         if state.thrash:
@@ -342,7 +344,8 @@ class Collector(SessionPart):
         state.thrash = {}
         state.thrashing.note_left((m.message_id for m in record.before), state.requests)
         self._log.applied.append(record)
-        age(self._heap, in_scope(self._heap, scope), self._options.config.promote_after)
+        if scope is not None:
+            age(self._heap, in_scope(self._heap, scope), self._options.config.promote_after)
 
     def _record_of(self, change: HistoryChange) -> Applied:
         return Applied(

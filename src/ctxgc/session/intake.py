@@ -44,6 +44,19 @@ class Intake(SessionPart):
         self._view.check_next(parsed)
         return self._take(parsed, said)
 
+    def take_named(self, message: Message, said: Said) -> list[str]:
+        """Take in a message that may come next under its own id; its segments are named after it.
+
+        Raises:
+            MessageError: it cannot come next, or it holds a likely key and those are refused.
+        """
+        known = self._view.format
+        if known is not None and message.format != known and self._format_is_guess:
+            self._reformat(message.format)
+        self._view.check_next(message)
+        self._format_is_guess = self._format_is_guess and _is_plain(message)
+        return self._take(message, said, named=True)
+
     def extend(
         self, batch: Sequence[RawMessage], asked: Format | None, said: Said = _NOTHING
     ) -> list[str]:
@@ -71,7 +84,7 @@ class Intake(SessionPart):
             raise wrong_format(chosen, seen)
         parsed = [parse(message, asked or chosen, uuid.uuid4().hex) for message in batch]
         if self._options.config.secrets == "refuse":
-            _refuse_secrets(parsed)
+            refuse_secrets(parsed)
         if known is not None and chosen != known:
             self._reformat(chosen)
         plain = asked is None and all(map(_is_plain, parsed))
@@ -101,13 +114,16 @@ class Intake(SessionPart):
         self._view.check_next(*messages)
         return [segment_id for message in messages for segment_id in self._take(message, said)]
 
-    def _take(self, message: Message, said: Said) -> list[str]:
+    def _take(self, message: Message, said: Said, *, named: bool = False) -> list[str]:
         state, accounting = self._state, self._accounting
         self._thinking.note(message)
         question = self._clarifications.question_of(message)
         self._view.take(message, state.requests + 1)
         said = {"task_id": state.task_id, **said}
         made = self._segmenter.prepare(message)
+        if named:
+            name = message.message_id
+            made = [replace(s, segment_id=f"{name}.{place}") for place, s in enumerate(made)]
         ids = self._segmenter.enter(message, [replace(s, **annotated(s, said)) for s in made])
         if "policy" in said:
             policy = GCPolicy(said["policy"])
@@ -198,7 +214,7 @@ def _read_as(message: Message, format_: Format) -> Message:
     return replace(twin, origin=message.origin, source=message.source)
 
 
-def _refuse_secrets(messages: Sequence[Message]) -> None:
+def refuse_secrets(messages: Sequence[Message]) -> None:
     """Check that no message holds a likely key.
 
     Raises:

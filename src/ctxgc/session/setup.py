@@ -25,7 +25,7 @@ from ctxgc.config import (
 from ctxgc.core import ContextSegment, Heap, SegmentType, Tier
 from ctxgc.economics import PriceSheet, SavingsLedger, price_sheet, sheet_of
 from ctxgc.errors import ConfigError, InputError
-from ctxgc.session.agreement import CONTEXT_KEY, state_from_context
+from ctxgc.session.agreement import LEGACY_KEY, state_from_context
 from ctxgc.session.annotations import Annotations
 from ctxgc.session.apply import ViewEditor
 from ctxgc.session.archive import Archive, CollectionLog, Stash
@@ -176,7 +176,7 @@ def set_up(asked: SessionSetup) -> SessionParts:
     def read() -> SessionParts:
         stored = store.get(name, "state", "session")
         if stored is None:
-            stored = state_from_context(store.get(name, "state", CONTEXT_KEY) or {})
+            stored = state_from_context(store.get(name, "state", LEGACY_KEY) or {})
         limit = _limit(asked, said, stored)
         ledger = SavingsLedger(options.prices, limit)
         state = SessionState.from_doc(stored, ledger)

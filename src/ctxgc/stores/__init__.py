@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ctxgc.stores.inbox import add_to_inbox, drain_inbox, file_of, inbox_of
     from ctxgc.stores.open import DEFAULT_URL, SCHEMES, open_store
     from ctxgc.stores.search import search_words
+    from ctxgc.stores.staged import StagedStore
     from ctxgc.stores.tables import MemoryStore
     from ctxgc.stores.transfer import copy_session, copy_sessions, import_entries, migrate_sessions
 else:
@@ -38,11 +39,12 @@ else:
                 "StoreReport Write",
             "concurrency": "consistent_read",
             "export":
-                "ExportEntry UNMASKABLE chosen_sessions export_entries export_json export_lines "
-                "masked_document read_export session_digest write_export",
+                "ExportEntry UNMASKABLE chosen_sessions export_entries export_json "
+                "export_lines masked_document read_export session_digest write_export",
             "inbox": "add_to_inbox drain_inbox file_of inbox_of",
             "open": "DEFAULT_URL SCHEMES open_store",
             "search": "search_words",
+            "staged": "StagedStore",
             "tables": "MemoryStore",
             "transfer": "copy_session copy_sessions import_entries migrate_sessions",
         },
