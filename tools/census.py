@@ -13,6 +13,7 @@ and it is
 
   collector  in the room `collector/`, or in the one apply of a session
   through    reached from the doors only through the collector
+  carried    moves only what a plan or a view of the collector says, as CARRIED explains
   rule       a strategy that chooses by its own rule, and neither moves nor cuts
   asked      not a decision of ctxgc, for a reason that ASKED gives
   past       reached without the collector: a second machine; PAST has those that are known
@@ -39,12 +40,12 @@ from tools.call_graph import CallGraph, Node
 from tools.requirement_scan import ROOT
 
 Kind = Literal["move", "cut", "choose"]
-Status = Literal["collector", "through", "rule", "asked", "past", "unreached"]
+Status = Literal["collector", "through", "carried", "rule", "asked", "past", "unreached"]
 
 SOURCE: Final = ROOT / "src" / "ctxgc"
 WIDTH: Final = 100
 STATUSES: Final[tuple[Status, ...]] = (
-    "collector", "through", "rule", "asked", "past", "unreached",
+    "collector", "through", "carried", "rule", "asked", "past", "unreached",
 )  # fmt: skip
 
 PRIMITIVES: Final[Mapping[str, Kind]] = {
@@ -91,6 +92,17 @@ _NOTICE = "a notice of ctxgc itself comes, or leaves with what it lists"
 _REPAIR = "repair: asked for, on a history that its provider refuses"
 _LINES_BACK = "recall: lines come back by themselves, nothing leaves"
 
+_BY_HAND = "MCP: a user prunes, summarises or restores by segment; the session carries it out"
+
+CARRIED: Final[Mapping[str, str]] = {
+    "session/collection.py:PricePass._cut": "the price plan of the strategy, as it is",
+    "session/guard.py:RecoverableSession._show": "the collector's minimal and bare views",
+    "session/segments.py:SegmentWork._impose": "a plan of the engine, or what was asked for",
+    "session/segments.py:SegmentWork._tombstone": "the stub of a segment in such a plan",
+    "session/segments.py:_with_text": "the stub of a segment in such a plan",
+}
+"""Functions that take out what the collector has decided on, and nothing else."""
+
 ASKED: Final[Mapping[str, str]] = {
     "core/heap.py:Heap.recall": "recall: the original is back, what took its place leaves",
     "session/recall.py:SessionRecall.recall": "recall: something comes back, nothing leaves",
@@ -113,6 +125,11 @@ ASKED: Final[Mapping[str, str]] = {
     "session/view.py:BoundThinking.strip": _THINKING,
     "session/view.py:BoundThinking.strip_edited": _THINKING,
     "session/plugin_check.py:run_plugin": _THINKING,
+    "session/segments.py:SegmentWork._stash_blank": "a blank note is in no view",
+    "session/segments.py:SegmentWork.compress": _BY_HAND,
+    "session/segments.py:SegmentWork.put": "MCP: notes come in, nothing leaves",
+    "session/segments.py:SegmentWork.restore_tiers": _BY_HAND,
+    "session/segments.py:_asked_for": _BY_HAND,
     "wire/edit.py:_without_thinking": _THINKING,
     "wire/repairs.py:_Draft._drop_parts": _REPAIR,
     "wire/repairs.py:_repair_arguments": _REPAIR,
@@ -122,10 +139,7 @@ ASKED: Final[Mapping[str, str]] = {
 
 PAST: Final[Mapping[str, tuple[int, str]]] = {
     "guard/pruner.py:*": (3, "S4's pruner, which a session never asks"),
-    "mcp/compress.py:*": (1, "MCP puts summaries in place by itself"),
-    "mcp/prune.py:*": (2, "MCP prunes by the engine"),
-    "session/collection.py:*": (2, "the price pass, and the plan that is made after the fact"),
-    "session/guard.py:*": (1, "the guard's minimal and aggressive views"),
+    "session/collection.py:*": (1, "the plan that is made after the fact"),
 }
 """Files that go past the collector still, with how many functions at most: the numbers only fall."""
 
@@ -203,6 +217,8 @@ def _judged(
 ) -> tuple[Status, str]:
     if _first(name, COLLECTOR):
         return "collector", ""
+    if carried := _first(name, CARRIED):
+        return "carried", CARRIED[carried]
     if asked := _first(name, ASKED):
         return "asked", ASKED[asked]
     known = _first(name, PAST) or ""
@@ -232,9 +248,11 @@ def surprises(takers: Iterable[Taker]) -> list[str]:
         if len(own) != most:
             told = ", ".join(map(_label, own)) or "none"
             found.append(f"PAST has {most} for {row}, and it is {len(own)} ({told}): never more")
-    asked = {taker.name for taker in takers if taker.status == "asked"}
+    asked = {taker.name for taker in takers if taker.status in ("asked", "carried")}
     found += [
-        f"ASKED has {row}, which takes nothing out: remove it" for row in ASKED if row not in asked
+        f"ASKED has {row}, which takes nothing out: remove it"
+        for row in (*ASKED, *CARRIED)
+        if row not in asked
     ]
     return found
 
@@ -263,7 +281,8 @@ _PLACES: Final = (
     ),
     (
         "MCP's prune and compress", 468, 606,
-        "mcp/prune.py mcp/compress.py", ("mcp/prune.py", "mcp/compress.py"),
+        "mcp/prune.py mcp/compress.py",
+        ("mcp/prune.py", "mcp/compress.py", "session/segments.py"),
     ),
     ("the session's collections", 577, 713, "session/collection.py", ("session/collection.py",)),
     ("the smallest views", 56, 43, "lines 111 to 153 of session/recall.py", ()),

@@ -170,7 +170,7 @@ class SegmentWork:
     def state(self) -> GCState:
         """Return what the root rules have to know."""
         parts = self._parts
-        state = gc_state(parts.options, parts.state, self.heap, self.context_limit)
+        state = gc_state(parts.core)
         alongside = self.tokens - self.heap.ledger.working.tokens
         return replace(state, held={**self._recalled(), **self.held}, alongside=alongside)
 

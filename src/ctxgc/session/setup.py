@@ -279,7 +279,7 @@ class SessionParts:
         )  # fmt: skip
         if archive.is_known:
             archive.load(self.log)
-        core = SessionCore(
+        self.core = core = SessionCore(
             options=options, state=state, view=self.view, thinking=self.thinking, heap=self.heap,
             segmenter=self.segmenter, stash=self.stash, accounting=self.accounting, archive=archive,
             log=self.log, events=self.events,
