@@ -161,10 +161,10 @@ def test_a_primitive_that_was_renamed_is_an_error(tmp_path: Path) -> None:
 
 
 def test_one_more_function_in_a_file_that_is_known_to_go_past_is_a_surprise() -> None:
-    known = next(taker for taker in taken() if taker.name.startswith("mcp/prune.py:"))
-    more = replace(known, name="mcp/prune.py:one_more")
+    known = next(taker for taker in taken() if taker.name.startswith("guard/pruner.py:"))
+    more = replace(known, name="guard/pruner.py:one_more")
     (said,) = surprises([*taken(), more])
-    assert said.startswith("PAST has 2 for mcp/prune.py:*, and it is 3 (")
+    assert said.startswith("PAST has 3 for guard/pruner.py:*, and it is 4 (")
     assert "one_more" in said
 
 
