@@ -342,7 +342,7 @@ class SegmentWork:
             evidence={
                 str(message_of[i]): c.evidence
                 for i, c in leaving.items()
-                if c.evidence is not None and message_of[i] is not None
+                if message_of[i] is not None
             },
         )
 
