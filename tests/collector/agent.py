@@ -22,8 +22,8 @@ Tool = tuple[str, Json, str]
 Verb = Literal["read", "edit", "grep", "test", "say", "both"]
 
 HOW = replace(
-    preset("default"), hold=10, after_check=4, after_user=3, bonus_from=3, patience=1.0, horizon=50,
-    guard=0.05, copy_lines=2, copy_chars=100, copy_saving=0.05, least_names=160,
+    preset("default"), hold=10, work_hold=1, after_check=4, after_user=3, bonus_from=3, patience=1.0,
+    horizon=50, guard=0.05, copy_lines=2, copy_chars=100, copy_saving=0.05, least_names=160,
 )  # fmt: skip
 """Constants that stay the same when the shipped ones are fitted anew."""
 FIXED = {"constants": msgspec.to_builtins(replace(HOW, hold=6, patience=0.5))}

@@ -23,7 +23,9 @@ from ctxgc.collector.calls import CallEffect, kind_of_result, read_call
         ("Bash", {"command": "cat src/a.py"},
          CallEffect(kind="shell_view", path="a.py", named=frozenset({"a.py"}))),
         ("Bash", {"command": "cat src/a.py | wc -l"},
-         CallEffect(kind="shell_view", named=frozenset({"a.py"}))),
+         CallEffect(kind="shell_view", path="a.py", named=frozenset({"a.py"}))),
+        ("Bash", {"command": "cat src/a.py src/b.py"},
+         CallEffect(kind="shell_view", named=frozenset({"a.py", "b.py"}))),
         ("Bash", {"command": "sed -i s/a/b/ src/a.py"},
          CallEffect(kind="shell", named=frozenset({"a.py"}), edited=frozenset({"a.py"}))),
         ("Bash", {"command": "pytest tests/test_a.py"},
@@ -33,7 +35,16 @@ from ctxgc.collector.calls import CallEffect, kind_of_result, read_call
          CallEffect(kind="search", named=frozenset({"a.py"}))),
         ("TodoWrite", {"todos": [{"content": "Fix it", "file": "src/a.py"}]},
          CallEffect(kind="todo", tool="TodoWrite", named=frozenset({"a.py"}))),
-        ("Weather", {"city": "Ulm"}, CallEffect(kind="other")),
+        ("Weather", {"city": "Ulm"}, CallEffect(kind="other", gathers=True)),
+        ("search_flights", {"to": "Ulm"}, CallEffect(kind="other", gathers=True)),
+        ("Read", {"file_path": "a/b.yaml"},
+         CallEffect(
+             kind="view", path="b.yaml", file="a/b.yaml", named=frozenset({"b.yaml"}), gathers=True,
+         )),
+        ("Bash", {"command": "cd x && kubectl get pods"}, CallEffect(kind="shell", gathers=True)),
+        ("Bash", {"command": "# look\nFOO=1 git log"}, CallEffect(kind="shell")),
+        ("Bash", {"command": "grep -h ada all.csv"},
+         CallEffect(kind="shell", named=frozenset({"all.csv"}), gathers=True)),
     ],
 )  # fmt: skip
 def test_a_call_is_known_by_its_name_and_arguments(

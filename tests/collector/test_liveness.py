@@ -29,6 +29,7 @@ from tests.examples import one_in
 READ = read_call("Read", '{"file_path": "src/a.py"}')
 EDIT = read_call("Edit", '{"file_path": "src/a.py"}')
 TESTS = read_call("Bash", '{"command": "pytest"}')
+CHECK = read_call("Bash", '{"command": "git status"}')
 
 
 def result(kind: Kind = "view", call: CallEffect = READ, born: int = 1) -> Item:
@@ -40,10 +41,45 @@ def why(item: Item, request: int, clues: Clues | None = None, census: Census | N
     return found or ""
 
 
-@pytest.mark.parametrize("kind", ["shell", "shell_view", "search", "paths", "edit", "other"])
-def test_what_is_no_view_dies_once_it_was_sent(kind: Kind) -> None:
-    assert [why(result(kind), request) for request in (1, 2)] == ["", kind]
-    assert kind in HOW.shares
+@pytest.mark.parametrize("kind", ["shell", "search", "paths"])
+def test_what_shows_no_file_is_held_for_its_own_time(kind: Kind) -> None:
+    how = replace(HOW, work_hold=3)
+    found = [evidence(result(kind, CHECK), Clues(), Census(), how, n)[0] for n in (1, 3, 4)]
+    assert found == [None, None, "idle"]
+
+
+def test_what_shows_a_file_through_a_shell_is_held_as_a_view_is() -> None:
+    shown = read_call("Bash", '{"command": "cat src/a.py"}')
+    assert why(result("shell_view", shown), HOW.hold) == ""
+    assert why(result("shell_view", shown), HOW.hold + 1) == "idle"
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("dossier", '{"subject": "ada"}'),
+        ("mcp__cluster__get", '{"name": "ada"}'),
+        ("bash", '{"command": "kubectl get deploy ada -o yaml"}'),
+        ("bash", '{"command": "cat deploy/ada.yaml"}'),
+        ("read_file", '{"path": "deploy/ada.yaml"}'),
+    ],
+)
+def test_what_was_fetched_for_what_it_says_lives_as_long_as_the_request_for_it_runs(
+    tool: str, given: str
+) -> None:
+    call, clues, how = read_call(tool, given), Clues(), replace(HOW, work_hold=3)
+    item = result(call.kind, call, born=2)
+    clues.user(1)
+    assert evidence(item, clues, Census(), how, 500) == (None, 0)
+    clues.user(499)
+    found = [evidence(item, clues, Census(), how, request) for request in (500, 502, 503)]
+    assert found == [(None, 0), (None, 2), ("idle", 3)]
+
+
+def test_an_answer_to_the_same_call_takes_the_place_of_the_older_one() -> None:
+    item = result("shell", CHECK)
+    item.rerun_at = 4
+    assert why(item, 5) == "rerun"
 
 
 def test_a_view_is_held_while_nothing_speaks_against_it() -> None:
@@ -119,7 +155,8 @@ def test_where_a_ghost_is_an_idle_view_is_held_longer() -> None:
 
 def test_what_could_have_left_before_is_overdue() -> None:
     late = HOW.hold + 5
-    assert [overdue(result("shell"), Clues(), HOW, request) for request in (1, 2, 5)] == [0, 0, 3]
+    shell = [overdue(result("shell", CHECK), Clues(), HOW, request) for request in (1, 2, 5)]
+    assert shell == [0, 0, 3]
     assert [overdue(result(), Clues(), HOW, request) for request in (2, late)] == [0, 4]
     clues = Clues()
     clues.call(READ, late - 3)

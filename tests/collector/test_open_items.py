@@ -36,12 +36,12 @@ def test_items_keep_their_order_when_the_view_grows_shorter() -> None:
     assert items[1] not in opened
 
 
-def test_a_view_is_woken_by_its_file_alone() -> None:
+def test_a_result_is_woken_by_the_files_that_it_is_about_alone() -> None:
     opened, (view, other, shell) = Opened(), (item(0), item(1, path=1), item(2, "shell"))
     for each in (view, other, shell):
         opened.add(each)
     opened.hear({view.call.path, "nowhere"})
-    assert [each.looks_at for each in (view, other, shell)] == [0, 9, 9]
+    assert [each.looks_at for each in (view, other, shell)] == [0, 9, 0]
     assert view.elsewhere is False
 
 

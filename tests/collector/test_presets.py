@@ -6,6 +6,7 @@ from typing import get_args
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from ctxgc.collector import (
     Coefficients,
@@ -21,10 +22,8 @@ from ctxgc.errors import ConfigError
 def test_every_shipped_preset_has_a_share_for_every_reason() -> None:
     for name, how in coefficients().presets.items():
         assert preset(name) is how
-        assert how.shares.keys() >= {*get_args(Kind), "edited", "elsewhere", "idle"} - {
-            "view",
-            "todo",
-        }
+        reasons = {"edited", "elsewhere", "idle", "gathered"}
+        assert how.shares.keys() == {*get_args(Kind), *reasons} - {"view", "other", "todo"}
         assert 0 < how.guard <= 0.05
 
 
@@ -56,3 +55,13 @@ def test_shares_of_a_kind_that_no_result_is_are_refused() -> None:
     constants["shares"]["bogus"] = [1, 1]
     with pytest.raises(ConfigError, match="`shares` has bogus"):
         custom(constants)
+
+
+def test_constants_of_an_older_version_are_read_without_what_is_gone() -> None:
+    how = preset("careful")
+    old = msgspec.to_builtins(how)
+    del old["work_hold"], old["shares"]["gathered"]
+    old |= {"company": 0.2, "shares": {**old["shares"], "other": [0.8, 0.1]}}
+    usual = preset("default")
+    shares = {**how.shares, "gathered": usual.shares["gathered"]}
+    assert custom(old) == replace(how, work_hold=usual.work_hold, shares=shares)

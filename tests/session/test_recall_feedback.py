@@ -15,6 +15,7 @@ from ctxgc.errors import UnknownHandleError
 from ctxgc.guard import ThrashBreaker
 from ctxgc.guard.monitor import FIRST_PAUSE, LEAST_BACK, LONGEST_PAUSE
 from tests.collector.agent import (
+    FIXED,
     LONG,
     Agent,
     Json,
@@ -41,7 +42,7 @@ def shortened(session: Session) -> list[Message]:
 
 
 def test_a_recall_leaves_a_ghost_and_the_like_of_it_no_longer_leaves_young() -> None:
-    session, other, agent = opened(), opened(), Agent()
+    session, other, agent = opened(plugin_config=FIXED), opened(plugin_config=FIXED), Agent()
     for each in (session, other):
         drive(each, WORK, agent)
     session.recall(stashed(session).segment_id)

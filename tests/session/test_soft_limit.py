@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ctxgc import GCConfig, Session
 from ctxgc.testing import check_history
+from tests.collector.agent import FIXED
 from tests.requirements import requirement
 
 LIMIT = 20_000
@@ -12,16 +13,17 @@ LIMIT = 20_000
 def _filled(soft: float, batch: int = 20, **options: object) -> Session:
     """Return a session that an agent has filled to just below the threshold, request by request."""
     config = GCConfig(
-        soft_limit_percent=soft, batch=batch, auto_recall=False, plugin_config=dict(options)
+        soft_limit_percent=soft, batch=batch, auto_recall=False, plugin_config=options or FIXED
     )
     session = Session(LIMIT, config=config, store="memory:")
     session.append({"role": "user", "content": "Find out which of the modules is slow."})
     number = 0
     while session.usage().percent_used < 72:
-        call = {"name": "bash", "arguments": f'{{"command": "time run_{number}"}}'}
+        call = {"name": "bash", "arguments": f'{{"command": "python run_{number}.py"}}'}
         calls = [{"id": f"c{number}", "type": "function", "function": call}]
         session.append({"role": "assistant", "content": None, "tool_calls": calls})
-        said = f"probe_{number}\n" + "the run went on as before and took its time\n" * 60
+        rest = [f"in step {n} run {number} went on and took its time" for n in range(60)]
+        said = "\n".join([f"probe_{number}", *rest])
         session.append({"role": "tool", "tool_call_id": f"c{number}", "content": said})
         session.messages()
         number += 1

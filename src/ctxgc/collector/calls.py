@@ -126,7 +126,31 @@ def _object(arguments: str) -> dict[str, object]:
 Kind = Literal["view", "shell_view", "shell", "search", "paths", "edit", "todo", "other"]
 
 _PATHS_SHARE = 0.6
-_SEARCH = re.compile(r"grep|search|glob|find|list|\bls\b", re.IGNORECASE)
+_SEARCH = re.compile(
+    r"grep|glob|\bls\b|(?:search|find|list)_?(?:in_?)?(?:files?|dir|director|code|path|symbol|workspace)"
+    r"|(?:files?|code|codebase|symbol|workspace|text)_?search",
+    re.IGNORECASE,
+)
+_CODE_SUFFIXES = """
+asm bash bat c cc cfg clj cmake cpp cs css cu cxx dart erl ex exs go gradle h hpp hs html java jl js jsx kt
+less lua m make mjs ml mm nim php pl po proto ps1 py pyi r rb rs s scala scss sh sql svelte swift tf ts tsx v
+vb vue zig zsh
+"""
+_CODE = frozenset(_CODE_SUFFIXES.split())
+"""Files of these kinds are read to be changed; others are read for what they say."""
+_PROGRAM = re.compile(
+    r"(?:cd\s+\S+|export\s+\S+|source\s+\S+|set\s+-\S+|\w+=\S*|sudo|time|timeout\s+\S+|env|nohup|\(|#[^\n]*"
+    r"|\\)(?:\s*(?:&&|;|\n))*\s*"
+)
+_PROGRAMS = """
+awk basename black bundle cargo cat chmod cmake composer cp cut date diff dirname dotnet du echo eslint fd
+file find flake8 for gcc g++ gh git go golangci-lint gradle grep head jest kill ln ls make mise mkdir mkdocs
+mv mvn mypy nl node npm npx nvcc perl php pip pip3 pnpm poetry prettier printf ps pwd pylint pytest python
+python3 rake readlink rg rm rsync ruby ruff rustc sed sleep sort sphinx-build tail tar tee test touch tox tr
+tree tsc uniq uv vitest wc which while xargs yarn
+"""
+_KNOWN = frozenset(_PROGRAMS.split())
+"""Programs of which it is known what they print: about files and about the work; of others it is not."""
 _SHELL_VIEW = re.compile(r"\b(?:cat|nl|sed\s+-n|head|tail|bat|less)\b")
 _SHELL_EDIT = re.compile(r"sed -i|apply_patch|cat >|\btee |<<|write_text")
 _CHECK = re.compile(
@@ -144,6 +168,7 @@ class CallEffect(msgspec.Struct, frozen=True, kw_only=True):
 
     `tool` is the name of the tool where calls of the same one replace each other. Files are named by the last
     part of their path, as shells do; `file` is the whole path of the one that a tool for files was given.
+    `gathers` says that it fetches something for what it says: data, or what nobody knows anything about.
     """
 
     kind: Kind
@@ -153,6 +178,7 @@ class CallEffect(msgspec.Struct, frozen=True, kw_only=True):
     named: frozenset[str] = frozenset()
     edited: frozenset[str] = frozenset()
     checks: bool = False
+    gathers: bool = False
 
 
 def read_call(name: str, arguments: str) -> CallEffect:
@@ -169,9 +195,13 @@ def read_call(name: str, arguments: str) -> CallEffect:
     if is_shell or (use.access == "read" and _is_command(arguments)):
         return _shell_call(command, path, own, arguments)
     if use.access == "read":
-        return CallEffect(kind="view", path=path, file=use.path or "", named=own)
+        file = use.path or ""
+        return CallEffect(kind="view", path=path, file=file, named=own, gathers=_are_data(own))
+    is_search = _SEARCH.search(name) is not None
     return CallEffect(
-        kind="search" if _SEARCH.search(name) else "other", named=_argument_paths(arguments)
+        kind="search" if is_search else "other",
+        named=_argument_paths(arguments),
+        gathers=not is_search,
     )
 
 
@@ -194,9 +224,36 @@ def _shell_call(command: str, path: str, own: frozenset[str], arguments: str) ->
     named = own | frozenset(map(base_name, _PATH.findall(command)))
     edits = named if _SHELL_EDIT.search(command) else frozenset[str]()
     checks = bool(_CHECK.search(command)) and not _LOOK.match(command)
-    # Agents that look at files through a shell look often and quote little of what they saw.
-    kind: Kind = "shell_view" if path or _SHELL_VIEW.search(command) else "shell"
-    return CallEffect(kind=kind, path=path, named=named, edited=edits, checks=checks)
+    is_view = bool(path) or (_SHELL_VIEW.search(command) is not None and not edits)
+    # Several files are looked at as one only together.
+    path = next(iter(named)) if is_view and len(named) == 1 else ""
+    return CallEffect(
+        kind="shell_view" if is_view else "shell",
+        path=path,
+        named=named,
+        edited=edits,
+        checks=checks,
+        gathers=not edits and not checks and (_are_data(named) or not _is_known(command)),
+    )
+
+
+def _are_data(names: frozenset[str]) -> bool:
+    """Tell whether all of these are files that are read for what they say; there must be one."""
+    return bool(names) and not any(_is_code(name) for name in names)
+
+
+def _is_code(name: str) -> bool:
+    return "." not in name or name.rpartition(".")[2].lower() in _CODE
+
+
+def _is_known(command: str) -> bool:
+    """Tell whether it is known what the program prints that a command runs."""
+    start = 0
+    while found := _PROGRAM.match(command, start):
+        start = found.end()
+    words = command[start:].split(None, 1)
+    program = base_name(words[0]).rstrip(";") if words else ""
+    return program in _KNOWN or "." in program
 
 
 def _is_command(arguments: str) -> bool:

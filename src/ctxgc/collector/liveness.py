@@ -338,6 +338,7 @@ DEAF = 1 << 60
 """So much news an item has heard that none can let it die sooner."""
 ELSEWHERE = 0.7
 _NEVER = -1_000
+_FAR = 1_000_000
 
 
 class Clues:
@@ -386,9 +387,17 @@ class Clues:
         self.news += 1
 
     def idle(self, item: Item, request: int) -> int:
-        """Return for how many requests nobody named a view's file, at most since it was first sent."""
-        named = self._named.get(item.call.path, _NEVER)
-        return min(request - item.born, request - named - 1)
+        """Return for how many requests no call named a file of a result, at most since it was first sent."""
+        return min(request - item.born, request - self._last_named(item) - 1)
+
+    def _last_named(self, item: Item) -> int:
+        """Return the request whose answer last named a file that a result is about; far back if none did."""
+        return max([self._named.get(name, _NEVER) for name in item.files], default=_NEVER)
+
+    def over_for(self, item: Item, request: int) -> int:
+        """Return for how many requests a result is idle since the user spoke again; 0 before that."""
+        over = request - 1 - self._steered if self._steered >= item.born else 0
+        return min(over, self.idle(item, request))
 
     def edited_at(self, item: Item) -> int:
         """Return the request whose answer edited a view's file last; far back if none did."""
@@ -401,7 +410,7 @@ class Clues:
 
     def bonus(self, item: Item, how: Preset) -> int:
         """Return the idle requests that a check or a word of the user since is worth."""
-        last = max(self._named.get(item.call.path, _NEVER), item.born - 1)
+        last = max(self._last_named(item), item.born - 1)
         checked = how.after_check if self._checked > last else 0
         return checked + (how.after_user if self._steered > last else 0)
 
@@ -418,17 +427,35 @@ def evidence(
 ) -> tuple[str | None, int]:
     """Return why an item may leave (None while it may not) and for how long it was idle."""
     age = request - item.born
-    if age < 1 or (item.kind == "todo" and not clues.is_replaced(item)):
+    if age < 1:
         return None, 0
-    if item.kind != "view":
-        return item.kind, age
+    if item.kind == "todo":
+        return ("todo" if clues.is_replaced(item) else None), age
     idle = clues.idle(item, request)
-    if clues.edited_since(item):
+    if item.shows_file and clues.edited_since(item):
         return ("edited" if idle >= 1 else None), 0
-    if _stands_elsewhere(item, census):
+    if item.shows_file and _stands_elsewhere(item, census):
         return "elsewhere", idle
-    counted = idle + (clues.bonus(item, how) if idle >= how.bonus_from else 0)
-    return ("idle" if counted >= how.hold else None), counted
+    counted = _counted(item, clues, how, request)
+    if item.rerun_at:
+        return "rerun", counted
+    return ("idle" if counted >= held_for(item, how) else None), counted
+
+
+def _counted(item: Item, clues: Clues, how: Preset, request: int) -> int:
+    """Return for how many requests an item counts as idle.
+
+    What was fetched for what it says is in work as long as the request runs for which it was fetched.
+    """
+    if item.call.gathers:
+        return clues.over_for(item, request)
+    idle = clues.idle(item, request)
+    return idle + (clues.bonus(item, how) if idle >= how.bonus_from else 0)
+
+
+def held_for(item: Item, how: Preset) -> int:
+    """Return for how many idle requests a result is held that nothing else speaks against."""
+    return how.hold if item.shows_file and not item.call.gathers else how.work_hold
 
 
 FILE_IN_WORK, WORK_IN_HAND, NOT_YET_SHOWN = "file in work", "work in hand", "not yet shown"
@@ -440,7 +467,7 @@ def work_rule(item: Item, request: int) -> str:
     """Return the root rule that holds a result while nothing speaks against it."""
     if request <= item.born:
         return NOT_YET_SHOWN
-    return FILE_IN_WORK if item.kind == "view" else WORK_IN_HAND
+    return FILE_IN_WORK if item.shows_file and not item.call.gathers else WORK_IN_HAND
 
 
 def evidence_for(item: Item, why: str, clues: Clues, request: int) -> Evidence:
@@ -456,9 +483,10 @@ def evidence_for(item: Item, why: str, clues: Clues, request: int) -> Evidence:
         return Evidence(kind="copy")
     if why == "todo":
         return Evidence(kind="superseded", how="newer list")
-    if item.kind == "view":
-        return Evidence(kind="idle", rule=FILE_IN_WORK, requests=clues.idle(item, request))
-    return Evidence(kind="idle", rule=WORK_IN_HAND, requests=request - item.born)
+    if why == "rerun":
+        return Evidence(kind="superseded", how="re-run", request=item.rerun_at)
+    idle = clues.over_for if item.call.gathers else clues.idle
+    return Evidence(kind="idle", rule=work_rule(item, request), requests=idle(item, request))
 
 
 def next_look(
@@ -469,21 +497,23 @@ def next_look(
         return request + 1, DEAF
     if why is not None:
         return item.plan_until, DEAF
-    if clues.edited_since(item):
+    if item.shows_file and clues.edited_since(item):
         return request + 1, DEAF
-    idle = clues.idle(item, request)
+    idle, held = clues.idle(item, request), held_for(item, how)
+    if item.call.gathers:
+        over = clues.over_for(item, request)
+        return request + (held - over if over else _FAR), clues.news
     if idle < how.bonus_from:
-        return request + min(how.hold, how.bonus_from) - idle, DEAF
-    return request + how.hold - idle - clues.bonus(item, how), clues.news
+        return request + max(1, min(held, how.bonus_from) - idle), DEAF
+    return request + held - idle - clues.bonus(item, how), clues.news
 
 
 def overdue(item: Item, clues: Clues, how: Preset, request: int) -> int:
     """Return for how many requests an item could have left already, as far as its age tells."""
     if item.kind == "todo":
         return 0
-    last = how.hold if item.kind == "view" else 1
-    idle = clues.idle(item, request) if item.kind == "view" else request - item.born
-    return max(0, idle - last)
+    idle = clues.over_for if item.call.gathers else clues.idle
+    return max(0, idle(item, request) - held_for(item, how))
 
 
 def haunted(
@@ -493,7 +523,7 @@ def haunted(
 
     It is held `delay` requests longer, and no class of it leaves young.
     """
-    is_due = idle >= how.hold + delay if why == "idle" else request - item.born > delay
+    is_due = idle >= held_for(item, how) + delay if why == "idle" else request - item.born > delay
     return (why if is_due else None), max(0, idle - delay)
 
 

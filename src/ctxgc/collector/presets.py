@@ -30,7 +30,8 @@ class Shares(msgspec.Struct, frozen=True, array_like=True):
 class Preset(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """All constants of thrift.
 
-    `hold` is how many idle requests a file view is kept that nothing speaks against;
+    `hold` is how many idle requests a result that shows a file is kept while nothing speaks against it,
+    `work_hold` how many any other result is;
     `after_check` and `after_user` count a test run or a user's message since as that many idle
     requests, once `bonus_from` real ones have passed. `patience` is how much of a deep re-write's
     price the dead results must have cost already. `horizon` bounds the requests that are expected to
@@ -40,6 +41,7 @@ class Preset(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     trims_calls: bool
     hold: Count
+    work_hold: Count
     after_check: Count
     after_user: Count
     bonus_from: Count
@@ -51,7 +53,6 @@ class Preset(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     least_names: Count
     word_weight: Amount
     floor: Amount
-    company: Amount
     copy_lines: Count
     copy_chars: Count
     copy_saving: Amount
@@ -90,20 +91,28 @@ def preset(name: str) -> Preset:
     return known[name]
 
 
+RETIRED = frozenset({"company"})
+RETIRED_SHARES = frozenset({"other"})
+"""What constants had in older versions: a session that was stored with it goes on without it."""
+
+
 def custom(constants: Mapping[str, Any]) -> Preset:
-    """Return a preset with these constants.
+    """Return a preset with these constants; what is not given is as in `default`.
 
     Raises:
-        ConfigError: one is missing, unknown or wrong.
+        ConfigError: one is unknown or wrong.
     """
+    known = msgspec.to_builtins(preset("default"))
+    given = {key: value for key, value in constants.items() if key not in RETIRED}
+    shares = given.get("shares", {})
+    if isinstance(shares, Mapping):
+        kept = {kind: value for kind, value in shares.items() if kind not in RETIRED_SHARES}
+        given["shares"] = {**known["shares"], **kept}
     try:
-        found = msgspec.convert(dict(constants), Preset)
+        found = msgspec.convert({**known, **given}, Preset)
     except msgspec.ValidationError as error:
         raise _wrong(str(error)) from None
-    known = preset("default").shares.keys()
-    if missing := known - found.shares.keys():
-        raise _wrong(f"`shares` has nothing for {', '.join(sorted(missing))}")
-    if unknown := found.shares.keys() - known:
+    if unknown := found.shares.keys() - known["shares"].keys():
         raise _wrong(f"`shares` has {', '.join(sorted(unknown))}, which no result is")
     return found
 

@@ -17,7 +17,14 @@ from msgspec.structs import replace
 
 from ctxgc.collector.calls import SHARES, may_change, was_made, without_entries, without_old_text
 from ctxgc.collector.digest import HEAD_CHARS, kept_lines, without_copies
-from ctxgc.collector.liveness import evidence, evidence_for, haunted, next_look, overdue, work_rule
+from ctxgc.collector.liveness import (
+    evidence,
+    evidence_for,
+    haunted,
+    next_look,
+    overdue,
+    work_rule,
+)
 from ctxgc.collector.presets import Preset
 from ctxgc.collector.reader import Born, Item, Known, Reader
 from ctxgc.collector.worth import CopiedLines, PriceCover, cover
@@ -309,7 +316,7 @@ class Round:
         return self._saving(item, self._cover(item, why))
 
     def _cover(self, item: Item, why: str) -> PriceCover:
-        shares = SHARES if item.kind == "todo" else self._how.shares[why]
+        shares = SHARES if item.kind == "todo" else self._how.shares[_share_of(item, why)]
         return cover(
             item.text,
             item.shown,
@@ -317,6 +324,7 @@ class Round:
             census=self._reader.census,
             how=self._how,
             size=item.chars,
+            values=item.call.gathers,
         )
 
     def _saving(self, item: Item, plan: PriceCover) -> float:
@@ -355,11 +363,7 @@ class Round:
         how = self._how
         if item.stubbed_at is not None or self._sizes[item.place] < how.least_tokens:
             return None
-        why, idle = self._right(item)
-        if why is not None:
-            return why
-        company = max(1.0, how.company * how.hold)
-        return "idle" if item.kind == "view" and idle >= company else None
+        return self._right(item)[0]
 
     def _make(self, item: Item, plan: PriceCover, why: str) -> Edit:
         item.stubbed_at = self._asked.number
@@ -387,6 +391,15 @@ class Round:
 
     def _evidence(self, item: Item, why: str) -> Evidence:
         return evidence_for(item, why, self._reader.clues, self._asked.number)
+
+
+def _share_of(item: Item, why: str) -> str:
+    """Return by which share lines of a result stay: a file's by what became of it, others by kind."""
+    if why in ("edited", "elsewhere"):
+        return why
+    if item.call.gathers or item.kind == "other":
+        return "gathered"
+    return "idle" if item.kind == "view" else item.kind
 
 
 # -- Before each request: what to send in fewer words

@@ -33,14 +33,15 @@ class Item:
     `born` is the first request that carries it. `kept` is None while all of it is shown, else the
     lines that are, beside `extra` other characters. `stubbed_at` is the request before which it
     was made a stub; from then on it stays as it is. `saving` are the tokens that a stub would save now,
-    none while it may not leave. Before the request `looks_at` that stays so unless the item is woken, or
-    there is more news than it has `heard`.
+    none while it may not leave. `files` are those that it is about, and `shows_file` says that it shows
+    one; `rerun_at` is the request whose answer made the same call again, 0 until then. Before the request
+    `looks_at` what is noted stays so unless the item is woken, or there is more news than it has `heard`.
     """
 
     __slots__ = (
-        "born", "call", "chars", "elsewhere", "extra", "heard", "kept", "kind", "listed", "looks_at",
-        "message_id", "part", "place", "planned", "planned_at", "rent", "saving", "source",
-        "stubbed_at", "text", "why_planned",
+        "born", "call", "chars", "elsewhere", "extra", "files", "heard", "kept", "kind", "listed",
+        "looks_at", "message_id", "part", "place", "planned", "planned_at", "rent", "rerun_at",
+        "saving", "shows_file", "source", "stubbed_at", "text", "why_planned",
     )  # fmt: skip
 
     def __init__(
@@ -53,6 +54,9 @@ class Item:
         self.text = text
         self.kind = kind
         self.call = call
+        self.shows_file = bool(call.path)
+        self.files = frozenset([call.path]) if call.path else call.named
+        self.rerun_at = 0
         self.born = born
         self.kept: tuple[int, ...] | None = None
         self.listed: tuple[str, ...] = ()
@@ -132,18 +136,20 @@ class Opened:
             last = next(reversed(self._items.values()))
             self._in_order = self._in_order and _standing(last) < _standing(item)
         self._items[item.source] = item
-        if item.kind == "view":
-            _put(self._by_path, (item.call.path,), item)
+        _put(self._by_path, item.files, item)
+        if item.shows_file:
             _put(self._by_key, item.text.line_keys, item)
 
     def drop(self, item: Item) -> None:
         """Let go of an item, if it is there."""
-        if self._items.pop(item.source, None) is not None and item.kind == "view":
-            _take(self._by_path, (item.call.path,), item)
+        if self._items.pop(item.source, None) is None:
+            return
+        _take(self._by_path, item.files, item)
+        if item.shows_file:
             _take(self._by_key, item.text.line_keys, item)
 
     def hear(self, paths: Iterable[str]) -> None:
-        """Wake the views of files that were named, edited or touched."""
+        """Wake the results about files that were named, edited or touched."""
         for path in paths:
             for item in self._by_path.get(path, {}).values():
                 item.wake()
@@ -175,7 +181,9 @@ def _take(index: Index, keys: Iterable[str], item: Item) -> None:
 # -- The reader
 
 
-_UNKNOWN = CallEffect(kind="other")
+_UNKNOWN = CallEffect(kind="other", gathers=True)
+_REPEATABLE = frozenset({"view", "shell_view", "shell", "search"})
+"""Of these it is known that the same call answers the same question again."""
 
 Born = Callable[[str], int]
 """The first request that could carry a message."""
@@ -217,6 +225,7 @@ class Reader:
         """How many messages of the view were read."""
         self._calls: dict[str, tuple[str, CallEffect]] = {}
         self._called: dict[str, tuple[str, int]] = {}
+        self._answers: dict[tuple[str, str], Item] = {}
         self._names: dict[str, str] = {}
         self._ever: set[str] = set()
 
@@ -300,7 +309,7 @@ class Reader:
         for item in self.items_of(name.rpartition("/")[0]):
             self.clues.touch(item.call.path, request - 1)
             self.open.hear((item.call.path,))
-            item.born = request
+            item.born, item.rerun_at = request, 0
             item.wake()
         return self._names.get(name, "text")
 
@@ -333,9 +342,10 @@ class Reader:
             if call.kind == "todo" and not was_made(known.message, number):
                 self.clues.drop_list(source(*self._called[part.call_id or ""]))
             born = request if new else request - 1
-            self._add(
-                known, Item(known.message.message_id, number, text, kind=kind, call=call, born=born)
-            )
+            item = Item(known.message.message_id, number, text, kind=kind, call=call, born=born)
+            self._add(known, item)
+            if new:
+                self._answer(item, request)
         known.holdings.append(whole(text))
         self._enter(known.holdings[-1], new=new)
         self.copies.note(name, text)
@@ -348,6 +358,18 @@ class Reader:
             self.clues.call(call, request - 1)
             self.open.hear(call.named | call.edited)
         return call
+
+    def _answer(self, item: Item, request: int) -> None:
+        """Take note that an older answer to the same call is out of date."""
+        found = self.call_of(item) if item.call.kind in _REPEATABLE else None
+        if found is None:
+            return
+        call = found[0].message.parts[found[1]]
+        older = self._answers.get((call.name or "", call.text))
+        self._answers[call.name or "", call.text] = item
+        if older is not None:
+            older.rerun_at = request - 1
+            older.wake()
 
     def _read_list(
         self, known: Known, number: int, text: Text, call: CallEffect, born: int

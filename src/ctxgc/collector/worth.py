@@ -128,7 +128,12 @@ class Copies:
 
     def narrow(self, source: str, kept: Iterable[int]) -> None:
         """Only some lines of a text are still shown."""
-        self._kept[source] = frozenset(kept)
+        shown = self._kept[source] = frozenset(kept)
+        text = self._texts.get(source)
+        # What is not shown must not take the place of what is.
+        for line, key in enumerate(text.keys) if text is not None else ():
+            if key and line not in shown and (source, line) in self._places.get(key, ()):
+                self._places[key].remove((source, line))
 
     def forget(self, source: str) -> None:
         """A text is no longer shown."""
@@ -272,6 +277,7 @@ _LINE_OVERHEAD = 2
 _RARE_WORD = 3
 _NAME = 100
 _PATH = 200
+_VALUE = 99
 """Weights are whole numbers, so that sums do not depend on the order of a set."""
 
 
@@ -289,8 +295,9 @@ class PriceCover(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cover(
-    text: Text, lines: Iterable[int], shares: Shares, *, census: Census, how: Preset, size: int
-) -> PriceCover:
+    text: Text, lines: Iterable[int], shares: Shares, *, census: Census, how: Preset, size: int,
+    values: bool = False,
+) -> PriceCover:  # fmt: skip
     """Return what stays of a text that leaves a view.
 
     Args:
@@ -300,8 +307,13 @@ def cover(
         census: who else holds what.
         how: the constants.
         size: the characters that the shares are shares of.
+        values: whether lines count for the values that they say, which mean something else in another text.
     """
     wanted, weights = _wanted(text, lines, census, how)
+    for line in filter(text.has_value, quotable(text.lines, lines)) if values else ():
+        value = f"\t{line}"
+        weights[value] = _VALUE
+        wanted[line] = wanted.get(line, set()) | {value}
     kept, held, chars = cover_lines(
         wanted,
         weights.__getitem__,

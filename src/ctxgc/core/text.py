@@ -61,7 +61,9 @@ def looks_like_path(token: str) -> bool:
 
 MAX_LINE = 200
 LONG_LINE = 20
+_SENTENCE_END = re.compile(r"[.!?]\s")
 _FIELD_END = re.compile(r"[,;}\])\s]")
+_VALUE = re.compile(r"\d|[\w\"']\s*[:=]\s*\S|\|.*\|")
 _BETWEEN_NAMES = re.compile(r"[^\w$~@./:\\#-]")
 _NUMBER = re.compile(r"\s*\d+(?:→|\t|:|\|)[ ]?")
 _LONG_WORD = re.compile(r"[A-Za-z]{7,}")
@@ -90,8 +92,9 @@ def pieces_of(text: str) -> tuple[list[str], list[str]]:
 
 
 def _field_end(line: str, start: int) -> int:
-    """Return where to cut: after a field, else between two names, else where the room ends."""
-    for mark, first in ((_FIELD_END, start + MAX_LINE // 2), (_BETWEEN_NAMES, start)):
+    """Return where to cut: after a sentence or a field, else between two names, else where the room ends."""
+    half = start + MAX_LINE // 2
+    for mark, first in ((_SENTENCE_END, half), (_FIELD_END, half), (_BETWEEN_NAMES, start)):
         ends = [match.end() for match in mark.finditer(line, first, start + MAX_LINE)]
         if ends:
             return ends[-1]
@@ -102,6 +105,11 @@ def bare_line(line: str) -> str:
     """Return a line without the number that a viewer put in front of it, and without outer blanks."""
     found = _NUMBER.match(line)
     return (line[found.end() :] if found else line).strip()
+
+
+def has_value(line: str) -> bool:
+    """Return whether a bare line says a value: a number, a field with what it holds, or a row of a table."""
+    return _VALUE.search(line) is not None
 
 
 def words_in(text: str) -> frozenset[str]:
@@ -209,6 +217,10 @@ class Text:
     def is_numbered(self, line: int) -> bool:
         """Return whether a viewer put a number in front of a line."""
         return _NUMBER.match(self.lines[line]) is not None
+
+    def has_value(self, line: int) -> bool:
+        """Return whether a line says a value."""
+        return has_value(self.bare[line])
 
     def cost(self, line: int) -> int:
         """Return the characters of a line with its end."""

@@ -134,6 +134,7 @@ GOALS: Mapping[str, PresetGoal] = {
 
 _PRESET_OFF: Mapping[str, Number] = {
     "hold": 1,
+    "work_hold": 1,
     "after_check": 0,
     "after_user": 0,
     "bonus_from": 0,
@@ -145,7 +146,6 @@ _PRESET_OFF: Mapping[str, Number] = {
     "least_names": 0,
     "word_weight": 0.0,
     "floor": 0.0,
-    "company": 1.0,
     "copy_lines": _NEVER,
     "copy_chars": 0,
     "copy_saving": 0.0,
