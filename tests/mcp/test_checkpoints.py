@@ -141,6 +141,19 @@ def test_half_an_hour_without_a_checkpoint_makes_one_with_the_next_change() -> N
     assert triggers(service) == [["time_interval"], ["request"]]
 
 
+@requirement("S4.triggers.phase", "S4.triggers.milestone", "S4.triggers.risky-operation")
+def test_another_task_every_fifth_one_and_a_risky_one_make_a_checkpoint() -> None:
+    clock = still()
+    service = make(clock=clock)
+    for name in ("a", "b", "b", "c", "d", "e", "f", "major_refactor"):
+        service.task({"task_id": name})
+        clock.wait(minutes=1)
+    phase = "phase_transition"
+    assert triggers(service) == [
+        [phase], [phase], [phase], [phase], [phase, "task_milestone"], [phase, "risky_operation"],
+    ]  # fmt: skip
+
+
 def test_a_change_that_cannot_be_saved_leaves_its_checkpoint_due(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -157,17 +157,17 @@ ENTRIES: tuple[Requirement, ...] = (
             },
             "phase": {
                 "Session": "`progress(phase=...)`.",
-                "MCP": "Not there: `context_checkpoint` makes one.",
+                "MCP": "Another task of `context_task`.",
                 "CLI": "`ctxgc checkpoint make --if-due --phase-changed`.",
             },
             "milestone": {
                 "Session": "`progress(tasks_completed=...)`.",
-                "MCP": "Not there: `context_checkpoint` makes one.",
+                "MCP": "Every fifth task that `context_task` leaves for another.",
                 "CLI": "`ctxgc checkpoint make --if-due --tasks-completed 5`.",
             },
             "risky-operation": {
                 "Session": "`progress(next_operation=...)`.",
-                "MCP": "Not there: `context_checkpoint` makes one.",
+                "MCP": "`context_task` with such a name as task.",
                 "CLI": "`ctxgc checkpoint make --if-due --next-operation large_merge`.",
             },
             "time": {
