@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ctxgc.budget import GCPolicy, InstructionSource
-from ctxgc.session import Session
+from ctxgc.session import Session, open_store
 from tests.session.build import filled, make
 from tests.session.random_walk import children, faults, handles
 from tests.stores.between import Between
@@ -131,3 +131,25 @@ def test_numbers_are_never_used_again(store: str) -> None:
         child = again.budget.get_child(InstructionSource.CONVERSATION, "gc_summary_2")
         assert child is not None
         assert child.metadata == {"created_by": "gc_summarize"}
+
+
+def test_a_result_that_comes_after_a_restart_knows_the_file_and_the_bond_of_its_call() -> None:
+    call = {"name": "read_file", "arguments": '{"path": "cart.py"}'}
+    history: list[dict[str, Any]] = [
+        {"role": "user", "content": "Fix the cart"},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": "c1", "type": "function", "function": call}],
+        },
+        {"role": "tool", "tool_call_id": "c1", "content": "total = 0"},
+    ]
+    store = open_store("memory:")
+    one = Session(1_000, store=store, session_id="s", plugin="gc_none")
+    one.extend(history[:2])
+    one.flush()
+    again = Session(1_000, store=store, session_id="s", plugin="gc_none")
+    again.append(history[2])
+    asked, result = again.segments()[1:]
+    assert (result.file_path, result.access, result.type) == ("cart.py", "read", "code")
+    assert result.bond_id == asked.bond_id is not None
