@@ -16,9 +16,11 @@ from ctxgc import Session
 from ctxgc.collector import GCTriggerReason, preset
 from ctxgc.core import FORMATS, Format, Message, is_tombstone
 from ctxgc.errors import StoreError
+from ctxgc.invariants import first_difference
 from ctxgc.stores import MemoryStore
 from tests.collector.agent import LONG, Agent, Json, Step, drive, opened, steps, view_of
 from tests.examples import one_in
+from tests.fakes import Clock
 from tests.session.build import events_of, state_of
 from tests.session.random_walk import faults
 
@@ -306,6 +308,27 @@ def test_a_collection_for_the_price_says_what_it_wins_and_when_it_has_paid() -> 
     kinds = {item.evidence.kind for item in last.removal_list if item.evidence is not None}
     assert kinds <= {"idle", "superseded", "copy"}
     assert last.details["why"].items() <= {(i.child_key, i.why) for i in last.removal_list}
+
+
+@pytest.mark.parametrize("is_cold", [False, True])
+def test_only_what_the_provider_has_cached_counts_as_written_anew(is_cold: bool) -> None:
+    clock = Clock()
+    session = opened(clock=clock)
+    sent: list[list[Message]] = []
+    seen: list[tuple[int, int]] = []
+
+    def look(_: object) -> None:
+        now, tokens = session.history, session.inspect().accounting.tokens
+        if sent and len(session.gc_history) > len(seen):
+            first = first_difference(sent[-1], now[: len(sent[-1])])
+            cached = 0 if is_cold else sum(map(tokens, now[first : len(sent[-1])]))
+            seen.append((session.gc_history[-1].details["tokens_rewritten"], cached))
+        sent.append(now)
+        clock.wait(minutes=10 if is_cold else 0)
+
+    drive(session, LONG, each=look)
+    assert [said for said, _ in seen] == [cached for _, cached in seen]
+    assert len(seen) > 1
 
 
 @pytest.mark.parametrize(

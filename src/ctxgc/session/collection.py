@@ -593,16 +593,19 @@ class PricePass(SessionPart):
         return recall_call(original, self._options.recall_call)
 
     def _details(self, new: Sequence[Message], cut: Sequence[Edit]) -> dict[str, object]:
-        """Say what the collection saves, what it re-writes, and when it has paid for itself."""
+        """Say what the collection saves, what it re-writes, and when it has paid for itself.
+
+        Only what the provider has cached is written anew; what was never sent has to be written anyway.
+        """
         now, tokens = self._view.messages, self._accounting.tokens
         first = first_difference(now, new)
-        before = sum(map(tokens, now[first:]))
-        after = sum(map(tokens, new[first:]))
-        won = max(0, before - after)
+        cached = 0 if self._requests.is_cold() else self._state.sent_messages
+        won = max(0, sum(map(tokens, now[first:])) - sum(map(tokens, new[first:])))
+        rewritten = sum(map(tokens, new[first:cached]))
         return {
             "tokens_won": won,
-            "tokens_rewritten": after,
-            "requests_to_pay_back": requests_to_pay_back(won, after, self._options.prices),
+            "tokens_rewritten": rewritten,
+            "requests_to_pay_back": requests_to_pay_back(won, rewritten, self._options.prices),
             "why": {edit.message_id: str(edit.evidence) for edit in cut},
         }
 
