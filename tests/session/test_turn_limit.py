@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctxgc.collector import GCTriggerReason
+from ctxgc.core import SegmentType
 from ctxgc.session import Session
 from tests.requirements import requirement
 from tests.session.build import make, requests_in
@@ -81,6 +82,36 @@ def test_pins_above_the_limit_stay_and_the_result_says_how_many_turns_are_too_ma
         assert set(pinned) <= set(requests_in(session))
         if over > 0:
             assert set(requests_in(session)) == {0, number, *pinned}
+
+
+@pytest.mark.parametrize("plugin", COLLECTORS)
+@given(st.integers(2, 6), st.integers(0, 3), st.booleans())
+def test_the_current_task_and_decisions_hold_no_more_turns_than_the_limit(
+    plugin: str, limit: int, preserve: int, decides: bool
+) -> None:
+    session = limited(plugin, limit, preserve_recent_turns=preserve)
+    session.set_task("T-1")
+    kind: SegmentType = "decision" if decides else "message"
+    for number in range(12):
+        question, *answer = turn(number, 5)
+        session.append(question, type=kind)
+        session.messages()
+        assert session.usage().turns <= limit
+        session.extend(answer)
+        session.messages()
+        assert session.usage().turns <= limit
+    assert requests_in(session)[-1] == 11
+
+
+@pytest.mark.parametrize("plugin", COLLECTORS)
+def test_within_the_limit_of_turns_the_newest_of_the_current_task_stay(plugin: str) -> None:
+    session = limited(plugin, 4, preserve_recent_turns=0, threshold_percent=80, target_percent=60)
+    for number in range(9):
+        session.set_task("T-1" if number in (1, 2, 3) else None)
+        session.extend(turn(number, 5))
+        session.set_task("T-1")
+        session.messages()
+    assert requests_in(session) == [0, 2, 3, 8]
 
 
 @pytest.mark.parametrize("plugin", COLLECTORS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Sequence
-from itertools import takewhile
+from itertools import accumulate, takewhile
 
 import msgspec
 
@@ -93,14 +93,38 @@ class ProtectedMessages(SessionPart):
     def marked(self, target_tokens: int | None = None) -> dict[str, str]:
         """Return the messages that an annotation makes roots, each with the rule.
 
-        The current task holds a share of what a collection leaves, so less where the target is deeper.
+        The current task holds a share of what a collection leaves, so less where the target is deeper; and
+        neither it nor decisions hold more turns than `max_turns`.
         """
         heap, index = self._heap, self._heap.root_index
         if not (index.invariants or index.decisions or self._state.task_id):
             return {}
         rules = marked_roots(gc_state(self._core, target_tokens))
         segments = map(heap.get, rules)
-        return {s.message_id: rules[s.segment_id] for s in segments if s.message_id is not None}
+        found = {s.message_id: rules[s.segment_id] for s in segments if s.message_id is not None}
+        most = self._options.config.max_turns
+        return found if most is None else self._in_newest_turns(found, most)
+
+    def _in_newest_turns(self, marked: dict[str, str], most: int) -> dict[str, str]:
+        """Return what is marked without the oldest that would keep more turns than there may be.
+
+        Invariants stay, as pins do: who sets them wants them whatever the limit.
+        """
+        messages = self._view.messages
+        turns = accumulate(message.opens_turn() for message in messages)
+        turn_of = {m.message_id: turn for m, turn in zip(messages, turns, strict=True)}
+        firm = {m: rule for m, rule in marked.items() if rule == SESSION_INVARIANT}
+        rules = root_messages(messages, self.pinned(), self._accounting.budget, firm)
+        held = {
+            turn_of.get(message_id, 0) for _, message_ids in rules for message_id in message_ids
+        }
+        held.discard(0)
+        for message_id in sorted(marked.keys() - firm, key=lambda m: -turn_of.get(m, 0)):
+            turn = turn_of.get(message_id, 0)
+            if turn in held or len(held) < most:
+                held.add(turn)
+                firm[message_id] = marked[message_id]
+        return {m: rule for m, rule in marked.items() if m in firm}
 
     def pinned(self) -> set[str]:
         """Return the messages that are pinned or were recalled not long ago."""
