@@ -6,8 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ctxgc import Session
 from ctxgc.budget import GCPolicy, InstructionSource
+from ctxgc.errors import PlanError
 from tests.requirements import requirement
 from tests.session.build import make
 
@@ -115,6 +118,39 @@ def test_undoing_a_collection_brings_its_schemas_back() -> None:
     assert live(session) == ["read_file"]
     session.undo()
     assert live(session) == ["read_file", "deploy", "web_search"]
+
+
+def test_undoing_a_collection_that_only_took_out_schemas_brings_them_back(tmp_path: Path) -> None:
+    place = f"json:{tmp_path / 'stash.json'}"
+    with offered(store=place, session_id="work") as session:
+        session.collect(0)
+        assert live(session) == ["read_file"]
+        session.undo()
+        assert live(session) == ["read_file", "deploy", "web_search"]
+        with pytest.raises(PlanError, match="no collection to undo"):
+            session.undo()
+        session.collect(0)
+    with make(plugin="gc_budget", store=place, session_id="work") as again:
+        again.set_tools(TOOLS, POLICIES)
+        again.undo()
+        assert live(again) == ["read_file", "deploy", "web_search"]
+
+
+def test_undoing_a_collection_brings_the_enrichment_back_that_it_cleared() -> None:
+    session = offered()
+    session.enrich("old", "cleared before")
+    session.collect(0)
+    session.enrich("docs", "found " * 20)
+    session.enrich("memory", "noted " * 10)
+    session.enrich("page", "shown " * 10)
+    session.collect(0)
+    session.enrich("page", "")
+    session.enrich("memory", "noted anew")
+    session.undo()
+    assert session.enrichment() == {"memory": "noted anew", "docs": "found " * 20}
+    assert session.usage().by_source["enrichment"] == 22
+    session.undo()
+    assert session.enrichment().keys() == {"memory", "docs", "old"}
 
 
 @requirement("S2.enrichment.live")

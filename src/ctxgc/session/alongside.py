@@ -67,6 +67,15 @@ class Alongside:
             if key in self._schemas and self._child(key) is None:
                 self._book(key)
 
+    def send_again(self, left: Iterable[tuple[str, str]]) -> None:
+        """Send what a collection took out: the source and the key of each; not what the host has ended."""
+        names = list(left)
+        self.bring_back(key for source, key in names if source == _TOOLS.value)
+        for source, key in names:
+            is_text = source == InstructionSource.ENRICHMENT.value and key in self._texts
+            if is_text and key not in self.enrichment():
+                self._book_text(key)
+
     def hear(self, message: Message) -> None:
         """Bring back the tools that a message names, and note those that it calls as used."""
         left = [key for key in self._schemas if self._child(key) is None]
@@ -96,10 +105,15 @@ class Alongside:
         """Book text that goes with each request from now on; a blank one ends that."""
         if text.strip():
             self._texts[key] = text
-            tokens = self._counter.count(text)
-            self._budget.add_child(InstructionSource.ENRICHMENT, key, tokens, GCPolicy.EPHEMERAL)
-        elif self._budget.get_child(InstructionSource.ENRICHMENT, key) is not None:
-            self._budget.remove_child(InstructionSource.ENRICHMENT, key)
+            self._book_text(key)
+        else:
+            self._texts.pop(key, None)
+            if self._budget.get_child(InstructionSource.ENRICHMENT, key) is not None:
+                self._budget.remove_child(InstructionSource.ENRICHMENT, key)
+
+    def _book_text(self, key: str) -> None:
+        tokens = self._counter.count(self._texts[key])
+        self._budget.add_child(InstructionSource.ENRICHMENT, key, tokens, GCPolicy.EPHEMERAL)
 
     def enrichment(self) -> dict[str, str]:
         """Return the texts to send now, by their keys."""

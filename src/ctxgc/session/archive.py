@@ -142,13 +142,15 @@ def excerpt(text: str, *, lines: tuple[int, int] | None = None, pattern: str | N
 class Applied(msgspec.Struct, frozen=True, kw_only=True):
     """What one collection did to the view: messages as they were, and the ids that it added.
 
-    `places` has those of the notices that left, which are stored nowhere else.
+    `places` has those of the notices that left, which are stored nowhere else; `alongside` the source and the
+    key of each schema and text that is sent no longer.
     """
 
     number: int
     before: tuple[Message, ...]
     added: tuple[str, ...]
     places: dict[str, float]
+    alongside: tuple[tuple[str, str], ...] = ()
 
     @property
     def key(self) -> str:
@@ -172,7 +174,12 @@ class Applied(msgspec.Struct, frozen=True, kw_only=True):
             else {"message_id": m.message_id}
             for m in self.before
         ]
-        return {"before": before, "added": list(self.added), "places": dict(self.places)}
+        return {
+            "before": before,
+            "added": list(self.added),
+            "places": dict(self.places),
+            "alongside": [list(each) for each in self.alongside],
+        }
 
     @classmethod
     def from_doc(
@@ -188,6 +195,7 @@ class Applied(msgspec.Struct, frozen=True, kw_only=True):
             before=tuple(message for message in before if message is not None),
             added=tuple(doc["added"]),
             places=doc["places"],
+            alongside=tuple((source, key) for source, key in doc.get("alongside", ())),
         )
 
 

@@ -55,6 +55,7 @@ from ctxgc.session.plugin_check import (
     Bounds,
     CheckedProposal,
     apply_beside,
+    left_beside,
     run_plugin,
     true_items,
 )
@@ -314,7 +315,7 @@ class Collector(SessionPart):
         """Make a proposal durable, then real, and report its result."""
         result = proposal.result
         described = result.to_dict()
-        if proposal.change:
+        if proposal.change or self._left_beside(result):
             self._apply(proposal, described, scope)
         else:
             self._archive.later(Put("collections", self._log.next_key, {"result": described}))
@@ -330,7 +331,7 @@ class Collector(SessionPart):
         self, proposal: CheckedProposal, described: dict[str, Any], scope: Scope | None
     ) -> None:
         """Show the history of a proposal, durably, so that it can be undone."""
-        state, record = self._state, self._record_of(proposal.change)
+        state, record = self._state, self._record_of(proposal.change, proposal.result)
         if state.thrash:
             proposal.result.details["thrashing"] = state.thrash
             described["details"]["thrashing"] = state.thrash
@@ -347,7 +348,10 @@ class Collector(SessionPart):
         if scope is not None:
             age(self._heap, in_scope(self._heap, scope), self._options.config.promote_after)
 
-    def _record_of(self, change: HistoryChange) -> Applied:
+    def _left_beside(self, result: GCResult) -> tuple[tuple[str, str], ...]:
+        return left_beside(result.removal_list, self._accounting.budget)
+
+    def _record_of(self, change: HistoryChange, result: GCResult) -> Applied:
         return Applied(
             number=len(self._log.results) + 1,
             before=(*change.gone, *(before for before, _ in change.edited)),
@@ -357,6 +361,7 @@ class Collector(SessionPart):
                 for m in change.gone
                 if m.origin == "gc_notice"
             },
+            alongside=self._left_beside(result),
         )
 
     # -- undoing ------------------------------------------------------------------------------------
@@ -364,6 +369,7 @@ class Collector(SessionPart):
     def undo(self) -> None:
         """Make the view what it was before the last collection, with what came in since.
 
+        Schemas and enrichment that it took out are sent again, unless the host has ended them.
         For a while nothing of it is collected again for the price, nor is room made before the hard limit.
 
         Raises:
@@ -379,11 +385,11 @@ class Collector(SessionPart):
         new = [m for m in back if m.message_id not in record.added]
         with state.rollback_on_error():
             state.undone = copy(state.undone)
-            state.undone.note((m.message_id for m in record.before), state.requests)
+            names = (*(m.message_id for m in record.before), *(key for _, key in record.alongside))
+            state.undone.note(names, state.requests)
             self._editor.show_again(new, more=[Put("collections", record.key, kept)])
         self._log.applied.pop()
-        left = self._log.results[record.number - 1].removal_list
-        self._accounting.alongside.bring_back(item.child_key for item in left)
+        self._accounting.alongside.send_again(record.alongside)
         self._events.emit("undone", number=record.number)
 
     def _to_bring_back(self, record: Applied) -> list[Message]:

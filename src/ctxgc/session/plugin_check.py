@@ -349,6 +349,21 @@ def apply_beside(declared: Sequence[GCRemovalItem], budget: InstructionBudget) -
             budget.remove_child(item.source, item.child_key)
 
 
+def left_beside(
+    declared: Sequence[GCRemovalItem], budget: InstructionBudget
+) -> tuple[tuple[str, str], ...]:
+    """Return what `apply_beside` would remove: the source and the key of each child."""
+    found: list[tuple[str, str]] = []
+    for item in declared:
+        entry = budget.get_entry(item.source)
+        if item.child_key is None and entry is not None:
+            own = [key for key, child in entry.children.items() if not child.message_ids]
+            found += [(item.source.value, key) for key in own]
+        elif item.child_key is not None and is_beside_messages(item, budget):
+            found.append((item.source.value, item.child_key))
+    return tuple(found)
+
+
 def is_beside_messages(item: GCRemovalItem, budget: InstructionBudget) -> bool:
     """Return whether an item is a whole source, or a child that is sent alongside the messages."""
     if item.child_key is None:
