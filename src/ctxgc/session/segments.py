@@ -40,6 +40,7 @@ from ctxgc.errors import InputError, MessageError, PlanError
 from ctxgc.guard import ThrashBreaker
 from ctxgc.invariants import check
 from ctxgc.session.intake import refuse_secrets
+from ctxgc.session.part import SessionPart
 from ctxgc.session.recall import gc_state
 from ctxgc.session.session import Session
 from ctxgc.session.view import HistoryChange
@@ -66,7 +67,7 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     kept: dict[str, str]
 
 
-class SegmentWork:
+class SegmentWork(SessionPart):
     """Works on the segments of a session.
 
     Args:
@@ -76,21 +77,22 @@ class SegmentWork:
     """
 
     def __init__(self, session: Session, who: str, held: Mapping[str, str] | None = None) -> None:
-        self._parts = parts = session.inspect()
+        self._parts = session.inspect()
+        super().__init__(self._parts.core)
         self._session = session
         self._who = who
         self.held = dict(held or {})
-        self.heap = parts.heap
+        self.heap = self._heap
 
     @property
     def tokens(self) -> int:
         """How many tokens the session has in use."""
-        return self._parts.accounting.budget.total_tokens()
+        return self._accounting.budget.total_tokens()
 
     @property
     def context_limit(self) -> int:
         """The size of the window in tokens."""
-        return self._parts.accounting.budget.context_limit
+        return self._accounting.budget.context_limit
 
     # -- what comes in ------------------------------------------------------------------------------
 
@@ -103,7 +105,7 @@ class SegmentWork:
         Raises:
             MessageError: one holds a likely key, and the configuration refuses those; nothing came in.
         """
-        view = self._parts.view
+        view = self._view
         format_ = view.format or "openai"
         # They may refer to each other, so they are linked once all are there.
         own = {s.segment_id: replace(s, message_id=s.segment_id, references=()) for s in segments}
@@ -112,7 +114,7 @@ class SegmentWork:
             for name, s in own.items()
             if s.text.strip()
         ]
-        if self._parts.options.config.secrets == "refuse":
+        if self._options.config.secrets == "refuse":
             refuse_secrets(messages)
         waiting = set(view.waiting.values())
         end = (n for n, message in enumerate(view.messages) if message.message_id in waiting)
@@ -121,13 +123,13 @@ class SegmentWork:
         change = HistoryChange(gone=[], edited=[], added=messages)
         # Nothing else is in such a message, so its segment is what costs all that the message costs.
         for message in messages:
-            tokens = self._parts.accounting.tokens(message)
+            tokens = self._accounting.tokens(message)
             own[message.message_id] = replace(own[message.message_id], tokens=tokens)
         self._parts.editor.apply(new, change, created_by=self._who, given=own)
         self._stash_blank([s for s in own.values() if not s.text.strip()])
         for segment in segments:
             self.heap.annotate(segment.segment_id, references=segment.references)
-        self._parts.archive.note_unsaved(own)
+        self._archive.note_unsaved(own)
 
     def take(self, message: Message, at: datetime, *, is_arrival: bool) -> None:
         """Take in a provider's message under its own id, or its parts as texts where it cannot come next.
@@ -135,13 +137,13 @@ class SegmentWork:
         It cannot if the session has another format, or if it answers a call that is not there. What is no
         arrival, because a host takes its own history in, comes in as texts too.
         """
-        said = {"created_at": at, "task_id": self._parts.state.task_id}
+        said = {"created_at": at, "task_id": self._state.task_id}
         try:
             if not is_arrival:
                 raise MessageError("the history is its host's")
             self._parts.intake.take_named(message, said)
         except MessageError:
-            made = self._parts.segmenter.prepare(message)
+            made = self._segmenter.prepare(message)
             self.put(
                 [
                     replace(
@@ -162,28 +164,27 @@ class SegmentWork:
 
     def note_arrivals(self) -> None:
         """Count a request, unless a host sends the session and counts its own."""
-        if self._parts.state.sent_at is None:
-            self._parts.state.requests += 1
+        if self._state.sent_at is None:
+            self._state.requests += 1
 
     # -- what may leave -----------------------------------------------------------------------------
 
     def state(self) -> GCState:
         """Return what the root rules have to know."""
-        parts = self._parts
-        state = gc_state(parts.core)
+        state = gc_state(self._core)
         alongside = self.tokens - self.heap.ledger.working.tokens
         return replace(state, held={**self._recalled(), **self.held}, alongside=alongside)
 
     def _recalled(self) -> dict[str, str]:
         """What was recalled is held for some collections."""
-        now, ids_of = len(self._parts.log.applied), self._parts.segmenter.segment_ids
-        held = (m for m, until in self._parts.state.held_until.items() if until > now)
+        now, ids_of = len(self._log.applied), self._segmenter.segment_ids
+        held = (m for m, until in self._state.held_until.items() if until > now)
         return {i: "recalled" for message_id in held for i in ids_of(message_id)}
 
     @property
     def engine(self) -> GCEngine:
         """The engine that plans by segments, with the options in force."""
-        return GCEngine(engine_options(self._parts.options.config, self.context_limit))
+        return GCEngine(engine_options(self._options.config, self.context_limit))
 
     def plan(self, target_tokens: int | None) -> PruningPlan:
         """Return what would leave.
@@ -196,7 +197,7 @@ class SegmentWork:
         """
         goal = target_tokens
         if goal is None:
-            percent = self._parts.options.config.target_percent
+            percent = self._options.config.target_percent
             goal = int(self.context_limit * percent / 100)
         excess = self.tokens - checked_target(goal)
         if excess > 0:
@@ -321,12 +322,12 @@ class SegmentWork:
         self, plan: PruningPlan, leaving: Mapping[str, PruningCandidate], trigger: str
     ) -> None:
         new = self._view_without(leaving, plan.stubs)
-        if new == self._parts.view.messages:
+        if new == self._view.messages:
             return
         left = self._left_out(new, leaving)
         message_of = {i: self.heap.get(i).message_id for i in leaving}
         self._parts.collector.impose(
-            self._parts.thinking.strip_edited(new),
+            self._thinking.strip_edited(new),
             self._who,
             reason=GCTriggerReason.CONTEXT_LIMIT
             if trigger == "hard limit"
@@ -334,7 +335,7 @@ class SegmentWork:
             scope=None if plan.scope == "step" else plan.scope,
             details={
                 "trigger": trigger,
-                "at": self._parts.options.clock().isoformat(),
+                "at": self._options.clock().isoformat(),
                 "stashed": [i for i in left if leaving[i].action != "delete"],
                 "deleted": plan.delete_segments,
                 "reasons": {i: leaving[i].reason for i in left},
@@ -350,7 +351,7 @@ class SegmentWork:
         self, leaving: Mapping[str, PruningCandidate], stubs: Mapping[str, str]
     ) -> list[Message]:
         """Return the view without segments: without the groups that leave whole, with stubs in the others."""
-        view, ids_of = self._parts.view, self._parts.segmenter.segment_ids
+        view, ids_of = self._view, self._segmenter.segment_ids
         gone: list[tuple[int, ...]] = []
         edited: dict[int, Message] = {}
         for group in view.groups_of(view.messages):
@@ -369,14 +370,14 @@ class SegmentWork:
 
         def is_shown(segment: ContextSegment) -> bool:
             now = texts.get(segment.message_id or "", [])
-            ids = self._parts.segmenter.segment_ids(segment.message_id or "")
+            ids = self._segmenter.segment_ids(segment.message_id or "")
             return bool(now) and now[ids.index(segment.segment_id)] == segment.text
 
         return [i for i in leaving if not is_shown(self.heap.get(i))]
 
     def _valid(self, gone: list[tuple[int, ...]], edited: Mapping[int, Message]) -> list[Message]:
         """Return the view without groups; where a provider would refuse that, the oldest of them stay."""
-        messages = self._parts.view.messages
+        messages = self._view.messages
         while True:
             out = {place for group in gone for place in group}
             new = [edited.get(n, m) for n, m in enumerate(messages) if n not in out]
@@ -388,7 +389,7 @@ class SegmentWork:
         self, message: Message, leaving: Mapping[str, PruningCandidate], stubs: Mapping[str, str]
     ) -> Message:
         shown = message
-        for place, segment_id in enumerate(self._parts.segmenter.segment_ids(message.message_id)):
+        for place, segment_id in enumerate(self._segmenter.segment_ids(message.message_id)):
             candidate = leaving.get(segment_id)
             if candidate is None or candidate.action == "delete":
                 continue
@@ -399,8 +400,8 @@ class SegmentWork:
         return shown
 
     def _tombstone(self, segment_id: str, why: str) -> str:
-        recall = self._parts.options.recall_call
-        handle = "" if recall is None else self._parts.stash.recall_handle(segment_id)
+        recall = self._options.recall_call
+        handle = "" if recall is None else self._stash.recall_handle(segment_id)
         segment = self.heap.get(segment_id)
         return long_tombstone(segment, why, handle=handle, recall=recall or "")
 
@@ -408,7 +409,7 @@ class SegmentWork:
 
     def collect_if_due(self) -> Collection | None:
         """Do the bounded bit of collecting that follows an arrival; all of it at the hard limit."""
-        state, config = self._parts.state, self._parts.options.config
+        state, config = self._state, self._options.config
         if not config.auto_trigger:
             return None
         breaker = state.thrashing
@@ -423,10 +424,10 @@ class SegmentWork:
 
     def _make_room(self, breaker: ThrashBreaker) -> Collection:
         """Collect to the usual target; deeper, when collections would follow each other otherwise."""
-        limit, percent = self.context_limit, self._parts.options.config.target_percent
+        limit, percent = self.context_limit, self._options.config.target_percent
         target = int(limit * percent / 100 * breaker.take_depth())
         done = self.apply(self.plan(target), "hard limit")
-        breaker.note_room(self._parts.state.requests, done.tokens_freed / limit)
+        breaker.note_room(self._state.requests, done.tokens_freed / limit)
         return done
 
     # -- what is summarised, and what comes back ----------------------------------------------------
@@ -455,7 +456,7 @@ class SegmentWork:
         self.check_compressible(segments)
         first, *others = segments
         asked = Evidence(kind="asked", how="summarised")
-        now = self._parts.options.clock()
+        now = self._options.clock()
         chosen = [candidate_for(s, now, 0.0, action="evacuate", evidence=asked) for s in segments]
         plan = replace(self._assembled(chosen), stubs={first.segment_id: summary})
         self._impose(plan, {c.segment_id: c for c in plan.candidates}, "compress")
@@ -464,7 +465,7 @@ class SegmentWork:
             raise _refused(first, "cannot be replaced in its message", "stash it instead")
         behind = tuple(s.segment_id for s in others if not self.heap.is_working(s.segment_id))
         self.heap.annotate(stand_in.segment_id, type="summary", references=behind)
-        self._parts.archive.note_unsaved([stand_in.segment_id])
+        self._archive.note_unsaved([stand_in.segment_id])
         return stand_in
 
     def _stand_in_of(self, segment_id: str) -> ContextSegment | None:
@@ -490,12 +491,10 @@ class SegmentWork:
         """Return the text of a segment; of an image or the like its own JSON."""
         if segment.part != "media":
             return segment.text
-        left = self._parts.view.originals.get(segment.message_id or "")
-        message = left.message if left else self._parts.view.get(segment.message_id or "")
+        left = self._view.originals.get(segment.message_id or "")
+        message = left.message if left else self._view.get(segment.message_id or "")
         name = segment.segment_id
-        ids = (
-            left.segment_ids if left else self._parts.segmenter.segment_ids(name.rpartition(".")[0])
-        )
+        ids = left.segment_ids if left else self._segmenter.segment_ids(name.rpartition(".")[0])
         return _whole_text(message, ids.index(name)) if message and name in ids else segment.text
 
     def restore_tiers(self, working: Iterable[str]) -> None:
@@ -503,7 +502,7 @@ class SegmentWork:
         wanted = {i for i in working if i in self.heap}
         for segment_id in sorted(wanted, key=lambda i: self.heap.get(i).position):
             self.bring_back(self.heap.get(segment_id))
-        now, asked = self._parts.options.clock(), Evidence(kind="asked", how="restored")
+        now, asked = self._options.clock(), Evidence(kind="asked", how="restored")
         others = [s for s in self.heap.working() if s.segment_id not in wanted]
         chosen = [candidate_for(s, now, 0.0, evidence=asked) for s in others]
         self._impose(self._assembled(chosen), {c.segment_id: c for c in chosen}, "restore")
