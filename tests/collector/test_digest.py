@@ -58,3 +58,16 @@ def test_entries_leave_with_their_lines() -> None:
 def test_other_texts_hold_no_handles() -> None:
     assert handles_in("[ctxgc: 420 tokens, cold]\ns-4 [ctxgc: s-9 and more") == []
     assert [is_handle(text) for text in ("s-12", "s-", "x-12", "seg-12")] == [True] + [False] * 3
+
+
+def test_handles_that_follow_each_other_are_a_range_and_read_back_as_each_of_them() -> None:
+    groups = [(4, 5), (6, 7), (8, 8), (9, 11), (20, 20), (21, 21)]
+    written = write_digest(DigestEntry(f"s-{first}", last=last) for first, last in groups)
+    assert written == "[ctxgc: s-4..11 s-20 s-21]"
+    assert handles_in(written) == [f"s-{n}" for n in (*range(4, 12), 20, 21)]
+
+
+def test_what_is_told_of_ends_a_range() -> None:
+    entries = [DigestEntry(f"s-{n}", Text("a line") if n == 6 else None) for n in range(1, 12)]
+    entries[5].keep_all()
+    assert write_digest(entries) == "[ctxgc: s-1..5 s-6]\na line\n[ctxgc: s-7..11]"

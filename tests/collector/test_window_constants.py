@@ -23,7 +23,7 @@ SHIPPED = window_constants()
 def test_the_shipped_file_says_where_its_constants_come_from() -> None:
     assert window_file().provenance.keys() >= {"runs", "how", "check"}
     assert window_file().constants is SHIPPED
-    assert SHIPPED.least_work_share < SHIPPED.work_share
+    assert SHIPPED.work_share == 0
     assert SHIPPED.most_share < SHIPPED.tight_share
 
 

@@ -76,7 +76,7 @@ def test_the_lines_around_a_name_come_at_the_end_and_the_rest_stays_byte_for_byt
 
 
 def test_what_an_output_names_by_the_way_comes_back_without_a_ghost() -> None:
-    made, told = stashed()
+    made, told = stashed(plugin_config={"preset": "off"})
     made.extend([call(98), result(98, "see frobnicator_100")])
     assert made.messages()[-1]["content"].startswith("[ctxgc: frobnicator_100 is in ")
     assert [event.kind for event in told if event.kind == "recalled"] == ["recalled"]

@@ -78,3 +78,17 @@ def test_their_values_are_in_the_view_long_after_the_user_asked_for_something_el
         for number in range(len(SERVICES)):
             values = {line for line in settings(number).split("\n") if line[-1].isdigit()}
             assert values <= set(shown[number].split("\n"))
+
+
+def test_what_the_request_asked_for_stays_when_room_is_made() -> None:
+    with Session(8_000, store="memory:") as session:
+        asked = "Compare the replicas of all services, and mind what pool_limit they have."
+        session.append({"role": "user", "content": asked})
+        for number in range(24):
+            session.messages()
+            session.extend(fetched(number, f"service-{number}", "unknown"))
+            session.append({"role": "assistant", "content": f"That was service {number}."})
+            session.append({"role": "user", "content": asked})
+        shown = json.dumps(session.messages())
+        assert session.gc_history
+        assert shown.count("replicas: ") >= 20

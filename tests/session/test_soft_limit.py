@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import msgspec
+from msgspec.structs import replace
+
 from ctxgc import GCConfig, Session
 from ctxgc.testing import check_history
-from tests.collector.agent import FIXED
+from tests.collector.agent import HOW
 from tests.requirements import requirement
 
 LIMIT = 20_000
+PATIENT = {"constants": msgspec.to_builtins(replace(HOW, work_hold=2, patience=1e9))}
+"""While there is room nothing costs enough to be cut for the price alone."""
 
 
 def _filled(soft: float, batch: int = 20, **options: object) -> Session:
     """Return a session that an agent has filled to just below the threshold, request by request."""
     config = GCConfig(
-        soft_limit_percent=soft, batch=batch, auto_recall=False, plugin_config=options or FIXED
+        soft_limit_percent=soft, batch=batch, auto_recall=False, plugin_config=options or PATIENT
     )
     session = Session(LIMIT, config=config, store="memory:")
     session.append({"role": "user", "content": "Find out which of the modules is slow."})

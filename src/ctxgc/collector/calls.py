@@ -239,10 +239,11 @@ def _shell_call(command: str, path: str, own: frozenset[str], arguments: str) ->
 
 def _are_data(names: frozenset[str]) -> bool:
     """Tell whether all of these are files that are read for what they say; there must be one."""
-    return bool(names) and not any(_is_code(name) for name in names)
+    return bool(names) and not any(is_code(name) for name in names)
 
 
-def _is_code(name: str) -> bool:
+def is_code(name: str) -> bool:
+    """Tell whether a file of this name is read to be changed rather than for what it says."""
     return "." not in name or name.rpartition(".")[2].lower() in _CODE
 
 

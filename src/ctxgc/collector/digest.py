@@ -1,4 +1,4 @@
-"""Stubs: the text that stands in for a tool result."""
+"""Stubs and digests: the texts that are in the view in place of what left."""
 
 from __future__ import annotations
 
@@ -20,17 +20,25 @@ from ctxgc.core import (
 # -- The digest: one note in place of the messages that left
 
 
-_MARK = re.compile(re.escape(OPENING) + r" (s-\d+(?: s-\d+)*)\](?: .*)?")
+_RANGE = r"s-\d+(?:\.\.\d+)?"
+_MARK = re.compile(re.escape(OPENING) + rf" ({_RANGE}(?: {_RANGE})*)\](?: .*)?")
 _FORM = re.compile(r"s-\d+")
+LEAST_RANGE = 4
+MOST_IN_RANGE = 100_000
 
 
 class DigestEntry:
-    """A group that left: the handle that brings it back, and what stays of it."""
+    """A group that left: the handle that brings it back, and what stays of it.
 
-    __slots__ = ("handle", "passage")
+    `last` is the number of the last segment that left with it: that of the handle, unless it is given.
+    """
 
-    def __init__(self, handle: str, text: Text | None = None) -> None:
+    __slots__ = ("handle", "last", "number", "passage")
+
+    def __init__(self, handle: str, text: Text | None = None, last: int | None = None) -> None:
         self.handle = handle
+        self.number = _number(handle)
+        self.last = self.number if last is None else last
         self.passage = Passage(Text("") if text is None else text)
 
     def keep_all(self) -> None:
@@ -73,14 +81,15 @@ def digest_of(text: str) -> str:
 def write_digest(entries: Iterable[DigestEntry]) -> str:
     """Return the text of a digest."""
     lines: list[str] = []
-    bare: list[str] = []
+    bare: list[DigestEntry] = []
     for entry in entries:
-        bare.append(entry.handle)
         kept, names = entry.passage.excerpt(), " ".join(entry.passage.names)
         if kept or names:
-            lines += _written(bare, names, kept)
+            lines += _written([*_ranges(bare), entry.handle], names, kept)
             bare = []
-    return "\n".join([*lines, *(_written(bare, "", "") if bare else ())])
+        else:
+            bare.append(entry)
+    return "\n".join([*lines, *(_written(_ranges(bare), "", "") if bare else ())])
 
 
 def without(text: str, handles: Collection[str]) -> str:
@@ -90,6 +99,38 @@ def without(text: str, handles: Collection[str]) -> str:
         entry.keep_all()
     notice = text[: len(text) - len(digest_of(text))]
     return f"{notice}{write_digest(entries)}" if entries else ""
+
+
+def _ranges(entries: list[DigestEntry]) -> list[str]:
+    """Return the handles of entries; a range where they follow each other without a gap."""
+    runs: list[list[DigestEntry]] = []
+    for entry in entries:
+        if runs and entry.number == runs[-1][-1].last + 1:
+            runs[-1].append(entry)
+        else:
+            runs.append([entry])
+    return [handle for run in runs for handle in _named(run)]
+
+
+def _named(run: list[DigestEntry]) -> list[str]:
+    if len(run) < LEAST_RANGE:
+        return [entry.handle for entry in run]
+    return [f"{run[0].handle}..{run[-1].last}"]
+
+
+def _handles(named: str) -> Iterator[str]:
+    """Yield the handles that a line of a digest names, those within its ranges too."""
+    for each in named.split():
+        first, _, last = each.partition("..")
+        yield first
+        start = _number(first)
+        # A text that only looks like a digest may name a range of any size.
+        end = min(int(last), start + MOST_IN_RANGE) if last else start
+        yield from (f"s-{number}" for number in range(start + 1, end + 1))
+
+
+def _number(handle: str) -> int:
+    return int(handle.removeprefix("s-"))
 
 
 def _written(handles: list[str], names: str, kept: str) -> Iterator[str]:
@@ -106,7 +147,7 @@ def _sections(text: str) -> Iterator[tuple[list[str], list[str]]]:
         if mark is not None:
             if handles:
                 yield handles, lines
-            handles, lines = mark[1].split(), []
+            handles, lines = list(_handles(mark[1])), []
         elif line != GAP:
             lines.append(line)
     if handles:

@@ -154,6 +154,8 @@ class WindowConstants(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         agent_line: the worth of a line that was said by the agent or a user; `view_line` of one out of
             a file, `other_line` of one out of another result, `digest_line` of one that only the digest
             of earlier collections holds.
+        value_line: the worth of a line that says a value, apart from code; in each text anew, since the same
+            line means something else there. `asked` is what it is worth if a request named what it is about.
         slow: the power of a thing's age that its worth is divided by; `fast` is that of lines which
             only results hold.
     """
@@ -177,6 +179,8 @@ class WindowConstants(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     view_line: Weight
     other_line: Weight
     digest_line: Weight
+    value_line: Weight
+    asked: Weight
     slow: Weight
     fast: Weight
 

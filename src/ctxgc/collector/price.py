@@ -9,6 +9,7 @@ costs less than the tokens that every later request no longer reads.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Protocol
 
@@ -147,6 +148,37 @@ def best_cut(
     return None if best is None else best[1]
 
 
+def room_cut(
+    offers: Sequence[Offer],
+    sizes: Sizes,
+    sent: int,
+    *,
+    need: float,
+    books: Billing,
+    sheet: PriceSheet,
+    how: Preset,
+    requests: int,
+) -> int | None:
+    """Return the cheapest place from which on a cut wins the tokens that are needed, whatever it costs.
+
+    Where all offers together win too little, the deepest place if they win half of the need, else None: then
+    lines of all results must compete, and a cut before that would only write the history twice.
+    """
+    worth = sheet.read * min(how.horizon, max(LEAST_REQUESTS, requests))
+    extra = 0.0 if books.is_cold else sheet.write - sheet.read
+    before, won = sizes.before, 0.0
+    best: tuple[float, int] | None = None
+    for offer in offers:
+        won += offer.saving
+        rewritten = max(0.0, before[sent] - before[offer.place] - won)
+        gain = worth * won - extra * rewritten
+        if won >= need and (best is None or gain > best[0]):
+            best = (gain, offer.place)
+    if best is not None:
+        return best[1]
+    return offers[-1].place if offers and won >= need / 2 else None
+
+
 def _cost(books: Billing, sheet: PriceSheet, cached: float, written: float) -> float:
     """Return what the session will have paid after a request with so much cached and written."""
     kept = cached + books.beside
@@ -205,13 +237,15 @@ class PriceRequest(msgspec.Struct, frozen=True, kw_only=True):
     `born` tells which request was the first that could carry a message. `recall` gives the exact call
     that recalls a part of a message, `ghost` how strong the ghost of its kin is; None while nothing was
     recalled. While cuts are paused only copies are left out; in a tight window a cut does not wait, and takes
-    at most `batch` results. `masks` says that secrets are masked.
+    at most `batch` results. `need` are tokens that must leave whatever that costs. `masks` says that secrets
+    are masked.
     """
 
     context_limit: int
     is_paused: bool = False
     is_tight: bool = False
     batch: int = 20
+    need: int = 0
     masks: bool = False
 
     view: Sequence[Message]
@@ -234,7 +268,7 @@ class Round:
         self._reader = reader
         # A step of a tight window does not wait until what is dead has cost enough.
         self._how = replace(how, patience=0.0) if asked.is_tight else how
-        self._most = asked.batch if asked.is_tight else None
+        self._most = asked.batch if asked.is_tight and not asked.need else None
         self._sheet = sheet
         self._sizes = sizes
         self._asked = asked
@@ -243,18 +277,24 @@ class Round:
 
     def edits(self) -> list[Edit]:
         """Return the stubs to make, in the order of the view."""
-        place = best_cut(
-            self._offers()[: self._most],
-            self._sizes,
-            self._asked.sent,
-            books=self._asked.books,
-            sheet=self._sheet,
-            how=self._how,
-            requests=self._asked.number,
-        )
+        place = self._place()
         if place is None:
             return []
         return list(reversed(list(islice(self._carry_out(place), self._most))))
+
+    def _place(self) -> int | None:
+        """Return from where on to cut: where it pays, or where it makes the room that is needed."""
+        asked = self._asked
+        cut = partial(room_cut, need=asked.need) if asked.need else best_cut
+        return cut(
+            self._offers()[: self._most],
+            self._sizes,
+            asked.sent,
+            books=asked.books,
+            sheet=self._sheet,
+            how=self._how,
+            requests=asked.number,
+        )
 
     def _offers(self) -> list[Item]:
         """Return the results that may leave and would save something, the last of the view first."""
@@ -451,7 +491,8 @@ class PriceCollector:
         if copies:
             view = edited(view, copies, masks=request.masks)
             self.settle(view[request.same :])
-        cuts = [] if request.is_paused else self.cut(replace(request, view=view))
+        is_paused = request.is_paused and not request.need
+        cuts = [] if is_paused else self.cut(replace(request, view=view))
         return PricePlan(
             view=edited(view, cuts, masks=request.masks), copies=copies, cuts=cuts, held=self.held
         )

@@ -16,11 +16,13 @@ from typing import NamedTuple
 
 import msgspec
 
+from ctxgc.collector.calls import is_code
 from ctxgc.collector.digest import (
     DigestEntry,
     digest_of,
     handle_of,
     handles_in,
+    is_handle,
     read_digest,
     write_digest,
 )
@@ -47,6 +49,7 @@ from ctxgc.wire import replace_text
 
 
 NEWEST = 2
+ASKED = 3
 HEAD_TOKENS = 28
 """What the first line of a stub takes."""
 
@@ -277,7 +280,36 @@ class Scene:
             ids = [s.segment.segment_id for s in self.parts_of(group)]
             return max([self.analysis.scores.get(i, 0.0) for i in ids], default=0.0)
         alone = sum(self._view_worth.of(t) for t in self._things(group) if self._holders[t] == 1)
-        return alone / max(1, self.size(group))
+        values = sum(sum(self.values(shown).values()) for shown in self.parts_of(group))
+        return (alone + values) / max(1, self.size(group))
+
+    def values(self, shown: ShownPart) -> dict[int, int]:
+        """Return what the lines of a part are worth for the values that they say; code has none."""
+        path = shown.segment.file_path
+        if shown.segment.type == "code" and (path is None or is_code(path)):
+            return {}
+        return self._view_worth.of_values(shown.text, shown.place, self._asked)
+
+    def group_values(self, group: Group) -> dict[int, int]:
+        """Return the same for the lines of a whole group."""
+        found: dict[int, int] = {}
+        first = 0
+        for shown in self.parts_of(group):
+            found |= {first + line: worth for line, worth in self.values(shown).items()}
+            first += len(shown.text.lines)
+        return found
+
+    def old_values(self, text: Text) -> dict[int, int]:
+        """Return the same for the lines of an earlier digest."""
+        return self._view_worth.of_values(text, -1, self._asked)
+
+    @cached_property
+    def _asked(self) -> frozenset[str]:
+        """The names and the longer words in the last requests of the user."""
+        history = self.run.history
+        places = [n for n, m in enumerate(history) if m.role == "user" and not m.results()]
+        shown = [s for place in places[-ASKED:] for s in self.parts_of((place,))]
+        return frozenset[str]().union(*(s.text.names | s.text.words for s in shown))
 
     def _things(self, group: Group) -> frozenset[str]:
         return frozenset[str]().union(*(shown.text.things for shown in self.parts_of(group)))
@@ -294,6 +326,14 @@ class Scene:
     def handle(self, group: Group) -> str | None:
         """Return what brings a group back."""
         return handle_of(shown.segment for shown in self.parts_of(group))
+
+    def last_number(self, group: Group) -> int | None:
+        """Return the number of the last part of a group whose parts were numbered one after the other."""
+        ids = [s.segment.derived_from or s.segment.segment_id for s in self.parts_of(group)]
+        numbers = [int(i.removeprefix("s-")) for i in ids if is_handle(i)]
+        if len(numbers) != len(ids) or numbers != list(range(numbers[0], numbers[0] + len(ids))):
+            return None
+        return numbers[-1]
 
     def group_text(self, group: Group) -> Text:
         """Return all that a group says."""
@@ -328,13 +368,15 @@ class Scene:
     def _passage(self, shown: ShownPart) -> Passage:
         config, segment = self.run.config, shown.segment
         most = 1.0 if shown.place >= self._newest else config.evacuate_keep_percent / 100
-        return Passage(
+        passage = Passage(
             shown.text,
             tokens=segment.tokens or 0,
             most=most,
             names=config.tombstone_names_percent / 100,
             is_dead=self._is_dead(shown),
         )
+        passage.values = {} if passage.is_dead else self.values(shown)
+        return passage
 
     def _can_shrink(self, shown: ShownPart) -> bool:
         part, segment = shown.part, shown.segment
@@ -355,7 +397,7 @@ class Scene:
 
 ENTRY_TOKENS = 8
 MOST_TOLD = 60
-BARE_TOKENS = 1
+BARE_TOKENS = 0.5
 """What a group takes in a digest: the first ones may tell something, the others leave a bare handle."""
 NOTE_TOKENS = 32
 
@@ -379,9 +421,9 @@ class DigestDraft:
         note = NOTE_TOKENS if self.entries else 0
         told = min(len(self.entries), MOST_TOLD)
         bare = len(self.entries) - told
-        return note + ENTRY_TOKENS * told + BARE_TOKENS * bare - self._old_tokens()
+        return note + ENTRY_TOKENS * told + round(BARE_TOKENS * bare) - self._old_tokens()
 
-    def cost(self, before: int) -> int:
+    def cost(self, before: int) -> float:
         """Return what one more group takes after so many others; nothing where there is no digest."""
         if not self._allowed:
             return 0
@@ -404,13 +446,18 @@ class DigestDraft:
         """Let the lines of the old digest compete for the room, and return them."""
         self.is_frozen = False
         self.entries = self._old_entries()
+        for entry in self.entries:
+            entry.passage.values = self._scene.old_values(entry.passage.text)
         return [entry.passage.text for entry in self.entries]
 
     def add(self, group: Group) -> None:
         """Take up a group that leaves."""
         handle = self._scene.handle(group)
         if handle is not None and self._allowed:
-            self.entries.append(DigestEntry(handle, self._scene.group_text(group)))
+            text, last = self._scene.group_text(group), self._scene.last_number(group)
+            entry = DigestEntry(handle, text, last)
+            entry.passage.values = self._scene.group_values(group)
+            self.entries.append(entry)
 
     def take_back(self, group: Group) -> DigestEntry | None:
         """Tell of a group no longer: it stays after all; return what was told."""
@@ -531,6 +578,7 @@ def _original(scene: Scene, segment: ContextSegment) -> ContextSegment:
 # -- Making room in a full window: one cover over all results decides which lines stay
 
 
+_ROUNDS = 3
 HEAD_MARGIN = 14
 """By how much the first line of a stub may be longer than expected."""
 
@@ -660,13 +708,29 @@ class RoomPass:
         """Let the groups chosen last stay that there is room for after all; return the other picks."""
         spare = room - sum(pick.tokens for pick in picks) - HEAD_TOKENS
         stay: set[int] = set()
+        # Handles next to each other take less room than expected, so what is free is measured again.
+        stay |= self._take_back(spare)
+        for _ in range(_ROUNDS if self._dissolved else 0):
+            stay |= self._take_back(self._spare())
+        return [pick for pick in picks if id(pick.passage) not in stay]
+
+    def _take_back(self, spare: float) -> set[int]:
+        """Let groups stay that fit into some room; return the passages that are told of no longer."""
+        stay: set[int] = set()
         while self._dissolved and (size := self._scene.size(self._dissolved[-1])) <= spare:
             entry = self.digest.take_back(self._dissolved.pop())
             if entry is not None:
                 spare += entry.passage.tokens
                 stay.add(id(entry.passage))
             spare -= size
-        return [pick for pick in picks if id(pick.passage) not in stay]
+        return stay
+
+    def _spare(self) -> float:
+        """Return the room that is free with the digest as it is now."""
+        leaving = sum(map(self._scene.size, self._dissolved))
+        shrinking = sum(r.tokens - HEAD_TOKENS - r.passage.tokens for r in self._results)
+        now = self._run.draft.tokens - leaving - shrinking + self.digest.tokens
+        return self._target - now - HEAD_TOKENS
 
     def _leave_whole(self, room: float) -> None:
         """Leave those results whole that would win least, as long as the room suffices for them."""

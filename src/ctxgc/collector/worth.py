@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -236,6 +236,16 @@ class Worth:
         for thing in things:
             self._favour[thing] = max(ghost, self._favour.get(thing, 0.0))
 
+    def of_values(self, text: Text, place: int, asked: frozenset[str]) -> dict[int, int]:
+        """Return what the lines of a text are worth that say a value; requests name the things in `asked`."""
+        usual = _UNIT * self._how.value_line / (self._messages - place) ** self._how.fast
+        most = max(usual, _UNIT * self._how.asked)
+        names, words = text.line_names, text.line_words
+        return {
+            n: round(usual if asked.isdisjoint(names[n]) and asked.isdisjoint(words[n]) else most)
+            for n in text.value_lines
+        }
+
     @property
     def least_rate(self) -> float:
         """The worth per token below which a line is not kept."""
@@ -365,10 +375,11 @@ class Passage:
     """A text of which only some lines and names stay.
 
     `most` limits the tokens of its lines, `most_names` those of its bare names; the lines of a dead
-    one count for the names and words in them only.
+    one count for the names and words in them only. `values` are what lines of it are worth whatever else
+    holds the same ones.
     """
 
-    __slots__ = ("is_dead", "kept", "most", "most_names", "names", "per_char", "text")
+    __slots__ = ("is_dead", "kept", "most", "most_names", "names", "per_char", "text", "values")
 
     def __init__(
         self, text: Text, *, tokens: int = 0, most: float = 1.0, names: float = 1.0,
@@ -382,6 +393,7 @@ class Passage:
         self.most_names = names * size
         self.kept: list[int] = []
         self.names: list[str] = []
+        self.values: Mapping[int, int] = {}
 
     def cost(self, piece: int) -> float:
         """Return the tokens of a piece."""
@@ -428,6 +440,7 @@ class Cover:
         self._least_rate = least_rate
         self._worth = worth
         self._held = held
+        self._taken: set[Place] = set()
         self._wanted = [self._wants(passage) for passage in passages]
 
     def choose(self, budget: float) -> list[Pick]:
@@ -464,14 +477,19 @@ class Cover:
         found: dict[int, frozenset[str]] = {}
         text, held = passage.text, self._held
         missing = (text.names | text.words if passage.is_dead else text.things) - held
-        for number, things in enumerate(text.line_things) if missing else ():
-            if (wanted := things & missing) and not looks_like_ours(text.lines[number]):
+        values = passage.values
+        for number, things in enumerate(text.line_things) if missing or values else ():
+            wanted = things & missing
+            if (wanted or number in values) and not looks_like_ours(text.lines[number]):
                 found[number] = wanted
         return found
 
     def _rate(self, place: Place) -> float:
+        if place in self._taken:
+            return 0.0
         wanted = self._wanted[place[0]][place[1]]
-        return sum(map(self._worth, wanted - self._held)) / self._cost(place)
+        value = self._passages[place[0]].values.get(place[1], 0)
+        return (value + sum(map(self._worth, wanted - self._held))) / self._cost(place)
 
     def _cost(self, place: Place) -> float:
         passage = self._passages[place[0]]
@@ -487,6 +505,7 @@ class Cover:
         passage.most -= passage.cost(piece)
         is_first = not passage.kept
         passage.kept.append(piece)
+        self._taken.add(place)
         self._held.update(self._wanted[number][piece])
         picks.append(Pick(passage, piece, cost))
         # The others need not pay for the opening again: they are worth more than before.

@@ -197,6 +197,11 @@ class Text:
         return frozenset(self.keys) - {""}
 
     @cached_property
+    def value_lines(self) -> frozenset[int]:
+        """The lines that say a value."""
+        return frozenset(n for n, bare in enumerate(self.bare) if has_value(bare))
+
+    @cached_property
     def line_things(self) -> list[frozenset[str]]:
         """All that each line holds."""
         return [
@@ -220,7 +225,7 @@ class Text:
 
     def has_value(self, line: int) -> bool:
         """Return whether a line says a value."""
-        return has_value(self.bare[line])
+        return line in self.value_lines
 
     def cost(self, line: int) -> int:
         """Return the characters of a line with its end."""

@@ -264,6 +264,8 @@ _WINDOW_OFF: Mapping[str, Number] = {
     "view_line": 0.0,
     "other_line": 0.0,
     "digest_line": 0.0,
+    "value_line": 0.0,
+    "asked": 0.0,
     "slow": 0.0,
     "fast": 0.0,
 }

@@ -536,8 +536,17 @@ class PricePass(SessionPart):
         soft = self._options.config.soft_limit_percent
         return self._accounting.budget.utilization() >= soft
 
+    def _need(self) -> int:
+        """Return how many tokens must leave: none below the threshold of collections that make room."""
+        budget, config = self._accounting.budget, self._options.config
+        if budget.utilization() < config.threshold_percent:
+            return 0
+        target = int(budget.context_limit * config.target_percent / 100)
+        return max(0, budget.total_tokens() - target)
+
     def _cut(self, strategy: CollectsForPrice) -> GCResult | None:
-        plan = strategy.plan_for_price(self._request())
+        request = self._request()
+        plan = strategy.plan_for_price(request)
         self._view.note_seen(PRICE_READER)
         if not plan.copies and not plan.cuts:
             return None
@@ -545,7 +554,8 @@ class PricePass(SessionPart):
         result = None
         if plan.cuts:
             result = self._collector.impose(
-                new, self._options.plugin.name, reason=GCTriggerReason.PRE_MESSAGE, scope="minor",
+                new, self._options.plugin.name, scope="minor",
+                reason=GCTriggerReason.THRESHOLD if request.need else GCTriggerReason.PRE_MESSAGE,
                 details=self._details(new, plan.cuts) | _ghosts(plan.held),
                 evidence={edit.message_id: edit.evidence for edit in (*plan.copies, *plan.cuts)},
             )  # fmt: skip
@@ -567,6 +577,7 @@ class PricePass(SessionPart):
             context_limit=self._accounting.budget.context_limit,
             is_tight=self._is_tight(),
             batch=self._options.config.batch,
+            need=self._need(),
             is_paused=state.thrashing.is_paused(state.requests),
             masks=self._options.config.secrets == "mask",
             born=self._born,

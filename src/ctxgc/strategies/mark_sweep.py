@@ -40,10 +40,6 @@ from ctxgc.strategies.truncate import hold_turn_limit
 _DEFAULT_KNOBS = root_knobs(GCConfig.from_dict({}))  # GCConfig() would read the environment
 
 
-LEAST_WINDOW = 100_000
-"""In a smaller window what leaves is chosen by its worth, when room is needed, not by its price."""
-
-
 class MarkSweepOptions(StrategyOptions, frozen=True, kw_only=True):
     """The options of this strategy beside those of all.
 
@@ -91,9 +87,9 @@ class MarkSweepStrategy(BuiltinStrategy):
 
     # -- for the price ------------------------------------------------------------------------------
 
-    def saves_in(self, context_limit: int, *, is_tight: bool = False) -> bool:
-        """Return whether it collects for the price: in a large window, and in small steps in a tight one."""
-        return self.own_options.preset != "off" and (is_tight or context_limit >= LEAST_WINDOW)
+    def saves_in(self, context_limit: int, *, is_tight: bool = False) -> bool:  # noqa: ARG002 - all
+        """Return whether it collects for the price: in every window, unless that is switched off."""
+        return self.own_options.preset != "off"
 
     def plan_for_price(self, request: PriceRequest) -> PricePlan:
         """Return what to leave out before a request."""
