@@ -80,6 +80,6 @@ def test_the_first_mark_carries_the_call_that_recalls_all() -> None:
     runs = [CopiedLines(0, 3, "a/0"), CopiedLines(4, 6, "b/0")]
     said = without_copies(text, runs, {"a/0": "Read result", "b/0": "Edit call"}, "recall(1)")
     assert said == (
-        "[ctxgc = 3 lines of the Read result above; recall(1)]\nin between\n"
-        "[ctxgc = 2 lines of the Edit call above]"
+        "[ctxgc = 3 lines of the earlier Read result; recall(1)]\nin between\n"
+        "[ctxgc = 2 lines of the earlier Edit call]"
     )

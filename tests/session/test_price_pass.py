@@ -199,7 +199,7 @@ def test_a_result_that_the_view_shows_already_comes_in_without_it() -> None:
     told = events_of(session)
     views = drive(session, [("read", 0, 0, 30), ("say", "orchard"), ("read", 0, 0, 32)])
     *_, last = results(views[-1])
-    assert last.startswith("[ctxgc = 30 lines of the Read result above")
+    assert last.startswith("[ctxgc = 30 lines of the earlier Read result")
     assert last.endswith(view_of(0, 30, 2))
     assert views[-1][: len(views[-2])] == views[-2]
     assert [e.kind for e in told if e.kind in ("deduplicated", "collected")] == ["deduplicated"]

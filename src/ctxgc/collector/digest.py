@@ -174,20 +174,21 @@ def kept_lines(text: Text, kept: Iterable[int]) -> str:
 def without_copies(
     text: Text, runs: Sequence[CopiedLines], names: Mapping[str, str], recall: str
 ) -> str:
-    """Return a result in which runs of lines that stand above are replaced by a mark.
+    """Return a result in which runs of lines that were shown before are replaced by a mark.
 
     Args:
         text: the result.
         runs: what need not be sent.
         names: what to call each source.
-        recall: the call that recalls the result as it was; the first mark carries it.
+        recall: the call that recalls the result as it was, or empty; the first mark carries it, since the
+            source may leave the view before the mark does.
     """
     call = f"; {recall}" if recall else ""
     passages: list[str] = []
     last = 0
     for run in runs:
         passages.append(text.passage(last, run.first))
-        lines = f"{run.last - run.first} lines of the {names[run.source]} above"
+        lines = f"{run.last - run.first} lines of the earlier {names[run.source]}"
         passages.append(f"{copy_mark(lines + call)}\n")
         last, call = run.last, ""
     passages.append(text.passage(last, len(text.lines)))

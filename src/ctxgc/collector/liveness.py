@@ -21,6 +21,7 @@ from ctxgc.core import (
     EvidenceKind,
     Explanation,
     GCState,
+    Heap,
     KeepScore,
     KeyKind,
     Marks,
@@ -34,6 +35,7 @@ from ctxgc.core import (
     keys_of,
     mark_all,
     mark_young,
+    points_back,
     short_command,
 )
 
@@ -191,6 +193,8 @@ class Analysis:
     def evidence(self, segment: ContextSegment, request_of: RequestOf = lambda _: None) -> Evidence:
         """Return why a segment that no root reaches may leave."""
         is_stale = segment.superseded_by is not None
+        if is_stale and _is_led_back(segment, self.state.heap):
+            return _UNREACHABLE
         replaced = is_stale and self._would_live(segment)
         return unheld(segment, self.state.heap.peek, replaced=replaced, request_of=request_of)
 
@@ -309,6 +313,25 @@ def unheld(
         return _UNREACHABLE
     found = superseding(segment, find, request_of)
     return found if replaced else replace(found, kind="unreachable")
+
+
+def is_replaced(segment: ContextSegment, heap: Heap) -> bool:
+    """Tell whether something newer says the same; an edited file is in its old view but for a few lines.
+
+    It does not if it only points back at what was there before, nor does a copy that is shown no longer.
+    """
+    if segment.superseded_how in (None, "edited"):
+        return False
+    newer = heap.peek(segment.superseded_by or "")
+    is_shown = newer is None or newer.tier == "working"
+    return is_shown or not (segment.superseded_how == "identical" or _is_led_back(segment, heap))
+
+
+def _is_led_back(segment: ContextSegment, heap: Heap) -> bool:
+    """Tell whether what is shown of that which superseded a segment points back at what was there before."""
+    newer = segment.superseded_by or ""
+    stand_ins = map(heap.get, heap.backrefs.get(newer, ()))
+    return any(points_back(each.text) for each in stand_ins if each.derived_from == newer)
 
 
 def superseding(segment: ContextSegment, find: Find, request_of: RequestOf) -> Evidence:

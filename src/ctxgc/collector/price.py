@@ -318,12 +318,16 @@ class Round:
         item.looks_at, item.heard = next_look(
             item, why, self._reader.clues, self._how, self._asked.number
         )
-        if self._asked.ghost is not None:
+        if self._asked.ghost is not None or self._reader.leaning_on(item):
             item.wake()
 
     def _right(self, item: Item) -> tuple[str | None, int]:
         """Return by what right an item may leave, ghosts considered, and for how long it was idle."""
         how, request = self._how, self._asked.number
+        if any(
+            each.message_id in self._asked.untouchable for each in self._reader.leaning_on(item)
+        ):
+            return None, 0
         why, idle = evidence(item, self._reader.clues, self._reader.census, how, request)
         weight = 0.0 if self._asked.ghost is None else self._asked.ghost(item.message_id, item.part)
         if not weight:
@@ -396,7 +400,11 @@ class Round:
                     continue
                 plan = self._cover(item, why)
                 if self._saving(item, plan) > 0:
-                    yield self._make(item, plan, why)
+                    evidence = self._evidence(item, why)
+                    for each in self._reader.leaning_on(item):
+                        # It must not point at lines that are no longer there.
+                        yield self._make(each, _all_shown(each), evidence)
+                    yield self._make(item, plan, evidence)
 
     def _may_leave(self, item: Item) -> str | None:
         """Return by what right an item leaves now that all from a place on is written anew anyway."""
@@ -405,10 +413,9 @@ class Round:
             return None
         return self._right(item)[0]
 
-    def _make(self, item: Item, plan: PriceCover, why: str) -> Edit:
+    def _make(self, item: Item, plan: PriceCover, evidence: Evidence) -> Edit:
         item.stubbed_at = self._asked.number
         tokens = self._tokens(item)
-        evidence = self._evidence(item, why)
         self._reader.open.drop(item)
         self._reader.show(item, plan.kept, plan.listed, extra=HEAD_CHARS + plan.listed_chars)
         text = short_tombstone(
@@ -431,6 +438,10 @@ class Round:
 
     def _evidence(self, item: Item, why: str) -> Evidence:
         return evidence_for(item, why, self._reader.clues, self._asked.number)
+
+
+def _all_shown(item: Item) -> PriceCover:
+    return PriceCover(kept=tuple(item.shown), listed=(), chars=item.chars)
 
 
 def _share_of(item: Item, why: str) -> str:
@@ -582,11 +593,9 @@ class PriceCollector:
         kept = [n for n in range(len(item.text.lines)) if n not in gone]
         self._reader.show(item, kept)
         names = {run.source: self._reader.describe(run.source, request.number) for run in runs}
-        recall = request.recall(item.message_id, item.part) if self._loses(item) else ""
+        recall = request.recall(item.message_id, item.part)
+        if not recall:
+            self._reader.lean(item, names)
         text = without_copies(item.text, runs, names, recall)
-        evidence = Evidence(kind="copy", by=f"the {names[runs[0].source]} above")
+        evidence = Evidence(kind="copy", by=f"the earlier {names[runs[0].source]}")
         return Edit(message_id=item.message_id, part=item.part, text=text, evidence=evidence)
-
-    def _loses(self, item: Item) -> bool:
-        """Tell whether names of an item stand nowhere now: line numbers may differ from the source's."""
-        return not self._reader.census.names.keys() >= item.text.names

@@ -27,7 +27,7 @@ from ctxgc.collector.digest import (
     write_digest,
 )
 from ctxgc.collector.host import call_that_recalls
-from ctxgc.collector.liveness import WORK_RULES, Analysis, superseding
+from ctxgc.collector.liveness import WORK_RULES, Analysis, is_replaced, superseding
 from ctxgc.collector.presets import WindowConstants
 from ctxgc.collector.priorities import Priority, Ranked, rank_heap
 from ctxgc.collector.run import OLD_NOTICE, CollectionRun
@@ -107,11 +107,6 @@ class Standing(NamedTuple):
     is_talk: bool
     worth: float
     place: int
-
-
-def _is_replaced(segment: ContextSegment) -> bool:
-    """Tell whether something newer says the same; an edited file is in its old view but for a few lines."""
-    return segment.superseded_how not in (None, "edited")
 
 
 class Scene:
@@ -219,6 +214,9 @@ class Scene:
             return REACHABLE
         return SUPERSEDED if self._is_dead(shown) else UNREACHABLE
 
+    def _is_replaced(self, segment: ContextSegment) -> bool:
+        return is_replaced(segment, self.analysis.state.heap)
+
     def evidence(self, shown: ShownPart, need: int, stage: int) -> Evidence:
         """Return why a result shrinks in a collection that had to go as far as a stage."""
         own = self.stage(shown)
@@ -237,7 +235,7 @@ class Scene:
         stays_if_live = (own.is_recent, REACHABLE, *own[2:]) > tuple(last)
         if own.stage == SUPERSEDED and stays_if_live:
             shown = (*self.parts_of((place,)), *self.parts_of(group))
-            stale = next(s for s in shown if _is_replaced(s.segment))
+            stale = next(s for s in shown if self._is_replaced(s.segment))
             return self._superseding(stale.segment)
         if own.stage <= UNREACHABLE and stays_if_live:
             return Evidence(kind="unreachable")
@@ -363,7 +361,7 @@ class Scene:
 
     def _is_dead(self, shown: ShownPart) -> bool:
         """Tell whether something newer says the same, and nothing alike was recalled since."""
-        return _is_replaced(shown.segment) and not self.ghost(shown)
+        return self._is_replaced(shown.segment) and not self.ghost(shown)
 
     def _passage(self, shown: ShownPart) -> Passage:
         config, segment = self.run.config, shown.segment

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     )
     from ctxgc.core.tombstone import (
         GAP, HANDLE, OPENING, RECALL_CALL, RECALL_TOOL, SHORT_GAP, copy_mark, describe, is_tombstone,
-        kept_of, looks_like_ours, moved_handles, moved_note, note, quotable, recall_call, recall_template,
-        short_command, short_tombstone, long_tombstone, with_gaps,
+        kept_of, looks_like_ours, moved_handles, moved_note, note, points_back, quotable, recall_call,
+        recall_template, short_command, short_tombstone, long_tombstone, with_gaps,
     )
 else:
     __getattr__, __dir__, __all__ = lazy(
@@ -73,7 +73,7 @@ else:
             "text": "Names Text identifiers is_line is_word looks_like_path pieces_of tokens",
             "tombstone":
                 "GAP HANDLE OPENING RECALL_CALL RECALL_TOOL SHORT_GAP copy_mark describe is_tombstone "
-                "kept_of looks_like_ours moved_handles moved_note note quotable recall_call "
-                "recall_template short_command short_tombstone long_tombstone with_gaps",
+                "kept_of looks_like_ours moved_handles moved_note note points_back quotable "
+                "recall_call recall_template short_command short_tombstone long_tombstone with_gaps",
         },
     )

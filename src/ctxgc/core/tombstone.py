@@ -92,9 +92,17 @@ def short_tombstone(tokens: int, why: str, *, recall: str, names: Iterable[str],
     return "\n".join([head, *([NAMES + listed] if listed else []), *([kept] if kept else [])])
 
 
+_COPY = "[ctxgc = "
+
+
 def copy_mark(text: str) -> str:
-    """Return the mark for lines that are shown elsewhere in the view."""
-    return f"[ctxgc = {text}]"
+    """Return the mark for lines that were shown before, elsewhere in the view."""
+    return f"{_COPY}{text}]"
+
+
+def points_back(text: str) -> bool:
+    """Return whether lines of a text were left out because they were shown before."""
+    return _COPY in text
 
 
 def describe(segment: ContextSegment) -> str:
