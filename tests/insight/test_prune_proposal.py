@@ -85,6 +85,20 @@ def test_every_row_says_why() -> None:
     )
 
 
+def test_no_row_tells_the_age_of_a_message_whose_time_is_not_known() -> None:
+    store = MemoryStore()
+    timed = claude_code()
+    lines = [json.loads(line) for line in timed.decode().splitlines()]
+    untimed = "\n".join(
+        json.dumps({key: value for key, value in line.items() if key != "timestamp"})
+        for line in lines
+    )
+    prune(writable(untimed.encode()), store)
+    rows = prune(writable(timed), store).rows
+    assert rows
+    assert [row.why for row in rows if row.why.endswith(" old")] == []
+
+
 def test_pruning_again_keeps_the_handles_of_before() -> None:
     store = MemoryStore()
     file = writable(claude_code())

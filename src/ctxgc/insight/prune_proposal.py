@@ -315,7 +315,7 @@ def _rows(
             segment_id=candidate.segment_id,
             handle=handle_of(candidate.segment_id),
             what=describe(segment),
-            why=_why(candidate),
+            why=_why(candidate, segment),
             type=segment.type,
             tokens=candidate.tokens,
             action=candidate.action,
@@ -324,9 +324,9 @@ def _rows(
     return sorted(rows, key=lambda row: -row.tokens)
 
 
-def _why(candidate: PruningCandidate) -> str:
-    old = f", {age_text(candidate.age)} old" if candidate.age >= 1 else ""
-    return f"{candidate.reason}{old}"
+def _why(candidate: PruningCandidate, segment: ContextSegment) -> str:
+    is_known = segment.created_at > LONG_AGO and candidate.age >= 1
+    return f"{candidate.reason}, {age_text(candidate.age)} old" if is_known else candidate.reason
 
 
 # -- The new file
