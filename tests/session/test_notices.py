@@ -122,6 +122,8 @@ def test_the_handle_of_a_digest_gives_the_texts_of_the_whole_group_that_left() -
     inside.collector.impose(stay, "guard")
     assert ids[0] in left
     whole = '{"of":"a"}\n{"of":"b"}\nlimit of a: 12\nlimit of b: 12'
-    assert session.read(ids[0]) == whole
-    assert session.read(ids[0], pattern="limit of b").endswith("limit of b: 12")
+    assert session.read(ids[0], together=True) == whole
+    assert session.read(ids[0]) == '{"of":"a"}'
+    found = session.read(ids[0], pattern="limit of b", together=True)
+    assert found.endswith("limit of b: 12")
     assert [session.read(each[0]) for each in results] == ["limit of a: 12", "limit of b: 12"]

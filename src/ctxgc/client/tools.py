@@ -291,7 +291,7 @@ def recall_tools(session: Session) -> tuple[Tool, Tool]:
     """Return `context_recall` and `context_search` for a session."""
 
     def recall(handle: str, lines: list[int] | None = None, pattern: str | None = None) -> str:
-        text = session.read(handle, lines=_range(lines), pattern=pattern)
+        text = session.read(handle, lines=_range(lines), pattern=pattern, together=True)
         session.note_fault(handle)
         # As many characters as the window has tokens are about a quarter of it.
         number = None if pattern else lines[0] if lines else 1

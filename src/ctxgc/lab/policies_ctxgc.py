@@ -107,7 +107,7 @@ class SessionPlayer:
 
         Both come next in the session, as they do in a live one.
         """
-        text = self._session.read(handle)
+        text = self._session.read(handle, together=True)
         self._session.note_fault(handle)
         call = AgentCall(RECALL_TOOL, {"handle": handle}, text)
         said = self._rendering.messages(AgentStep("assistant", calls=(call,)))

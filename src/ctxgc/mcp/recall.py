@@ -59,7 +59,7 @@ def recall(
         segment = request.finder(context).one(reference)
     except UnknownSegmentError:
         return _recall_elsewhere(request, context, reference, lines, pattern)
-    text, more = _part_of(context.work().text_of(segment), lines, pattern)
+    text, more = _part_of(_told(context, segment), lines, pattern)
     whole = lines is None and pattern is None
     back = whole and context.work().bring_back(segment)
     if not back:
@@ -73,6 +73,13 @@ def recall(
         "usage": usage.change(context, before),
         "next": _go_on(context.handle(segment.segment_id), more) or usage.next_call(context),
     }
+
+
+def _told(context: Context, segment: ContextSegment) -> str:
+    """Return what a model that asks for a segment needs: for a call also what it found."""
+    if segment.part == "tool_call":
+        return context.session.read(segment.segment_id, together=True)
+    return context.work().text_of(segment)
 
 
 def _recall_elsewhere(

@@ -240,8 +240,8 @@ class SessionRecall(SessionPart):
         self._events.emit("recalled", handle=handle, segment_id=segment.segment_id)
         return self._heap.get(segment.segment_id)
 
-    def text(self, handle: str) -> str:
-        """Return the text of a segment; the id of a group's first part gives all that left with it.
+    def text_together(self, handle: str) -> str:
+        """Return the text of a segment; if it is a group's first part, those of all that left with it.
 
         Raises:
             UnknownHandleError: there is no segment with the handle.
@@ -250,7 +250,7 @@ class SessionRecall(SessionPart):
         left = originals.get(segment.message_id or "")
         group = [originals[i] for i in left.together if i in originals] if left else []
         ids = [segment_id for original in group for segment_id in original.segment_ids]
-        if ids[:1] != [handle]:
+        if ids[:1] != [segment.segment_id]:
             return segment.text
         return "\n".join(self._heap.get(segment_id).text for segment_id in ids)
 

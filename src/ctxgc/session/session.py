@@ -406,16 +406,24 @@ class Session:
         return self._parts.guard.auto_recall.last
 
     def read(
-        self, handle: str, *, lines: tuple[int, int] | None = None, pattern: str | None = None
+        self,
+        handle: str,
+        *,
+        lines: tuple[int, int] | None = None,
+        pattern: str | None = None,
+        together: bool = False,
     ) -> str:
         """Return the text of a segment, or the lines asked for, without changing the view.
 
-        The short handle by which a digest names a group that left gives the texts of the whole group.
+        A digest names a group that left by its first part, such as a call: `together` gives the texts of the
+        whole group for it, as a model that asks needs them.
 
         Raises:
             UnknownHandleError: there is no segment with the handle.
         """
-        return excerpt(self._parts.recall.text(handle), lines=lines, pattern=pattern)
+        parts = self._parts
+        text = parts.recall.text_together(handle) if together else parts.stash.find(handle).text
+        return excerpt(text, lines=lines, pattern=pattern)
 
     def note_fault(self, handle: str) -> None:
         """Learn that the model asked for what had left the view: similar segments are kept longer.
