@@ -9,7 +9,7 @@ import pytest
 from ctxgc.config import GCConfig
 from ctxgc.errors import CtxgcError, InputError, MessageError, SegmentError
 from ctxgc.mcp import NewSegment, ingest
-from tests.mcp.contexts import everything, filled, log, make, opened, put
+from tests.mcp.contexts import QUIET, everything, filled, log, make, opened, put
 
 OPENAI: list[dict[str, Any]] = [
     {"role": "system", "content": "be brief"},
@@ -197,3 +197,33 @@ def test_entering_a_fuller_zone_is_told_once() -> None:
     assert told["next"] == "context_gc_analyze()"
     assert "alert" not in service.ingest([log(73)], ())
     assert service.ingest([log(n) for n in range(80, 95)], ())["alert"]["level"] == "DANGER"
+
+
+def test_a_newer_version_of_a_file_supersedes_the_older_ones_and_stays() -> None:
+    service = make(limit=100_000, config=QUIET.replace(recent_messages=0, recent_files=0))
+    versions = [
+        NewSegment(
+            text=f"version{n} " + " ".join(f"def fn_{n % 5}_{k}" for k in range(20)),
+            file_path=f"src/f{n % 5}.py",
+            name=f"v{n}",
+        )
+        for n in range(40)
+    ]
+    put(service, *versions)
+    plan = service.analyze(100, target_tokens=service.usage()["usage"]["tokens"] // 8)
+    left = [candidate["name"] for candidate in plan["candidates"]]
+    assert sorted(left) == sorted(f"v{n}" for n in range(35))
+    assert all("superseded (read again)" in c["reason"] for c in plan["candidates"])
+
+
+def test_other_lines_of_a_file_are_not_superseded() -> None:
+    service = make(config=QUIET.replace(recent_messages=0, recent_files=0))
+    put(
+        service,
+        NewSegment(text="def one(): ...", file_path="a.py", line_range=(1, 9), name="one"),
+        NewSegment(text="def two(): ...", file_path="a.py", line_range=(10, 19), name="two"),
+        NewSegment(text="a.py was hard to read", type="note", file_path="a.py", name="note"),
+        NewSegment(text="def two(): return 2", file_path="a.py", line_range=(10, 30), name="new"),
+    )
+    reasons = {c["name"]: c["reason"] for c in service.analyze(10, target_tokens=0)["candidates"]}
+    assert [name for name, reason in reasons.items() if "superseded" in reason] == ["two"]

@@ -196,3 +196,35 @@ def test_a_dry_run_of_compressing_changes_nothing() -> None:
     assert told["tokens_saved"] > 0
     assert everything(store) == before
     assert service.segment("a")["text"] == LONG
+
+
+def test_what_does_not_fit_the_window_is_shown_and_stays_stashed() -> None:
+    service = make(limit=100)
+    (big,) = put(service, log(1, 60))
+    service.prune([big])
+    put(service, log(2, 50))
+    back = service.recall(big)
+    assert (back["text"], back["recalled"], back["tier"]) == (log(1, 60).text, False, "stashed")
+    assert back["usage"]["after"] == 50
+
+
+def test_what_was_compressed_and_does_not_fit_any_more_is_shown_and_stays_stashed() -> None:
+    service = make(limit=100)
+    (big,) = put(service, log(1, 60))
+    draft = service.draft([big], None)
+    done = service.compress(draft, service.summarise(draft, "in short"))
+    put(service, log(2, 80))
+    back = service.expand(done["summary_id"])
+    assert (back["expanded"], back["text"]) == ([], log(1, 60).text)
+    assert service.segment(done["summary_id"])["tier"] == "working"
+
+
+def test_many_recalls_never_fill_more_than_the_window_and_what_is_due_is_collected() -> None:
+    service = make(limit=1_000, config=GCConfig.from_dict({"recent_messages": 0}))
+    ids = filled(service, 40, 40)
+    for segment_id in ids:
+        if service.segment(segment_id)["tier"] == "working":
+            service.prune([segment_id])
+    put(service, log(99, 300))
+    sizes = [service.recall(segment_id)["usage"]["after"] for segment_id in ids]
+    assert max(sizes) <= 1_000

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from ctxgc.errors import CtxgcError, StoreError, StoreVersionError
+from ctxgc.errors import CtxgcError, StoreDamagedError, StoreError, StoreVersionError
 from ctxgc.mcp import ContextService, NewSegment
 from ctxgc.stores import Drop, MemoryStore, Put, Store, Write
 from tests.examples import one_in
@@ -133,6 +133,30 @@ def test_a_context_of_a_newer_version_is_left_alone() -> None:
     with pytest.raises(StoreVersionError, match="format 99"):
         make(store).usage()
     assert everything(store) == before
+
+
+@pytest.mark.parametrize("wrong", [{"strategy": "delete"}, {"latest": 3}, {"format": "two"}])
+def test_a_damaged_document_of_the_server_is_told_and_left_alone(wrong: dict[str, Any]) -> None:
+    store = opened()
+    filled(make(store), 5)
+    doc = store.get("mcp", "state", "server") or {}
+    store.commit("mcp", [Put("state", "server", {**doc, **wrong})])
+    before = everything(store)
+    with pytest.raises(StoreDamagedError, match="damaged") as caught:
+        make(store).usage()
+    assert caught.value.hint
+    assert everything(store) == before
+
+
+def test_a_known_context_keeps_its_window_whatever_a_later_server_is_started_with() -> None:
+    store = opened()
+    first = make(store, limit=1_000)
+    put(first, log(1))
+    second = make(store, limit=5_000)
+    limits = [s.usage()["usage"]["context_limit"] for s in (first, second)]
+    second.configure({"context_limit": 3_000})
+    limits += [s.usage()["usage"]["context_limit"] for s in (first, second, make(store, limit=9))]
+    assert limits == [1_000, 1_000, 3_000, 3_000, 3_000]
 
 
 class Contexts(RuleBasedStateMachine):

@@ -200,6 +200,11 @@ def test_the_strategy_is_the_one_that_pruning_uses() -> None:
         {"recent_messages": -1},
         {"target_percent": 101.0},
         {"context_limit": 0},
+        {"context_limit": "large"},
+        {"hard_limit_tokens": True},
+        {"strategy": "delete"},
+        {"strategy": ["stash"]},
+        {"recent_mesages": 3},
     ],
 )
 def test_a_wrong_setting_changes_nothing(wrong: dict[str, Any]) -> None:
@@ -210,7 +215,9 @@ def test_a_wrong_setting_changes_nothing(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigError) as caught:
         service.configure({"recent_files": 1, **wrong})
     assert caught.value.message
+    assert caught.value.hint
     assert everything(store) == before
+    assert make(store).usage() == service.usage()
     assert service.configure({})["config"]["recent_files"] == 5
 
 

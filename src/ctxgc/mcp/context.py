@@ -15,7 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from ctxgc.config import GCConfig
-from ctxgc.errors import InputError
+from ctxgc.errors import InputError, StoreDamagedError
 from ctxgc.session import SegmentWork, Session, Zone, load_gc_plugin
 
 DefaultStrategy = Literal["stash", "auto"]
@@ -35,7 +35,6 @@ class Saved(msgspec.Struct, kw_only=True):
 
     format: int = FORMAT_VERSION
     is_own: bool = False
-    limit_by_agent: bool = False
     settings: dict[str, Any] = {}
     strategy: DefaultStrategy = "stash"
     open_files: list[str] = []
@@ -130,8 +129,18 @@ class Context:
 
 
 def saved_from_doc(doc: Mapping[str, Any]) -> Saved:
-    """Return what a document of the store holds."""
-    return msgspec.convert(dict(doc), Saved)
+    """Return what a document of the store holds.
+
+    Raises:
+        StoreDamagedError: it is none that a server wrote.
+    """
+    try:
+        return msgspec.convert(dict(doc), Saved)
+    except msgspec.ValidationError as error:
+        raise StoreDamagedError(
+            f"what the server knows about the session is damaged: {error}",
+            hint="ctxgc doctor checks the store; --session names another session",
+        ) from None
 
 
 def _covers(lines: tuple[int, int] | None, line: int | None) -> bool:

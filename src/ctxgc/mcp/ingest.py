@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from ctxgc.errors import InputError, MessageError, SegmentError
 from ctxgc.mcp import usage
 from ctxgc.mcp.context import Context, read_from
-from ctxgc.mcp.prune import collected
+from ctxgc.mcp.prune import collect_if_due
 from ctxgc.mcp.request import MOST_LISTED, Finder, Json, RequestContext
 from ctxgc.session import (
     SECRET_TAG,
@@ -156,6 +156,8 @@ def _segment(new: NewSegment, now: datetime, references: tuple[str, ...]) -> Con
         created_at=now,
         trust=_TRUST.get(new.role, "agent"),
         references=references,
+        # Code that is put in says what is in its file now, as a read does: older versions are superseded.
+        access="read" if kind == "code" and new.file_path else None,
         **{name: getattr(new, name) for name in _GIVEN},
     )
 
@@ -320,7 +322,7 @@ def ingest(
     before = context.tokens
     segments = take_segments(context, request.finder(context), given)
     taken = enter(context, segments, take_messages(context, messages))
-    collected = _collect_if_due(context)
+    collected = collect_if_due(context)
     names = {n.name: i for n, i in zip(given, taken.ids, strict=False) if n.name}
     return {
         "ingested": len(taken.new),
@@ -350,15 +352,7 @@ def import_piece(request: RequestContext, context: Context, path: str) -> Json:
         "bytes_read": piece.offset,
         "bytes": piece.size,
         "done": piece.is_last,
-        **_collect_if_due(context),
+        **collect_if_due(context),
         "usage": usage.change(context, before),
         "next": usage.next_call(context),
     }
-
-
-def _collect_if_due(context: Context) -> Json:
-    done = context.work().collect_if_due()
-    if done is None:
-        return {}
-    trigger = "hard limit" if done.plan.scope != "step" else "soft limit"
-    return {"collected": collected(context, done, trigger)}

@@ -145,6 +145,15 @@ def collected(context: Context, done: Collection, trigger: str) -> Json:
     }
 
 
+def collect_if_due(context: Context) -> Json:
+    """Do what collecting is due after something came in, and say what it did, if anything."""
+    done = context.work().collect_if_due()
+    if done is None:
+        return {}
+    trigger = "hard limit" if done.plan.scope != "step" else "soft limit"
+    return {"collected": collected(context, done, trigger)}
+
+
 def _apply(context: Context, chosen: Chosen, trigger: str) -> Json:
     before = context.tokens
     done = context.work().apply(chosen.plan, trigger)

@@ -7,6 +7,7 @@ from typing import Any
 from ctxgc.errors import InputError, UnknownSegmentError
 from ctxgc.mcp import usage
 from ctxgc.mcp.context import Context
+from ctxgc.mcp.prune import collect_if_due
 from ctxgc.mcp.request import Json, RequestContext, describe, excerpt_for
 from ctxgc.session import (
     HANDLE,
@@ -64,12 +65,14 @@ def recall(
     back = whole and context.work().bring_back(segment)
     if not back:
         context.session.note_fault(segment.segment_id)
+    collected = collect_if_due(context) if back else {}
     return {
         **describe(context, context.heap.get(segment.segment_id)),
         "origin": _origin(segment),
         "text": text,
         **({"more": more} if more else {}),
         "recalled": back,
+        **collected,
         "usage": usage.change(context, before),
         "next": _go_on(context.handle(segment.segment_id), more) or usage.next_call(context),
     }
@@ -109,12 +112,12 @@ def expand(request: RequestContext, context: Context, reference: str) -> Json:
     """Put originals back."""
     before = context.tokens
     segment = request.finder(context).one(reference)
-    back = _originals(context, segment)
-    for original in back:
+    behind = _originals(context, segment)
+    for original in behind:
         context.work().bring_back(original)
     return {
-        "expanded": [original.segment_id for original in back],
-        "text": _part_of("\n\n".join(s.text for s in back), None, None)[0],
+        "expanded": [s.segment_id for s in behind if context.heap.is_working(s.segment_id)],
+        "text": _part_of("\n\n".join(s.text for s in behind), None, None)[0],
         "usage": usage.change(context, before),
         "next": usage.next_call(context),
     }

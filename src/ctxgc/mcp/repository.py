@@ -42,7 +42,7 @@ class ContextRepository:
         store: where it is kept.
         session_id: its name there.
         base: the configuration of the server.
-        context_limit: the window of a session that the server begins; None keeps that of a known one.
+        context_limit: the window of a session that the server begins; a known one keeps its own.
         counter: counts tokens.
         clock: gives the present time.
     """
@@ -116,7 +116,7 @@ class ContextRepository:
         saved = Saved(is_own=known is None) if doc is None else _checked(doc)
         stored = (known or legacy or {}).get("context_limit")
         session = Session(
-            self._window(saved, stored),
+            stored or self._limit or DEFAULT_CONTEXT_LIMIT,
             config=self._base.replace(**saved.settings),
             plugin=load_gc_plugin("gc_none"),
             store=staged,
@@ -128,12 +128,6 @@ class ContextRepository:
         self._written = dict(doc or {})
         return Context(session, saved, self._base, self._clock)
 
-    def _window(self, saved: Saved, stored: int | None) -> int:
-        """Return the window: of a session that the server began, what it was started with comes first."""
-        if self._limit is not None and saved.is_own and not saved.limit_by_agent:
-            return self._limit
-        return stored or self._limit or DEFAULT_CONTEXT_LIMIT
-
     def _check_unused(self) -> None:
         if self.store.revision(self.session_id):
             raise InputError(
@@ -144,9 +138,10 @@ class ContextRepository:
 
 
 def _checked(doc: dict[str, Any]) -> Saved:
-    if doc.get("format", 1) > FORMAT_VERSION:
+    written = doc.get("format", 1)
+    if isinstance(written, int) and written > FORMAT_VERSION:
         raise StoreVersionError(
-            f"the context was written in format {doc['format']}, this ctxgc reads {FORMAT_VERSION}",
+            f"the context was written in format {written}, this ctxgc reads {FORMAT_VERSION}",
             hint="open it with a newer ctxgc; it was left alone",
         )
     return saved_from_doc(doc)

@@ -46,7 +46,7 @@ class ContextService:
         store: where the context is kept: a URL or an open store.
         session_id: its name there; a known one is continued.
         config: the configuration; the agent's own settings override it.
-        context_limit: the size of the model's window; None keeps that of a known context.
+        context_limit: the size of the model's window; a known context keeps its own, see `configure`.
         roots: directories that transcripts may be imported from.
         model: the model whose tokens are counted.
         alone: whether this is the store's only caller, who may recall handles of its other sessions.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from ctxgc.config import GCConfig
 from ctxgc.errors import ConfigError, InputError
 from ctxgc.mcp import usage
-from ctxgc.mcp.context import Context, set_working_state
+from ctxgc.mcp.context import Context, DefaultStrategy, set_working_state
 from ctxgc.mcp.request import Json, RequestContext
 from ctxgc.session import ContextSegment, engine_options
 
@@ -20,6 +20,7 @@ KEYS = (
 """Keys of the configuration that an agent may set by their own name."""
 
 _LIMITS = {"soft_limit_tokens": "soft_limit_percent", "hard_limit_tokens": "hard_limit_percent"}
+_KNOWN = (*KEYS, *_LIMITS, "context_limit", "strategy")
 
 
 def pin(
@@ -107,13 +108,14 @@ def _set_keys(context: Context, asked: Mapping[str, Any]) -> dict[str, Any]:
         ConfigError: a key is unknown, or a value is wrong or contradicts another.
     """
     before = _in_force(context)
+    _check_keys(asked)
     limit = _limit(context, asked)
     settings = {**context.saved.settings, **_settings(asked, limit)}
     config = context.base.replace(**settings)
     engine_options(config, limit)
     context.configure(settings)
     if "context_limit" in asked:
-        context.session.budget.context_limit, context.saved.limit_by_agent = limit, True
+        context.session.budget.context_limit = limit
     if "strategy" in asked:
         context.saved.strategy = asked["strategy"]
     after = _in_force(context)
@@ -134,6 +136,27 @@ def _in_force(context: Context) -> dict[str, Any]:
         **{key: getattr(config, key) for key in KEYS},
         "strategy": context.saved.strategy,
     }
+
+
+def _check_keys(asked: Mapping[str, Any]) -> None:
+    """Make sure that every key is known, and that what is no key of `GCConfig` has a sound value."""
+    for key in asked:
+        if key not in _KNOWN:
+            raise ConfigError(
+                f"'{key}' cannot be set here", hint=f"use one of: {', '.join(_KNOWN)}", key=key
+            )
+    for key in ("context_limit", *_LIMITS):
+        if type(asked.get(key, 0)) is not int:
+            raise ConfigError(
+                f"{key} cannot be {asked[key]!r}", hint="give a whole number of tokens", key=key
+            )
+    strategies = get_args(DefaultStrategy)
+    if asked.get("strategy", strategies[0]) not in strategies:
+        raise ConfigError(
+            f"strategy cannot be {asked['strategy']!r}",
+            hint=f"use one of: {', '.join(strategies)}; a single prune may delete, if it is confirmed",
+            key="strategy",
+        )
 
 
 def _limit(context: Context, asked: Mapping[str, Any]) -> int:

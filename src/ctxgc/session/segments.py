@@ -479,6 +479,19 @@ class SegmentWork(SessionPart):
 
         It stays stashed if the view would be invalid with it or would not fit the window.
         """
+        return self._fits(segment) and self._show_again(segment)
+
+    def _fits(self, segment: ContextSegment) -> bool:
+        """Return whether the window has room for a segment, with what comes back along with it."""
+        originals, tokens = self._view.originals, self._accounting.tokens
+        left = originals.get(segment.message_id or "")
+        ids = (left.together or (left.message.message_id,)) if left else ()
+        back = [originals[i].message for i in ids if i in originals]
+        shown = filter(None, (self._view.get(message.message_id) for message in back))
+        more = sum(map(tokens, back)) - sum(map(tokens, shown))
+        return self.tokens + more <= self.context_limit
+
+    def _show_again(self, segment: ContextSegment) -> bool:
         if segment.tier == "working":
             return False
         try:
@@ -501,7 +514,7 @@ class SegmentWork(SessionPart):
         """Show exactly these segments again, as far as the view is valid with them; stash all others."""
         wanted = {i for i in working if i in self.heap}
         for segment_id in sorted(wanted, key=lambda i: self.heap.get(i).position):
-            self.bring_back(self.heap.get(segment_id))
+            self._show_again(self.heap.get(segment_id))
         now, asked = self._options.clock(), Evidence(kind="asked", how="restored")
         others = [s for s in self.heap.working() if s.segment_id not in wanted]
         chosen = [candidate_for(s, now, 0.0, evidence=asked) for s in others]
