@@ -66,3 +66,12 @@ def test_responses_pairs_by_id_alone() -> None:
     )
     assert BATCH not in for_format("responses")
     assert BATCH.check(history) == []
+
+
+def test_a_history_of_two_formats_is_judged_by_its_first_message() -> None:
+    history = [
+        *parsed("openai", user()),
+        *parsed("responses", calls("responses", "a"), user("wait"), results("responses", "a")),
+    ]
+    (found,) = BATCH.check(history)
+    assert (found.index, found.provider_error.startswith("An assistant message")) == (3, True)

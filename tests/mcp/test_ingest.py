@@ -9,6 +9,10 @@ import pytest
 from ctxgc.config import GCConfig
 from ctxgc.errors import CtxgcError, InputError, MessageError, SegmentError
 from ctxgc.mcp import NewSegment, ingest
+from ctxgc.session import Session
+from ctxgc.stores import Store
+from ctxgc.testing import check_history
+from tests.fakes import WordCounter
 from tests.mcp.contexts import QUIET, everything, filled, log, make, opened, put
 
 OPENAI: list[dict[str, Any]] = [
@@ -227,3 +231,103 @@ def test_other_lines_of_a_file_are_not_superseded() -> None:
     )
     reasons = {c["name"]: c["reason"] for c in service.analyze(10, target_tokens=0)["candidates"]}
     assert [name for name, reason in reasons.items() if "superseded" in reason] == ["two"]
+
+
+def _view(store: Store) -> tuple[str | None, list[dict[str, Any]]]:
+    """Return the format of a stored session and what it would send."""
+    session = Session(store=store, session_id="mcp", counter=WordCounter())
+    return session.inspect().view.format, session.messages()
+
+
+def test_plain_text_after_a_restart_leaves_the_format_alone_when_all_calls_left() -> None:
+    store = opened()
+    service = make(store)
+    service.ingest([], [*ANTHROPIC, {"role": "assistant", "content": "read"}])
+    call = service.segments(9, 0)["segments"][1]["segment_id"]
+    assert len(service.prune([call])["stashed"]) == 2
+    again = make(store)
+    again.ingest([], [{"role": "user", "content": "and now?"}])
+    again.recall(call)
+    form, messages = _view(store)
+    assert form == "anthropic"
+    assert messages == [
+        *ANTHROPIC,
+        {"role": "assistant", "content": "read"},
+        {"role": "user", "content": "and now?"},
+    ]
+
+
+@pytest.mark.parametrize("role", ["user", "assistant"])
+def test_a_note_comes_before_reasoning_that_waits_for_its_call(role: str) -> None:
+    store = opened()
+    service = make(store)
+    reasoning = {"type": "reasoning", "id": "rs_1", "summary": []}
+    service.ingest([], [RESPONSES[0], reasoning])
+    service.ingest([NewSegment(text="a note", role=role)], [])
+    service.ingest([], RESPONSES[1:])
+    form, messages = _view(store)
+    assert form == "responses"
+    assert [messages[0], *messages[2:]] == [RESPONSES[0], reasoning, *RESPONSES[1:]]
+    assert messages[1]["content"][0]["text"] == "a note"
+    assert check_history(messages, "responses") == []
+
+
+@pytest.mark.parametrize("as_message", [False, True])
+def test_words_of_the_assistant_that_open_a_session_become_the_users(as_message: bool) -> None:
+    store = opened()
+    service = make(store)
+    if as_message:
+        service.ingest([], [{"role": "assistant", "content": "I will look"}])
+    else:
+        service.ingest([NewSegment(text="I will look", role="assistant")], [])
+    service.ingest([NewSegment(text="It is there", role="assistant")], [])
+    service.ingest([], ANTHROPIC)
+    form, messages = _view(store)
+    assert form == "anthropic"
+    assert [m["role"] for m in messages[:2]] == ["user", "assistant"]
+    assert messages[2:] == ANTHROPIC
+    assert check_history(messages, "anthropic") == []
+
+
+REFUSING = GCConfig(auto_trigger=False, secrets="refuse")
+KEY = "ghp_" + "Q7w8E9r0T1y2U3i4O5p6A7s8D9f0G1h2J3k4"
+
+
+def test_a_message_with_a_key_is_refused_with_all_that_came_with_it() -> None:
+    service = make(config=REFUSING)
+    said = {"role": "user", "content": f"the key is {KEY}"}
+    with pytest.raises(MessageError, match="looks like a key of the kind 'github-token'") as error:
+        service.ingest([NewSegment(text="a note")], [OPENAI[0], said])
+    assert KEY not in str(error.value)
+    assert service.segments(9, 0)["segments"] == []
+
+
+def test_a_summary_with_a_key_is_refused() -> None:
+    service = make(config=REFUSING)
+    ids = put(service, log(0, 40), log(1, 40), log(2, 40))
+    before = service.segments(9, 0)
+    draft = service.draft(ids[:2], None)
+    summary = service.summarise(draft, f"use {KEY}")
+    with pytest.raises(MessageError, match="looks like a key of the kind 'github-token'"):
+        service.compress(draft, summary)
+    assert service.segments(9, 0) == before
+
+
+def test_a_guessed_format_is_mended_in_what_was_edited_and_what_an_undo_shows() -> None:
+    store = opened()
+    service = make(store)
+    ids = put(service, log(0, 40), log(1, 40), log(2, 40))
+    for segment_id in ids[:2]:
+        draft = service.draft([segment_id], None)
+        service.compress(draft, service.summarise(draft, "in short"))
+    service.ingest([], ANTHROPIC)
+    session = Session(store=store, session_id="mcp", counter=WordCounter())
+    assert {message.format for message in session.history} == {"anthropic"}
+    shown = [message.text() for message in session.history][:3]
+    session.undo()
+    assert {message.format for message in session.history} == {"anthropic"}
+    undone = [message.text() for message in session.history][:3]
+    assert [now == before for now, before in zip(undone, shown, strict=True)] == [True, False, True]
+    session.undo()
+    assert {message.format for message in session.history} == {"anthropic"}
+    assert check_history(session.messages(), "anthropic") == []

@@ -12,7 +12,7 @@ from openai.types.responses.parsed_response import ParsedResponseFunctionToolCal
 
 from ctxgc.budget import GCPolicy, InstructionSource
 from ctxgc.errors import MessageError
-from ctxgc.stores import MemoryStore
+from ctxgc.stores import MemoryStore, Put
 from tests.session.build import Json, filled, make, state_of
 from tests.session.random_walk import faults
 from tests.strategies.build import turn
@@ -254,3 +254,87 @@ def test_the_counter_learns_from_what_the_provider_counted() -> None:
     changed = session.report_usage(before // 2)
     assert changed == (session.usage().total_tokens != before)
     assert faults(session) == []
+
+
+@pytest.mark.parametrize(
+    ("first", "named"),
+    [
+        ({"role": "user", "content": [{"type": "input_text", "text": "go"}]}, "responses"),
+        ({"role": "user", "content": [{"type": "input_text", "text": "go"}]}, None),
+        ({"role": "user", "content": "go"}, "responses"),
+        ({"type": "message", "role": "user", "content": "go"}, None),
+    ],
+)
+def test_a_clear_format_is_still_clear_after_a_restart(first: Json, named: Any) -> None:
+    store = MemoryStore()
+    with make(store=store, session_id="s") as session:
+        session.append(first, format=named)
+    again = make(store=store, session_id="s")
+    with pytest.raises(MessageError, match="this session speaks 'responses', not 'anthropic'"):
+        again.append({"role": "user", "content": "next"}, format="anthropic")
+    again.append({"role": "user", "content": "next"})
+    assert {message.format for message in again.history} == {"responses"}
+
+
+def test_what_left_says_the_format_of_a_store_that_does_not() -> None:
+    store = MemoryStore()
+    use = {"type": "tool_use", "id": "t", "name": "run", "input": {}}
+    answer = {"type": "tool_result", "tool_use_id": "t", "content": "done"}
+    with make(store=store, session_id="s", preserve_recent_turns=1) as session:
+        session.append({"role": "user", "content": "hello"})
+        session.append({"role": "assistant", "content": [use]})
+        session.append({"role": "user", "content": [answer]})
+        session.extend([m for number in range(4) for m in turn(number)])
+        session.collect(60)
+        assert "tool_use" not in str(session.view())
+    doc = dict(store.get("s", "state", "session") or {})
+    assert doc.pop("format") == "anthropic"
+    store.commit("s", [Put("state", "session", doc)], expect=store.revision("s"))
+    again = make(store=store, session_id="s")
+    with pytest.raises(MessageError, match="this session speaks 'anthropic', not 'openai'"):
+        again.append(RESULT, format="openai")
+
+
+def test_blocks_of_text_are_no_items_of_responses() -> None:
+    session = make()
+    session.append({"role": "user", "content": [{"type": "text", "text": "hello"}]})
+    state = state_of(session)
+    with pytest.raises(MessageError, match="this session speaks 'openai', not 'responses'"):
+        session.append({"type": "reasoning", "id": "rs_1", "summary": []})
+    assert state_of(session) == state
+    session.append(
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "id": "t", "name": "r", "input": {}}],
+        }
+    )
+    assert {message.format for message in session.history} == {"anthropic"}
+
+
+def test_a_chat_that_the_assistant_opened_is_not_read_as_one_of_anthropic() -> None:
+    session = make()
+    session.append({"role": "assistant", "content": "How can I help?"})
+    session.append({"role": "user", "content": "run it"})
+    with pytest.raises(MessageError, match="this session speaks 'openai', not 'anthropic'"):
+        session.append(
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": "t", "name": "r", "input": {}}],
+            }
+        )
+    session.append(CALLS)
+    assert session.view()[-1] == CALLS
+
+
+def test_a_refused_message_settles_no_format() -> None:
+    session = make()
+    with pytest.raises(MessageError, match="cannot come next"):
+        session.append(RESULT, format="openai")
+    session.append({"role": "user", "content": "hello"})
+    session.append(
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "id": "t", "name": "r", "input": {}}],
+        }
+    )
+    assert {message.format for message in session.history} == {"anthropic"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ctxgc.errors import MessageError
+from ctxgc.wire import text_message
 from tests.collector.agent import LONG, Agent, drive, opened
 from tests.session.build import make, requests_in, state_of
 from tests.session.random_walk import faults
@@ -91,3 +92,27 @@ def test_what_a_restore_put_in_the_stead_of_a_message_stays_with_it() -> None:
         disturb()
         drive(session, LONG[:8], agent)
         assert faults(session) == []
+
+
+def test_a_notice_does_not_come_between_a_call_and_its_changed_result() -> None:
+    session = make(1_500)
+    first = turn(0, tools=1)
+    session.sync(first)
+    notice = text_message("user", "[ctxgc: 3 older steps were moved out]", "openai", "gc_notice_1")
+    session.inspect().editor.show([*session.history[:3], notice, *session.history[3:]])
+    assert first[2]["role"] == "tool"
+    changed = [*first[:2], {**first[2], "content": "another result"}, *first[3:]]
+    session.sync(changed)
+    assert session.view() == changed
+    assert faults(session) == []
+
+
+def test_a_notice_stays_where_a_rewound_history_goes_on_behind_it() -> None:
+    session = make(1_500)
+    first = turn(0, tools=1)
+    session.sync([*first, *turn(1)])
+    notice = text_message("user", "[ctxgc: 3 older steps were moved out]", "openai", "gc_notice_1")
+    end = len(first)
+    session.inspect().editor.show([*session.history[:end], notice, *session.history[end:]])
+    session.sync([*first, *turn(7)])
+    assert session.view() == [*first, notice.data, *turn(7)]

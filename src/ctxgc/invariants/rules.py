@@ -211,7 +211,7 @@ class ResultsFollowTheirBatch(Invariant):
                 call_id=result.call_id,
                 text=f"the result {result.call_id!r} does not directly follow its call "
                 f"in message {call.message}",
-                provider_error=_SPLIT[messages[result.message].format].format(id=result.call_id),
+                provider_error=_SPLIT[messages[0].format].format(id=result.call_id),
                 fix="move the result next to its call",
             )
             for call, result in misplaced(messages, pair(messages))

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from ctxgc.budget import GCPolicy
 from ctxgc.core import SECRET_TAG, ContextSegment, Format, Message, find_secrets
 from ctxgc.errors import MessageError
+from ctxgc.invariants import check, first_spoken
 from ctxgc.session.annotations import Said, annotated
 from ctxgc.session.apply import ViewEditor
 from ctxgc.session.clarifications import Clarifications
@@ -18,7 +19,7 @@ from ctxgc.session.documents import form_writes
 from ctxgc.session.part import SessionCore, SessionPart
 from ctxgc.session.usage import UsageMeter
 from ctxgc.session.view import View, compare, digest, wrong_format
-from ctxgc.stores import Drop
+from ctxgc.stores import Drop, Put
 from ctxgc.strategies import CollectsForPrice
 from ctxgc.wire import PartTexts, RawMessage, detect_format, message_bytes, parse, refuse_answers
 
@@ -36,32 +37,48 @@ class Intake(SessionPart):
         self._editor = editor
         self._texts = texts
         self._clarifications = Clarifications(core)
-        self._format_is_guess = all(map(_is_plain, core.view.messages))
+        # A store of an older version does not say which format was clear.
+        self._settle([*core.view.messages, *(o.message for o in core.view.originals.values())])
 
     def append(self, message: RawMessage, asked: Format | None, said: Said) -> list[str]:
         """Take in one message that may come next, with what is said about it, and return its segments."""
-        (parsed,) = self._parse([message], asked)
-        self._view.check_next(parsed)
-        return self._take(parsed, said)
+        return self._take_all(self._parse([message], asked), said, asked)
 
     def take_named(self, message: Message, said: Said) -> list[str]:
         """Take in a message that may come next under its own id; its segments are named after it.
 
         Raises:
-            MessageError: it cannot come next, or it holds a likely key and those are refused.
+            MessageError: it cannot come next, or it would open a session whose format is not clear yet
+                in a way that not every provider allows.
         """
-        known = self._view.format
-        if known is not None and message.format != known and self._format_is_guess:
-            self._reformat(message.format)
+        known, is_plain = self._format, _is_plain(message)
+        if known is not None and message.format != known:
+            if is_plain and _fits(message, known):
+                message = _read_as(message, known)
+            else:
+                self._check_readable(message.format)
+                self._reformat(message.format)
+        is_open = self._state.format is None and first_spoken(self._view.messages) is None
+        if is_open and is_plain and message.role == "assistant":
+            raise MessageError("the assistant speaks first", hint="begin with the user's words")
         self._view.check_next(message)
-        self._format_is_guess = self._format_is_guess and _is_plain(message)
+        self._settle([message])
         return self._take(message, said, named=True)
+
+    def refuse_keys(self, messages: Sequence[Message]) -> None:
+        """Check that no message holds a likely key, where the configuration refuses those.
+
+        Raises:
+            MessageError: one does; the message names the rule and the part, never the value.
+        """
+        if self._options.config.secrets == "refuse":
+            _refuse_secrets(messages)
 
     def extend(
         self, batch: Sequence[RawMessage], asked: Format | None, said: Said = _NOTHING
     ) -> list[str]:
         """Take in several messages, or none when one of them cannot come next."""
-        return self._take_all(self._parse(batch, asked), said) if batch else []
+        return self._take_all(self._parse(batch, asked), said, asked) if batch else []
 
     def sync(self, history: Sequence[RawMessage], asked: Format | None) -> list[str]:
         """Take in what is new; where the history differs from what came in, go on from there."""
@@ -70,30 +87,52 @@ class Intake(SessionPart):
         new = messages[shared:]
         if shared < len(self._view.arrivals):
             self._rewind(shared, new)
-        return self._take_all(new)
+        return self._take_all(new, _NOTHING, asked)
 
     # -- reading ------------------------------------------------------------------------------------
 
+    @property
+    def _format(self) -> Format | None:
+        """The format of the session: the one that is clear, or the one guessed; None before both."""
+        return self._state.format or self._view.format
+
+    def _settle(self, messages: Iterable[Message], asked: Format | None = None) -> None:
+        """Remember the format once it was named, or once a message came in that is clear."""
+        if self._state.format is None:
+            clear = (message.format for message in messages if not _is_plain(message))
+            self._state.format = asked or next(clear, None)
+
     def _parse(self, batch: Sequence[RawMessage], asked: Format | None) -> list[Message]:
-        known = self._view.format
+        known = self._format
         refuse_answers(batch, asked)
         seen = detect_format(list(batch)) if asked is None else asked
-        # While all that came in was plain text, which fits every format, a clear sign may choose it.
-        chosen = seen if known is None or (self._format_is_guess and seen != "openai") else known
-        if asked is None and seen not in ("openai", chosen):
+        # While all that came in was plain text, a clear sign may choose the format.
+        is_guess = self._state.format is None and seen != "openai"
+        chosen = seen if known is None or is_guess else known
+        if chosen != seen and (asked is not None or seen != "openai"):
             raise wrong_format(chosen, seen)
-        parsed = [parse(message, asked or chosen, uuid.uuid4().hex) for message in batch]
-        if self._options.config.secrets == "refuse":
-            refuse_secrets(parsed)
+        parsed = [parse(message, chosen, uuid.uuid4().hex) for message in batch]
+        self.refuse_keys(parsed)
         if known is not None and chosen != known:
+            self._check_readable(chosen)
             self._reformat(chosen)
-        plain = asked is None and all(map(_is_plain, parsed))
-        self._format_is_guess = self._format_is_guess and plain
         return parsed
+
+    def _check_readable(self, format_: Format) -> None:
+        """Check that the session, if its format was only guessed, can be read in another format.
+
+        Raises:
+            MessageError: its format is clear, or what came in would be invalid in the other.
+        """
+        view, known = self._view, self._format or format_
+        messages = [*view.messages, *(left.message for left in view.originals.values())]
+        readable = self._state.format is None and all(_fits(m, format_) for m in messages)
+        if not readable or check([_read_as(m, format_) for m in view.messages], complete=False):
+            raise wrong_format(known, format_)
 
     def _reformat(self, format_: Format) -> None:
         """Read the plain messages of a session, whose format was only guessed, in another format."""
-        view, accounting = self._view, self._accounting
+        view, accounting, archive = self._view, self._accounting, self._archive
         for message_id, left in view.originals.items():
             view.originals[message_id] = replace(left, message=_read_as(left.message, format_))
         self._log.applied = [
@@ -106,12 +145,22 @@ class Intake(SessionPart):
             accounting.enter(new)
         view.show(twins)
         for message in (*twins, *(left.message for left in view.originals.values())):
-            self._archive.later(self._archive.arrival(message))
+            archive.later(archive.arrival(message))
+        for message in twins:
+            if message.message_id in view.originals:
+                original = view.originals[message.message_id]
+                archive.later(*form_writes(message.message_id, message, original))
+        for record in self._log.applied:
+            doc = archive.store.get(archive.session_id, "collections", record.key)
+            if doc is not None:
+                doc = {**doc, **record.to_doc(view.originals)}
+                archive.later(Put("collections", record.key, doc))
 
     # -- taking in ----------------------------------------------------------------------------------
 
-    def _take_all(self, messages: Sequence[Message], said: Said = _NOTHING) -> list[str]:
+    def _take_all(self, messages: Sequence[Message], said: Said, asked: Format | None) -> list[str]:
         self._view.check_next(*messages)
+        self._settle(messages, asked)
         return [segment_id for message in messages for segment_id in self._take(message, said)]
 
     def _take(self, message: Message, said: Said, *, named: bool = False) -> list[str]:
@@ -166,9 +215,7 @@ class Intake(SessionPart):
         forgotten = frozenset(arrival.message_id for arrival in view.arrivals[count:])
         leaving = forgotten | self._strays(count)
         rest = [m for m in view.messages if m.message_id not in leaving]
-        trial = View()
-        trial.show(rest)
-        trial.check_next(*new)
+        rest = _before_next(rest, new)
         traces = [
             write
             for message_id in forgotten
@@ -204,9 +251,32 @@ class Intake(SessionPart):
         return strays
 
 
+def _before_next(rest: list[Message], new: Sequence[Message]) -> list[Message]:
+    """Return a history that new messages may follow; a notice at its end leaves if it keeps them out.
+
+    Raises:
+        MessageError: they may not come next all the same.
+    """
+    trial = View()
+    trial.show(rest)
+    try:
+        trial.check_next(*new)
+    except MessageError:
+        if not rest or rest[-1].origin != "gc_notice":
+            raise
+        return _before_next(rest[:-1], new)
+    return rest
+
+
 def _is_plain(message: Message) -> bool:
-    """Return whether a message is nothing but text, which reads the same in every format."""
-    return message.role != "tool" and all(part.kind == "text" for part in message.parts)
+    """Return whether a message is nothing but text that no format marks as its own."""
+    is_text = message.role != "tool" and all(part.kind == "text" for part in message.parts)
+    return is_text and detect_format([message.data]) == "openai"
+
+
+def _fits(message: Message, format_: Format) -> bool:
+    """Return whether a plain message reads the same in a format; the Responses have blocks of their own."""
+    return format_ != "responses" or isinstance(message.data.get("content"), str)
 
 
 def _read_as(message: Message, format_: Format) -> Message:
@@ -214,7 +284,7 @@ def _read_as(message: Message, format_: Format) -> Message:
     return replace(twin, origin=message.origin, source=message.source)
 
 
-def refuse_secrets(messages: Sequence[Message]) -> None:
+def _refuse_secrets(messages: Sequence[Message]) -> None:
     """Check that no message holds a likely key.
 
     Raises:

@@ -27,6 +27,7 @@ from ctxgc.core import (
     Action,
     ContextSegment,
     Evidence,
+    Format,
     GCState,
     Message,
     PruningCandidate,
@@ -38,8 +39,7 @@ from ctxgc.core import (
 )
 from ctxgc.errors import InputError, MessageError, PlanError
 from ctxgc.guard import ThrashBreaker
-from ctxgc.invariants import check
-from ctxgc.session.intake import refuse_secrets
+from ctxgc.invariants import check, first_spoken
 from ctxgc.session.part import SessionPart
 from ctxgc.session.recall import gc_state
 from ctxgc.session.session import Session
@@ -106,19 +106,14 @@ class SegmentWork(SessionPart):
             MessageError: one holds a likely key, and the configuration refuses those; nothing came in.
         """
         view = self._view
-        format_ = view.format or "openai"
+        border = self._border()
         # They may refer to each other, so they are linked once all are there.
         own = {s.segment_id: replace(s, message_id=s.segment_id, references=()) for s in segments}
-        messages = [
-            text_message(_role(s), s.text, format_, name, "conversation")
-            for name, s in own.items()
-            if s.text.strip()
-        ]
-        if self._options.config.secrets == "refuse":
-            refuse_secrets(messages)
-        waiting = set(view.waiting.values())
-        end = (n for n, message in enumerate(view.messages) if message.message_id in waiting)
-        border = next(end, len(view.messages))
+        messages = self._as_messages(
+            [s for s in own.values() if s.text.strip()],
+            opens=first_spoken(view.messages[:border]) is None,
+        )
+        self._parts.intake.refuse_keys(messages)
         new = [*view.messages[:border], *messages, *view.messages[border:]]
         change = HistoryChange(gone=[], edited=[], added=messages)
         # Nothing else is in such a message, so its segment is what costs all that the message costs.
@@ -131,12 +126,39 @@ class SegmentWork(SessionPart):
             self.heap.annotate(segment.segment_id, references=segment.references)
         self._archive.note_unsaved(own)
 
+    def _as_messages(self, segments: Sequence[ContextSegment], *, opens: bool) -> list[Message]:
+        # Some providers refuse an assistant that speaks first, and which one it is may not be known yet.
+        roles = ["user" if opens and not n else _role(s) for n, s in enumerate(segments)]
+        return [
+            text_message(role, s.text, self._format, s.segment_id, "conversation")
+            for role, s in zip(roles, segments, strict=True)
+        ]
+
+    @property
+    def _format(self) -> Format:
+        return self._state.format or self._view.format or "openai"
+
+    def _border(self) -> int:
+        """The last place for a text: before calls and thinking that wait for what follows them."""
+        messages, waiting = self._view.messages, set(self._view.waiting.values())
+        probe = text_message("user", "-", self._format, "")
+        end = (n for n, message in enumerate(messages) if message.message_id in waiting)
+        border = next(end, len(messages))
+        broken = _broken(messages)
+        while border and not broken >= _broken([*messages[:border], probe, *messages[border:]]):
+            border -= 1
+        return border
+
     def take(self, message: Message, at: datetime, *, is_arrival: bool) -> None:
         """Take in a provider's message under its own id, or its parts as texts where it cannot come next.
 
         It cannot if the session has another format, or if it answers a call that is not there. What is no
         arrival, because a host takes its own history in, comes in as texts too.
+
+        Raises:
+            MessageError: it holds a likely key, and the configuration refuses those; it did not come in.
         """
+        self._parts.intake.refuse_keys([message])
         said = {"created_at": at, "task_id": self._state.task_id}
         try:
             if not is_arrival:
@@ -451,7 +473,9 @@ class SegmentWork(SessionPart):
 
         Raises:
             InputError: one of them cannot be replaced.
+            MessageError: the summary holds a likely key, and the configuration refuses those.
         """
+        self._parts.intake.refuse_keys([text_message("user", summary, self._format, "")])
         segments = [self.heap.get(segment_id) for segment_id in segment_ids]
         self.check_compressible(segments)
         first, *others = segments
@@ -525,6 +549,10 @@ def _role(segment: ContextSegment) -> str:
     """Return who says it: the agent its own words, the user all else; nothing becomes system text."""
     said = segment.role == "assistant" and segment.part in (None, "text")
     return "assistant" if said else "user"
+
+
+def _broken(messages: Sequence[Message]) -> set[tuple[str, str]]:
+    return {(each.promise, each.message_id) for each in check(messages, complete=False)}
 
 
 def _whole_text(message: Message, place: int) -> str:

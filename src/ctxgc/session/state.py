@@ -19,7 +19,7 @@ import msgspec
 
 from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource
 from ctxgc.config import GCConfig
-from ctxgc.core import Message, RecallMemory
+from ctxgc.core import Format, Message, RecallMemory
 from ctxgc.economics import PriceSheet, SavingsLedger
 from ctxgc.errors import StoreDamagedError
 from ctxgc.guard import ThrashBreaker, Zone
@@ -123,6 +123,8 @@ class SessionState(msgspec.Struct, kw_only=True):
     """Policies that the user gave to messages, instead of the usual ones."""
     beside: list[dict[str, Any]] = []
     """What is sent alongside the messages: system prompt, tools, enrichment."""
+    format: Format | None = None
+    """The format that was named, or that a message showed clearly; None while it is only guessed."""
 
     @classmethod
     def from_doc(cls, doc: Mapping[str, Any], ledger: SavingsLedger) -> SessionState:

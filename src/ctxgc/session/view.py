@@ -66,8 +66,10 @@ class View:
 
     @property
     def format(self) -> Format | None:
-        """The wire format of the messages; None before the first one."""
-        return self.messages[0].format if self.messages else None
+        """The wire format of the messages, also of those that left; None before the first one."""
+        left = (original.message for original in self.originals.values())
+        first = self.messages[0] if self.messages else next(left, None)
+        return None if first is None else first.format
 
     def get(self, message_id: str) -> Message | None:
         """Return a message of the view, or None."""
