@@ -16,7 +16,7 @@ from ctxgc.core import (
     candidate_for,
     checked_target,
 )
-from ctxgc.core.plan import ACTIONS
+from ctxgc.core.plan import ACTIONS, EvidenceKind
 from ctxgc.errors import InputError
 from tests.core.build import NOW, cand, seg
 from tests.requirements import requirement
@@ -61,8 +61,19 @@ def test_a_plan_can_be_made_of_the_five_fields_of_the_seed_in_its_order() -> Non
 
 def test_a_plan_that_meets_its_target_says_so() -> None:
     assert assemble([cand("a")], target_tokens=10).reason.endswith("target 10 met")
-    assert assemble([], target_tokens=None).reason == (
-        "0 segments leave and free 0 tokens; 0 unreachable, 0 reachable with low scores"
+    assert assemble([], target_tokens=None).reason == ("0 segments leave and free 0 tokens")
+
+
+def test_a_plan_says_why_its_segments_leave_as_their_reasons_do() -> None:
+    kinds: tuple[EvidenceKind, ...] = (
+        "superseded", "copy", "resolved", "unreachable", "idle", "asked", "least_worth",
+    )  # fmt: skip
+    chosen = [
+        candidate_for(seg(str(n)), NOW, 0.1, Evidence(kind=kind), reachable=kind == "least_worth")
+        for n, kind in enumerate(kinds)
+    ]
+    assert assemble(chosen, target_tokens=None).reason.endswith(
+        "; 3 superseded, 1 unreachable, 1 idle, 1 asked for, 1 reachable with low scores"
     )
 
 

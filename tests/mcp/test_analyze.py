@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
 from ctxgc.errors import CtxgcError, StalePlanError
@@ -148,3 +151,30 @@ def test_usable_plans_are_listed() -> None:
     assert [p["plan_id"] for p in service.plans()["plans"]] == [kept["plan_id"]]
     service.pin([ids[0]], None, pinned=True)
     assert service.plans() == {"plans": []}
+
+
+@pytest.mark.parametrize("share", [0.9, 0.6, 0.4, 0.1])
+def test_a_plan_foretells_what_the_session_counts_once_it_is_applied(share: float) -> None:
+    service = make(limit=200_000)
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Fix the cart"}]
+    for n in range(40):
+        asked = {"name": "read_file", "arguments": json.dumps({"path": f"src/f{n % 5}.py"})}
+        call = {"id": f"c{n}", "type": "function", "function": asked}
+        messages += [
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": f"c{n}", "content": log(n, 60).text},
+        ]
+    service.ingest((), [*messages, {"role": "assistant", "content": "done"}])
+    target = int(service.usage()["usage"]["tokens"] * share)
+
+    plan = service.analyze(100, target_tokens=target)
+    done = service.prune(plan_id=plan["plan"]["plan_id"])
+
+    said = plan["plan"]
+    assert said["tokens_after"] == done["usage"]["after"]
+    assert said["tokens_freed"] == done["tokens_saved"]
+    assert said["short_of_target"] == max(0, done["usage"]["after"] - target)
+    assert (said["short_of_target"] == 0) == (share > 0.4)
+    assert f"target {target}" in said["summary"]
+    stale = sum("superseded" in candidate["reason"] for candidate in plan["candidates"])
+    assert f"{stale} superseded" in said["summary"]

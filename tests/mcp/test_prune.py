@@ -9,7 +9,7 @@ import pytest
 from ctxgc.errors import CheckpointError, InputError, UnknownSegmentError
 from ctxgc.mcp import NewSegment
 from ctxgc.stores import SearchFilters
-from tests.mcp.contexts import everything, filled, log, make, opened, put
+from tests.mcp.contexts import QUIET, everything, filled, log, make, opened, put
 from tests.requirements import requirement
 
 
@@ -205,3 +205,71 @@ def test_what_was_pruned_is_found_again() -> None:
     service.prune([ids[3]])
     hits = service.search("log3", SearchFilters(tier="stashed"), 5, 0)["hits"]
     assert [hit["segment_id"] for hit in hits] == [ids[3]]
+
+
+def _anthropic(number: int) -> list[dict[str, Any]]:
+    """A request, a call that shares its message with a text, its result, and an answer."""
+    call = {"type": "tool_use", "id": f"c{number}", "name": "run", "input": {"n": number}}
+    result = {"type": "tool_result", "tool_use_id": f"c{number}", "content": log(number, 50).text}
+    return [
+        {"role": "user", "content": [{"type": "text", "text": f"go on {number}"}]},
+        {"role": "assistant", "content": [{"type": "text", "text": "look"}, call]},
+        {"role": "user", "content": [result]},
+        {"role": "assistant", "content": f"done {number}"},
+    ]
+
+
+def test_a_result_is_deleted_whose_call_stays_with_the_text_of_its_message() -> None:
+    store = opened()
+    service = make(store)
+    ids = [i for n in range(4) for i in service.ingest((), _anthropic(n))["segment_ids"]]
+    call, result = ids[7], ids[8]
+    told = service.prune([result], strategy="delete", dry_run=True)
+    done = service.prune([result], strategy="delete", confirm=True)
+    assert told["would_delete"] == done["deleted"] == [result]
+    assert told["kept"] == done["kept"] == {call: "a tool_call that its message needs"}
+    assert told["usage"]["after"] == done["usage"]["after"]
+    assert log(1, 50).text not in str(everything(store))
+
+
+@pytest.mark.parametrize("stub", ["tombstone", "summary"])
+def test_the_original_behind_a_stub_is_deleted_with_the_stub(stub: str) -> None:
+    store = opened()
+    service = make(store)
+    ids = [i for n in range(4) for i in service.ingest((), _anthropic(n))["segment_ids"]]
+    result = ids[8]
+    if stub == "summary":
+        draft = service.draft([result], None)
+        service.compress(draft, service.summarise(draft, "in short"))
+    else:
+        service.prune([result])
+    told = service.prune([result], strategy="delete", dry_run=True)
+    done = service.prune([result], strategy="delete", confirm=True)
+    assert told["would_delete"] == done["deleted"]
+    assert result in done["deleted"]
+    assert told["usage"]["after"] == done["usage"]["after"]
+    assert log(1, 50).text not in str(everything(store))
+    with pytest.raises(UnknownSegmentError):
+        service.segment(result)
+
+
+def test_what_cannot_leave_is_kept_with_the_reason_in_a_dry_run_too() -> None:
+    service = make(config=QUIET.replace(recent_messages=0, recent_user_messages=0))
+    ids = [i for n in range(4) for i in service.ingest((), _anthropic(n))["segment_ids"]]
+    look = ids[6]
+    told, done = service.prune([look], dry_run=True), service.prune([look])
+    assert told["would_stash"] == done["stashed"] == []
+    assert (
+        told["kept"]
+        == done["kept"]
+        == {look: "the view would be invalid without it, and a stub in its place no shorter"}
+    )
+
+
+def test_a_prune_accounts_for_all_that_is_named() -> None:
+    service = make(config=QUIET.replace(recent_messages=0, recent_user_messages=0))
+    ids = [i for n in range(5) for i in service.ingest((), _anthropic(n))["segment_ids"]]
+    told, done = service.prune(ids, dry_run=True), service.prune(ids)
+    assert sorted(told["would_stash"]) == sorted(done["stashed"])
+    assert sorted([*done["stashed"], *done["kept"]]) == sorted(ids)
+    assert told["usage"]["after"] == done["usage"]["after"]

@@ -7,7 +7,7 @@ import pytest
 from ctxgc import Session
 from ctxgc.config import GCConfig
 from ctxgc.errors import InputError, SummarizerError, UnknownSegmentError
-from ctxgc.mcp import ContextService, NewSegment, recall
+from ctxgc.mcp import ContextService, NewSegment, compress, recall
 from ctxgc.stores import SearchFilters, Store
 from tests.mcp.contexts import OVERHEAD, QUIET, everything, filled, log, make, opened, put
 
@@ -228,3 +228,31 @@ def test_many_recalls_never_fill_more_than_the_window_and_what_is_due_is_collect
     put(service, log(99, 300))
     sizes = [service.recall(segment_id)["usage"]["after"] for segment_id in ids]
     assert max(sizes) <= 1_000
+
+
+@pytest.mark.parametrize("order", [("summary", "c"), ("c", "summary")])
+def test_a_summary_is_summarised_again_and_all_originals_come_back(order: tuple[str, str]) -> None:
+    service = make(limit=10_000)
+    texts = [LONG, LONG.replace("step", "then"), LONG.replace("step", "last")]
+    notes = [NewSegment(text=t, type="log", name=n) for t, n in zip(texts, "abc", strict=True)]
+    ids = put(service, *(notes if order[0] == "summary" else notes[2:] + notes[:2]))
+    before = service.usage()["usage"]["tokens"]
+    names = {"c": "c", "summary": str(_compressed(service, "a", "b")["summary_id"])}
+    again = _compressed(service, *(names[each] for each in order))
+
+    back = service.expand(str(again["summary_id"]))
+
+    assert sorted(back["expanded"]) == sorted(ids)
+    assert all(text in back["text"] for text in texts)
+    assert service.usage()["usage"]["tokens"] == before
+
+
+def test_a_stub_is_summarised_and_its_original_comes_back() -> None:
+    service = make(limit=10_000)
+    (first,) = put(service, NewSegment(text=LONG, type="log", name="a"))
+    stub = str(_compressed(service, "a")["summary_id"])
+    again = service.compress(
+        service.draft([stub], None), compress.Summary(text="so", by="client", tried=[])
+    )
+    assert service.expand(again["summary_id"])["expanded"] == [first]
+    assert service.segment(first)["text"] == LONG

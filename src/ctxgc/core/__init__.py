@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ctxgc.core.options import EngineOptions, Scope, age, checked_scope, in_scope
     from ctxgc.core.plan import (
         Action, Evidence, EvidenceKind, IN_PLACE, Occasion, PruningCandidate, PruningPlan,
-        age_text, assemble, candidate_for, checked_target,
+        age_text, assemble, candidate_for, checked_target, plan_summary,
     )
     from ctxgc.core.recall_memory import RecallMemory
     from ctxgc.core.roots import (
@@ -58,7 +58,7 @@ else:
             "options": "EngineOptions Scope age checked_scope in_scope",
             "plan":
                 "Action Evidence EvidenceKind IN_PLACE Occasion PruningCandidate PruningPlan age_text "
-                "assemble candidate_for checked_target",
+                "assemble candidate_for checked_target plan_summary",
             "recall_memory": "RecallMemory",
             "roots":
                 "GCState RootKnobs RootSet SESSION_INVARIANT compute_roots is_message is_request "

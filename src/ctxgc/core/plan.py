@@ -6,6 +6,7 @@ that decided about it, and the occasion on which the plan acts.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Literal, get_args
@@ -272,7 +273,7 @@ def assemble(
         delete_segments=groups["delete"],
         evacuate_segments=groups["evacuate"],
         compress_segments=groups["compress"],
-        reason=why or _summary(chosen, freed, target_tokens, short),
+        reason=why or plan_summary(chosen, freed, target_tokens, short),
         proposals=proposals or [],
         target_tokens=target_tokens,
         shortfall=short,
@@ -283,15 +284,31 @@ def assemble(
     )
 
 
-def _summary(
+_CLASSES: Mapping[EvidenceKind, str] = {
+    "superseded": "superseded",
+    "copy": "superseded",
+    "resolved": "superseded",
+    "unreachable": "unreachable",
+    "idle": "idle",
+    "asked": "asked for",
+}
+
+
+def plan_summary(
     chosen: list[PruningCandidate], freed: int, target_tokens: int | None, short: int
 ) -> str:
-    garbage = sum([not candidate.reachable for candidate in chosen])
+    """Return what a plan does in one line: how much leaves and why, and whether that meets a target."""
+    why = Counter(map(_class_of, chosen))
     parts = [f"{len(chosen)} segments leave and free {freed} tokens"]
-    parts.append(f"{garbage} unreachable, {len(chosen) - garbage} reachable with low scores")
+    parts += [", ".join(f"{count} {name}" for name, count in why.items())] if why else []
     if target_tokens is not None:
         parts.append(f"target {target_tokens}" + (f", {short} tokens short" if short else " met"))
     return "; ".join(parts)
+
+
+def _class_of(candidate: PruningCandidate) -> str:
+    otherwise = "reachable with low scores" if candidate.reachable else "unreachable"
+    return _CLASSES.get(candidate.evidence.kind, otherwise)
 
 
 def age_text(seconds: float) -> str:

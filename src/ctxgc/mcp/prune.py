@@ -123,7 +123,7 @@ def prune(
     if plan_id is not None:
         plan = request.plans.get(plan_id, request.revision(), context.clock()).plan
         plan = replace(plan, heap_version=context.heap.version)
-        chosen = Chosen(plan=work.deleting(plan) if how == "delete" else plan, kept={})
+        chosen = work.deleting(plan) if how == "delete" else Chosen(plan=plan, kept={})
     else:
         found = request.finder(context).all(references, query)
         chosen = work.choose(found.segments, how, by_query=query is not None, confirm=confirm)

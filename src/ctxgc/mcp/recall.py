@@ -233,19 +233,14 @@ def _originals(context: Context, segment: ContextSegment) -> list[ContextSegment
     """
     if segment.tier == "stashed":
         return [segment]
-    behind = [segment.derived_from] if segment.derived_from else []
-    stashed = [
-        context.heap.get(i)
-        for i in (*behind, *segment.references)
-        if i in context.heap and context.heap.get(i).tier == "stashed"
-    ]
-    if not behind or not stashed:
+    behind = context.work().behind(segment)
+    if behind == [segment.segment_id]:
         raise InputError(
             f"'{segment.segment_id}' was not compressed",
             hint="context_recall(handle) shows its text",
             field="segment_id",
         )
-    return stashed
+    return [context.heap.get(i) for i in behind]
 
 
 def _origin(segment: ContextSegment) -> dict[str, Any]:

@@ -60,7 +60,9 @@ class Deletion(SessionPart):
         gone: list[str] = []
         try:
             for segment in segments:
-                self._delete(segment)
+                # A stub is gone with what it stands for.
+                if segment.segment_id in self._heap:
+                    self._delete(segment)
                 gone.append(segment.segment_id)
         except StoreError as error:
             error.details["deleted"] = gone

@@ -36,10 +36,12 @@ from ctxgc.core import (
     candidate_for,
     checked_target,
     long_tombstone,
+    plan_summary,
 )
 from ctxgc.errors import InputError, MessageError, PlanError
 from ctxgc.guard import ThrashBreaker
 from ctxgc.invariants import check, first_spoken
+from ctxgc.session.delete import DELETED
 from ctxgc.session.part import SessionPart
 from ctxgc.session.recall import gc_state
 from ctxgc.session.session import Session
@@ -58,6 +60,8 @@ FIRM = frozenset(
 
 _COMPRESSIBLE = (None, "text", "tool_result")
 _MOST_TEXT = 1_000_000
+_TRIES = 5
+"""How often more is chosen, because what stays in the place of what leaves was longer than reckoned."""
 
 
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):
@@ -209,7 +213,7 @@ class SegmentWork(SessionPart):
         return GCEngine(engine_options(self._options.config, self.context_limit))
 
     def plan(self, target_tokens: int | None) -> PruningPlan:
-        """Return what would leave.
+        """Return what would leave, with what the session counts once it has.
 
         Args:
             target_tokens: where to land; None is the configured target, or all garbage when that is met.
@@ -221,16 +225,70 @@ class SegmentWork(SessionPart):
         if goal is None:
             percent = self._options.config.target_percent
             goal = int(self.context_limit * percent / 100)
-        excess = self.tokens - checked_target(goal)
-        if excess > 0:
-            return self._from_here(self.engine.plan(self.state(), free_tokens=excess))
-        need = None if target_tokens is None else 0
-        engine = self.engine
-        return self._from_here(Planner(engine.analyze(self.state()), engine.options).plan(need))
+        excess = max(0, self.tokens - checked_target(goal))
+        engine, need = self.engine, excess if excess or target_tokens is not None else None
+        analysis = engine.analyze(self.state())
+        for _ in range(_TRIES):
+            made = Planner(analysis, engine.options).plan(need)
+            found = self._settled(made, need and excess).plan
+            if need is None or not found.shortfall or made.shortfall:
+                break
+            need += found.shortfall
+        said = None if need is None else goal
+        why = plan_summary(found.candidates, found.total_tokens_freed, said, found.shortfall)
+        return replace(found, reason=why)
 
-    def _from_here(self, plan: PruningPlan) -> PruningPlan:
-        """Return a plan that starts from what the session counts, which is more than its segments."""
-        return replace(plan, tokens_before=self.tokens)
+    def _settled(self, plan: PruningPlan, target_tokens: int | None = None) -> Chosen:
+        """Return a plan without what would stay all the same, and what it frees of the view."""
+        heap, stubs = self.heap, plan.stubs
+        leaving = {c.segment_id: c for c in plan.candidates if heap.is_working(c.segment_id)}
+        kept: dict[str, str] = {}
+        while stays := self._staying(leaving, stubs):
+            kept.update(stays)
+            leaving = {i: c for i, c in leaving.items() if i not in stays}
+        chosen = [c for c in plan.candidates if c.segment_id not in kept]
+        tokens = self._accounting.tokens
+        after = self._thinking.strip_edited(self._marked(leaving, stubs))
+        freed = sum(map(tokens, self._view.messages)) - sum(map(tokens, after))
+        made = assemble(
+            chosen,
+            target_tokens=target_tokens,
+            proposals=plan.proposals,
+            scope=plan.scope,
+            tokens_before=self.tokens,
+            heap_version=plan.heap_version,
+            stubs={i: text for i, text in stubs.items() if i not in kept},
+        )
+        short = max(0, (target_tokens or 0) - freed)
+        return Chosen(plan=replace(made, total_tokens_freed=freed, shortfall=short), kept=kept)
+
+    def _staying(
+        self, leaving: Mapping[str, PruningCandidate], stubs: Mapping[str, str]
+    ) -> dict[str, str]:
+        """Return which of the segments that should leave the view would show all the same, and why."""
+        left = set(self._left_out(self._view_without(leaving, stubs), leaving))
+        return {i: why for i, c in leaving.items() if i not in left and (why := self._why_shown(c))}
+
+    def _why_shown(self, candidate: PruningCandidate) -> str:
+        segment = self.heap.get(candidate.segment_id)
+        if segment.part not in _COMPRESSIBLE:
+            return f"a {segment.part} that its message needs"
+        # A marker takes the place of a text that is deleted, however short that is.
+        if candidate.action == "delete":
+            return ""
+        return "the view would be invalid without it, and a stub in its place no shorter"
+
+    def _marked(
+        self, leaving: Mapping[str, PruningCandidate], stubs: Mapping[str, str]
+    ) -> list[Message]:
+        """Return the view without segments, with the markers of those that are deleted."""
+        doomed = {i for i, candidate in leaving.items() if candidate.action == "delete"}
+        new = self._view_without(leaving, stubs)
+        for n, message in enumerate(new if doomed else ()):
+            for place, segment_id in enumerate(self._segmenter.segment_ids(message.message_id)):
+                if segment_id in doomed:
+                    new[n] = _with_text(new[n], place, DELETED)
+        return new
 
     def choose(
         self,
@@ -240,7 +298,7 @@ class SegmentWork(SessionPart):
         by_query: bool,
         confirm: bool,
     ) -> Chosen:
-        """Return the plan that lets these segments go, with all that they are bonded to.
+        """Return the plan that lets these segments go, with all that they are bonded to and can go too.
 
         What a query found stays if any root rule holds it; what was named by id only if a firm one does.
         """
@@ -260,14 +318,15 @@ class SegmentWork(SessionPart):
             _asked_for(analysis, s, self._action(analysis, s, strategy, confirm=confirm))
             for s in leaving.values()
         ]
-        return Chosen(plan=self._assembled(chosen), kept=kept)
+        found = self._settled(self._assembled(chosen))
+        return Chosen(plan=found.plan, kept={**kept, **found.kept})
 
-    def deleting(self, plan: PruningPlan) -> PruningPlan:
-        """Return a plan that deletes for good what it would have stashed."""
+    def deleting(self, plan: PruningPlan) -> Chosen:
+        """Return a plan that deletes for good what it would have stashed, as far as that can be."""
         changed = [
             replace(c, action="delete") if c.action == "stash" else c for c in plan.candidates
         ]
-        return replace(self._assembled(changed), stubs=plan.stubs)
+        return self._settled(replace(self._assembled(changed), stubs=plan.stubs))
 
     def _together(self, segment: ContextSegment) -> list[ContextSegment]:
         """A segment with what goes when it goes: its bond, or the stub that would recall nothing."""
@@ -441,7 +500,7 @@ class SegmentWork(SessionPart):
             return None
         else:
             plan = self.engine.plan_step(self.state())
-            done = None if plan is None else self.apply(self._from_here(plan), "soft limit")
+            done = None if plan is None else self.apply(plan, "soft limit")
         return done if done is not None and (done.stashed or done.deleted) else None
 
     def _make_room(self, breaker: ThrashBreaker) -> Collection:
@@ -478,25 +537,29 @@ class SegmentWork(SessionPart):
         self._parts.intake.refuse_keys([text_message("user", summary, self._format, "")])
         segments = [self.heap.get(segment_id) for segment_id in segment_ids]
         self.check_compressible(segments)
-        first, *others = segments
+        first, ids_of = segments[0], self._segmenter.segment_ids
+        known = set(ids_of(str(first.message_id)))
+        behind = dict.fromkeys(i for segment in segments for i in self.behind(segment))
         asked = Evidence(kind="asked", how="summarised")
         now = self._options.clock()
         chosen = [candidate_for(s, now, 0.0, action="evacuate", evidence=asked) for s in segments]
         plan = replace(self._assembled(chosen), stubs={first.segment_id: summary})
         self._impose(plan, {c.segment_id: c for c in plan.candidates}, "compress")
-        stand_in = self._stand_in_of(first.segment_id)
+        made = [self.heap.get(i) for i in ids_of(str(first.message_id)) if i not in known]
+        stand_in = next((s for s in made if s.text == summary), None)
         if stand_in is None:
             raise _refused(first, "cannot be replaced in its message", "stash it instead")
-        behind = tuple(s.segment_id for s in others if not self.heap.is_working(s.segment_id))
-        self.heap.annotate(stand_in.segment_id, type="summary", references=behind)
+        others = [i for i in behind if i in self.heap and not self.heap.is_working(i)]
+        references = tuple(i for i in others if i != stand_in.derived_from)
+        self.heap.annotate(stand_in.segment_id, type="summary", references=references)
         self._archive.note_unsaved([stand_in.segment_id])
         return stand_in
 
-    def _stand_in_of(self, segment_id: str) -> ContextSegment | None:
-        sources = map(self.heap.get, self.heap.backrefs.get(segment_id, ()))
-        return next(
-            (s for s in sources if s.derived_from == segment_id and s.tier == "working"), None
-        )
+    def behind(self, segment: ContextSegment) -> list[str]:
+        """Return the originals behind a summary or a stub; of any other segment, the segment itself."""
+        found = [i for i in (segment.derived_from, *segment.references) if i is not None]
+        stashed = [i for i in found if i in self.heap and not self.heap.is_working(i)]
+        return stashed if segment.derived_from and stashed else [segment.segment_id]
 
     def bring_back(self, segment: ContextSegment) -> bool:
         """Bring a stashed segment back into its place in the view; return whether it is there now.
