@@ -338,3 +338,15 @@ def test_a_refused_message_settles_no_format() -> None:
         }
     )
     assert {message.format for message in session.history} == {"anthropic"}
+
+
+@pytest.mark.parametrize("named", [None, "openai"])
+def test_a_refused_message_of_another_format_leaves_the_choice_open(named: Any) -> None:
+    session = make()
+    session.append({"role": "user", "content": "hello"})
+    with pytest.raises(MessageError, match="cannot come next"):
+        session.append({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t"}]})
+    session.append(CALLS, format=named)
+    session.append(RESULT)
+    assert {message.format for message in session.history} == {"openai"}
+    assert session.messages() == [{"role": "user", "content": "hello"}, CALLS, RESULT]

@@ -107,8 +107,9 @@ class Intake(SessionPart):
         refuse_answers(batch, asked)
         seen = detect_format(list(batch)) if asked is None else asked
         # While all that came in was plain text, a clear sign may choose the format.
-        is_guess = self._state.format is None and seen != "openai"
-        chosen = seen if known is None or is_guess else known
+        is_guess = self._state.format is None and seen != known
+        may_choose = is_guess and (asked is not None or seen != "openai" or _has_calls(batch))
+        chosen = seen if known is None or may_choose else known
         if chosen != seen and (asked is not None or seen != "openai"):
             raise wrong_format(chosen, seen)
         parsed = [parse(message, chosen, uuid.uuid4().hex) for message in batch]
@@ -266,6 +267,11 @@ def _before_next(rest: list[Message], new: Sequence[Message]) -> list[Message]:
             raise
         return _before_next(rest[:-1], new)
     return rest
+
+
+def _has_calls(batch: Sequence[RawMessage]) -> bool:
+    """Return whether messages without a sign of another format are clearly of OpenAI's chat."""
+    return not all(_is_plain(parse(message, "openai", "")) for message in batch)
 
 
 def _is_plain(message: Message) -> bool:
