@@ -67,17 +67,17 @@ def test_a_sound_file_is_explained_key_by_key(
         ),
         ({"score_profile": "s2"}, "(use one of default, s0, s1, points)"),
         (
-            {"plugin_config": {"constants": {"hold": 1}}},
-            "constants of gc_mark_sweep: Object missing required field `trims_calls`",
+            {"plugin_config": {"constants": {"hold": "long"}}},
+            "constants of gc_mark_sweep: Expected `int`, got `str` - at `$.hold`",
         ),
         ({"plugin_config": {"constants": {**CONSTANTS, "hold": -1}}}, "`int` >= 0 - at `$.hold`"),
         (
             {"plugin_config": {"preset": "off", "constants": {**CONSTANTS, "holdd": 1}}},
-            "unknown field `holdd` (the constants are trims_calls, hold, after_check, ",
+            "unknown field `holdd` (the constants are trims_calls, hold, work_hold, ",
         ),
         (
-            {"plugin_config": {"constants": {**CONSTANTS, "shares": {"idle": [0.2, 0.1]}}}},
-            "`shares` has nothing for edit, edited, elsewhere, other, paths, search",
+            {"plugin_config": {"constants": {**CONSTANTS, "shares": {"lazy": [0.2, 0.1]}}}},
+            "`shares` has lazy, which no result is",
         ),
     ],
 )

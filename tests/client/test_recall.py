@@ -26,12 +26,12 @@ def recall_the_first(request: RecordedRequest) -> ToolCall:
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_a_model_gets_back_what_a_note_names(provider: str) -> None:
-    model = ScriptedModel([ToolCall("measure", {"day": day}) for day in range(8)])
+    model = ScriptedModel([ToolCall("measure", {"day": day}) for day in range(20)])
     model.extend([recall_the_first, "got it"])
     config = GCConfig(recent_messages=2, recent_user_messages=1)
     with (
         StrictServer(model, count_output=False) as server,
-        connected(server, provider, tools=[measure], config=config, context_limit=16_000) as client,
+        connected(server, provider, tools=[measure], config=config, context_limit=5_000) as client,
     ):
         assert client.send_message("Measure") == "got it"
         last = client.session.history[-2].parts[-1]
@@ -42,11 +42,11 @@ def test_a_model_gets_back_what_a_note_names(provider: str) -> None:
 
 
 def test_the_tools_are_offered_from_the_first_request_so_that_the_prefix_stays() -> None:
-    model = ScriptedModel([ToolCall("measure", {"day": day}) for day in range(8)], then="done")
+    model = ScriptedModel([ToolCall("measure", {"day": day}) for day in range(20)], then="done")
     config = GCConfig(recent_messages=2, recent_user_messages=1)
     with (
         StrictServer(model) as server,
-        connected(server, tools=[measure], config=config, context_limit=16_000) as client,
+        connected(server, tools=[measure], config=config, context_limit=5_000) as client,
     ):
         client.send_message("Measure")
         assert client.get_gc_history()
@@ -57,12 +57,12 @@ def test_the_tools_are_offered_from_the_first_request_so_that_the_prefix_stays()
 
 
 def test_without_recall_no_note_names_a_handle() -> None:
-    model = ScriptedModel([ToolCall("measure", {"day": day}) for day in range(8)], then="done")
+    model = ScriptedModel([ToolCall("measure", {"day": day}) for day in range(20)], then="done")
     config = GCConfig(recent_messages=2, recent_user_messages=1)
     with (
         StrictServer(model) as server,
         connected(
-            server, tools=[measure], config=config, context_limit=16_000, recall=False
+            server, tools=[measure], config=config, context_limit=5_000, recall=False
         ) as client,
     ):
         client.send_message("Measure")

@@ -23,8 +23,6 @@ SHIPPED = window_constants()
 def test_the_shipped_file_says_where_its_constants_come_from() -> None:
     assert window_file().provenance.keys() >= {"runs", "how", "check"}
     assert window_file().constants is SHIPPED
-    assert SHIPPED.work_share == 0
-    assert SHIPPED.most_share < SHIPPED.tight_share
 
 
 def test_the_file_reads_back_as_the_same_constants() -> None:

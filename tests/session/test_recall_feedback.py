@@ -167,7 +167,7 @@ def test_where_room_must_be_made_collections_go_deeper_and_become_fewer(
             monkeypatch.setattr(ThrashBreaker, "take_depth", lambda _: 1.0)
         session = narrow()
         told = events_of(session)
-        drive(session, LONG * 3, each=Insistent(session, most=5))
+        drive(session, LONG * 6, each=Insistent(session, most=5))
         counts.append(len(session.inspect().log.applied))
         assert faults(session) == []
         assert any(event.kind == "thrashing" for event in told)

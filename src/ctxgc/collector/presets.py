@@ -140,9 +140,7 @@ class WindowConstants(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         lines_share: the share of the target that lines and names shall have; the oldest groups dissolve
             for it.
         names_share: the share of that room which bare names get.
-        work_share: what the target grows by, as a share of itself, above what must stay; but
-        most_share: never beyond this share of the window.
-        least_work_share: the same for a window that what must stay almost fills; but
+        least_work_share: what the target grows by, as a share of itself, above what must stay; but
         tight_share: never beyond this share of the window.
         keep_whole: a stub of more than this share of its original is not worth the loss;
         least_saving: nor is one that saves fewer tokens.
@@ -163,8 +161,6 @@ class WindowConstants(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     freeze_share: Share
     lines_share: Share
     names_share: Share
-    work_share: Share
-    most_share: Share
     least_work_share: Share
     tight_share: Share
     keep_whole: Share

@@ -645,9 +645,8 @@ class RoomPass:
             return run.target
         limit = run.usage.get("context_limit", 0)
         must = self._scene.size(tuple(self._scene.fixed))
-        some = min(must + how.work_share * run.target, how.most_share * limit)
-        little = min(must + how.least_work_share * run.target, how.tight_share * limit)
-        return max(run.target, int(some), int(little))
+        least = min(must + how.least_work_share * run.target, how.tight_share * limit)
+        return max(run.target, int(least))
 
     def _room(self) -> float:
         """Return the tokens that are left for lines and names."""

@@ -36,9 +36,7 @@ def sections(room: Play, price: Play) -> Iterator[list[Line]]:
         yield _entries(room.first)
         yield _roots(room.first)
     if room.by_itself:
-        yield _departures(
-            room, "Then by itself: what left in small steps above the soft limit, and for room"
-        )
+        yield _departures(room, "Then by itself: what left for the price, and for room")
     if price.by_itself:
         yield _departures(
             price, f"In {price.window:,} tokens: what left for the price", _best(price)

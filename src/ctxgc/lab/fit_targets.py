@@ -248,8 +248,6 @@ _WINDOW_OFF: Mapping[str, Number] = {
     "freeze_share": 1.0,
     "lines_share": 0.0,
     "names_share": 0.0,
-    "work_share": 0.0,
-    "most_share": 1.0,
     "least_work_share": 0.0,
     "tight_share": 1.0,
     "keep_whole": 1.0,

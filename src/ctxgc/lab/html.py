@@ -20,9 +20,8 @@ _DEFINITIONS = (
         "tools of real agents are."
     ),
     (
-        "bits excess: how many more bits the recorded answers take, compressed with the view as dictionary, "
-        "than with the whole history; of bare: the same as a share of what the head and the last exchange "
-        "alone cost more. There is no definition of a need in it."
+        "bits: how many more bits the recorded answers take, compressed with the view as dictionary, "
+        "than with the whole history, in percent. There is no definition of a need in it."
     ),
     "worst: the bill of the most expensive run.",
     (
@@ -33,7 +32,6 @@ _DEFINITIONS = (
         "line-step and word check what policies do not aim at: steps whose quoted lines were all still in "
         "the view, and rare plain words that were."
     ),
-    "wide: needs that are resident when the surroundings may reach over line ends.",
     "wrong: invalid histories plus requests over the limit; see Soundness for each.",
 )
 

@@ -19,15 +19,13 @@ def quality(report: Report) -> Html:
         "policy",
         "bill",
         "+15k",
-        "bits excess",
-        "of bare",
+        "bits",
         "worst",
         "strict",
         "clean",
         "line-step",
         "word",
-        "wide",
-        "not resident",
+        "not res.",
         "wrong",
     ]
     rows = [_quality(row) for row in report.rows]
@@ -141,18 +139,16 @@ def _result(result: RunResult) -> Line:
 
 def _quality(row: PolicyRow) -> Line:
     if not row.runs:
-        return [row.policy, Cell("failed", style="bad"), *[""] * 11]
+        return [row.policy, Cell("failed", style="bad"), *[""] * 9]
     bill = Cell(f"{row.bill.value:.3f}", f"{row.bill.low:.2f} to {row.bill.high:.2f}", "stack")
-    kept = (row.strict, row.clean, row.line_step, row.word, row.wide, row.non_resident)
+    kept = (row.strict, row.clean, row.line_step, row.word, row.non_resident)
     wrong = _alarm(row.refused + row.over)
-    more = [_ratio(row.bill_15k.value, 3), *_bits(row)]
+    more = [_ratio(row.bill_15k.value, 3), _bits(row)]
     return [row.policy, bill, *more, _ratio(row.worst), *map(_share, kept), wrong]
 
 
-def _bits(row: PolicyRow) -> list[Cell]:
-    if row.bits is None:
-        return [Cell("-"), Cell("-")]
-    return [_share(row.bits.excess, 2), _share(row.bits.share)]
+def _bits(row: PolicyRow) -> Cell:
+    return Cell("-") if row.bits is None else _share(row.bits.excess, 2)
 
 
 def _sound(row: PolicyRow) -> Line:
