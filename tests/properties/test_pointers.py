@@ -105,5 +105,5 @@ def test_without_a_way_to_recall_nothing_points_at_lines_that_were_cut() -> None
         if len(reads) > 1:
             seen.append((reads[0] == whole, points_back(reads[1])))
 
-    drive(session, [("read", 0, 0, 60), ("read", 0, 0, 64), *[("test", 40)] * 40], each=look)
+    drive(session, [("read", 0, 0, 60), ("read", 0, 0, 61), *[("test", 40)] * 40], each=look)
     assert list(dict.fromkeys(seen)) == [(True, True), (False, False)]
