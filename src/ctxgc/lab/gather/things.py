@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
@@ -92,24 +93,24 @@ def _until(size: int, make: Callable[[], str]) -> Iterator[str]:
 # -- One writer for each kind of content
 
 
-class _Writer:
+class _Writer(ABC):
     """Writes lines with a key and a value, lines of no use, and the text around them."""
 
     def __init__(self, chance: Chance, name: str) -> None:
         self.chance = chance
         self.name = name
 
+    @abstractmethod
     def line(self, key: str, value: int) -> str:
         """Return the line that says the value of a key."""
-        raise NotImplementedError
 
+    @abstractmethod
     def filler(self) -> str:
         """Return a line of no use."""
-        raise NotImplementedError
 
+    @abstractmethod
     def whole(self, rows: list[str]) -> str:
         """Return the text."""
-        raise NotImplementedError
 
     def _other_key(self) -> str:
         # Numbered, so that no key of a mapping is there twice.
