@@ -1,5 +1,6 @@
 # A newcomer needs two commands: `make demo` and `make test`. Each sets up what it needs by itself,
-# once; afterwards nothing here touches the network.
+# once; afterwards nothing here touches the network. The demo needs little: the library and its command
+# line. The first other command adds the rest to the same environment.
 #
 #   PYTHON=python3.13   another interpreter (3.11 or newer); it gets an environment of its own
 #   JOBS=4              how many tests run at once
@@ -21,11 +22,12 @@ endif
 JOBS ?= auto
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
+DEMO_READY := $(VENV)/.ready-demo
 export PYTHONDONTWRITEBYTECODE := # compile once: the tests start hundreds of programs
 BENCHES := bench.engine bench.session bench.stores bench.mcp bench.hooks bench.cli bench.lab
 
 help:
-	@echo 'make demo    watch a session fill up and a collection run'
+	@echo 'make demo    watch a session fill up and a collection run (installs only what that needs)'
 	@echo 'make test    all tests but the large runs (under six minutes on two cores)'
 	@echo 'make large   the large runs: twenty thousand random conversations and the like'
 	@echo 'make check   linter, formatter, strict types, import direction'
@@ -36,18 +38,28 @@ help:
 
 setup: $(READY)
 
-$(READY): pyproject.toml constraints.txt
+# $(1): the extra to install, $(2): what to say about it
+define installed
 	@$(PYTHON) -c '$(IS_NEW_ENOUGH)' || { \
 	  echo 'ctxgc needs Python 3.11 or newer, and $(PYTHON) is not: try make PYTHON=python3.12 …' >&2; exit 1; }
 	@if [ ! -x $(RUN) ]; then \
 	  echo "[1/3] environment: $(VENV) with $$($(PYTHON) --version)"; $(PYTHON) -m venv $(VENV); fi
-	@printf '[2/3] packages, one dot each (about a minute): '
-	@$(RUN) -m pip install --disable-pip-version-check --progress-bar off -c constraints.txt -e '.[dev]' \
+	@printf '[2/3] $(2), one dot per package: '
+	@$(RUN) -m pip install --disable-pip-version-check --progress-bar off -c constraints.txt -e '.[$(1)]' \
 	  | awk '/^Collecting|^Requirement already/ { printf "."; fflush() } END { print "" }'
 	@touch $@
 	@echo '[3/3] ready'
+endef
 
-demo: $(READY)
+$(DEMO_READY): pyproject.toml constraints.txt
+	$(call installed,cli,ctxgc and its command line)
+
+$(READY): pyproject.toml constraints.txt
+	$(call installed,dev,all that tests and checks need (about a minute and 800 MB))
+	@touch $(DEMO_READY)
+
+demo: $(DEMO_READY)
+	@echo 'A scripted agent works in a Session; what leaves its window is told below, and shown on a page.'
 	@$(RUN) -m ctxgc.demo --report out/demo
 
 test: $(READY)

@@ -23,6 +23,7 @@ from bench.counting import TimedCounter
 from ctxgc import Session
 from ctxgc.lab import demo_runs
 from ctxgc.lab.corpus.plans import PLANS, Plan, record
+from ctxgc.session import RECALL_CALL
 from ctxgc.session.collection import PricePass
 
 Json = dict[str, Any]
@@ -77,7 +78,9 @@ def measure_decisions(messages: int) -> list[Request]:
     """Play the chain through a session whose window is never full, request by request."""
     chain = chained(messages)
     counter = TimedCounter()
-    session = Session(ROOMY, store="memory:", prices="anthropic-5m", counter=counter)
+    session = Session(
+        ROOMY, store="memory:", recall_call=RECALL_CALL, prices="anthropic-5m", counter=counter
+    )
     found: list[Request] = []
     start = process_time()
     with _no_collector(), _timed_sparing() as sparing:
@@ -101,7 +104,9 @@ def measure_window(tokens: int, runs: int = 3) -> float:
 
 
 def _collection(tokens: int) -> float:
-    session = Session(int(tokens / 0.8), store="memory:", plugin="gc_mark_sweep")
+    session = Session(
+        int(tokens / 0.8), store="memory:", recall_call=RECALL_CALL, plugin="gc_mark_sweep"
+    )
     for message in chained(4 * tokens // 100):
         session.append(message)
         if session.usage().total_tokens >= tokens and not session.inspect().view.waiting:

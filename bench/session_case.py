@@ -16,7 +16,7 @@ import msgspec
 
 from bench.counting import TimedCounter
 from ctxgc import Session
-from ctxgc.session import Event
+from ctxgc.session import RECALL_CALL, Event
 from ctxgc.testing import make_session
 from ctxgc.tokens import TokenCounter
 
@@ -76,7 +76,7 @@ def _requests(size: int, more: int = 200) -> Requests:
     """Append messages one by one to a history of `size` and ask for the view after each."""
     messages = history(size + more)
     counter = TimedCounter()
-    session = Session(ROOMY, store="memory:", counter=counter)
+    session = Session(ROOMY, store="memory:", recall_call=RECALL_CALL, counter=counter)
     session.extend(messages[:size])
     counter.take()
     events: list[Event] = []
@@ -115,7 +115,9 @@ def measure_collection(
 
 
 def _collection(messages: list[Json], plugin: str, counter: TokenCounter | None) -> float:
-    session = Session(ROOMY, store="memory:", plugin=plugin, counter=counter)
+    session = Session(
+        ROOMY, store="memory:", recall_call=RECALL_CALL, plugin=plugin, counter=counter
+    )
     session.extend(messages)
     session.flush()  # an agent's messages are stored one by one, long before they are collected
     target = int(session.usage().total_tokens * 0.6)

@@ -68,7 +68,8 @@ def _collecting(session: Session) -> Walk:
         before = len(session.gc_history)
         walk = follow(session.messages)
         made = session.gc_history[before:]
-        if any(result.trigger_reason is GCTriggerReason.THRESHOLD for result in made):
+        due = [each for each in made if each.trigger_reason is GCTriggerReason.THRESHOLD]
+        if any(each.removal_list for each in due):
             return walk
     raise RuntimeError(f"nothing was collected after {MOST_READS} reads")
 

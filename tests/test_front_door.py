@@ -194,3 +194,20 @@ def test_neither_vector_store_nor_embeddings_nor_sql_server_is_installed_by_the_
     ]
     assert [name for name in unwanted if re.search(rf"^{name}", installed, re.MULTILINE)] == []
     assert {"psycopg", "sqlalchemy", "asyncpg"} & _core_dependencies() == set()
+
+
+FULL = """
+from ctxgc import Session
+session = Session(1_000, store="memory:")
+session.append({"role": "user", "content": "one two three " * 260})
+session.messages()
+print(session.usage().zone)
+"""
+
+
+def test_a_program_without_logging_sees_no_warning_of_ours() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FULL], capture_output=True, encoding="utf-8", check=True
+    )
+    assert done.stderr == ""
+    assert done.stdout.strip() in ("warning", "danger")

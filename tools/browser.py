@@ -9,7 +9,13 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PACKAGES = ("chromium", "fonts-dejavu-core")
@@ -25,6 +31,20 @@ def find() -> Path | None:
 def arguments() -> list[str]:
     """Return what the browser must be told: as root its sandbox does not start."""
     return ["--no-sandbox"] if os.geteuid() == 0 else []
+
+
+@contextmanager
+def opened() -> Iterator[Browser]:
+    """Give the browser of this machine, started. Raises RuntimeError when it has none."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - only while it is used
+
+    program = find()
+    if program is None:
+        raise RuntimeError("no browser found: python -m tools.browser installs one")
+    with sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=program, args=arguments())
+        yield started
+        started.close()
 
 
 def main() -> int:

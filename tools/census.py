@@ -16,7 +16,7 @@ and it is
   carried    moves only what a plan or a view of the collector says, as CARRIED explains
   rule       a strategy that chooses by its own rule, and neither moves nor cuts
   asked      not a decision of ctxgc, for a reason that ASKED gives
-  past       reached without the collector: a second machine; PAST has those that are known
+  past       reached without the collector: a second machine; there is none
   unreached  not reached from any door, as far as a static call graph can tell
 
 The graph is read from the source (`tools.call_graph`): a little more than can happen, and blind to what is
@@ -95,6 +95,8 @@ _LINES_BACK = "recall: lines come back by themselves, nothing leaves"
 _BY_HAND = "MCP: a user prunes, summarises or restores by segment; the session carries it out"
 
 CARRIED: Final[Mapping[str, str]] = {
+    "guard/pruner.py:ContextPruner.aggressive_prune": "S4's form of what the collector keeps",
+    "guard/pruner.py:ContextPruner.prune": "S4's form of the collector's plan",
     "session/collection.py:PricePass._cut": "the price plan of the strategy, as it is",
     "session/guard.py:RecoverableSession._show": "the collector's minimal and bare views",
     "session/segments.py:SegmentWork._impose": "a plan of the engine, or what was asked for",
@@ -137,12 +139,6 @@ ASKED: Final[Mapping[str, str]] = {
     "wire/repairs.py:_without": _REPAIR,
 }
 """Functions that take text out and are right to do so without the collector, each by its name."""
-
-PAST: Final[Mapping[str, tuple[int, str]]] = {
-    "guard/pruner.py:*": (3, "S4's pruner, which a session never asks"),
-    "session/collection.py:*": (1, "the plan that is made after the fact"),
-}
-"""Files that go past the collector still, with how many functions at most: the numbers only fall."""
 
 
 @dataclass(frozen=True)
@@ -222,12 +218,11 @@ def _judged(
         return "carried", CARRIED[carried]
     if asked := _first(name, ASKED):
         return "asked", ASKED[asked]
-    known = _first(name, PAST) or ""
-    if _first(name, RULES) and kinds == ("choose",) and not known:
+    if _first(name, RULES) and kinds == ("choose",):
         return "rule", ""
     if not is_reached:
         return "unreached", ""
-    return ("past", PAST.get(known, (0, ""))[1]) if is_around else ("through", "")
+    return ("past" if is_around else "through"), ""
 
 
 def _first(name: str, patterns: Iterable[str]) -> str | None:
@@ -237,18 +232,12 @@ def _first(name: str, patterns: Iterable[str]) -> str | None:
 def surprises(takers: Iterable[Taker]) -> list[str]:
     """Return what nobody wrote down: functions past the collector, and rows that fit no longer."""
     takers = list(takers)
-    names = [taker.name for taker in takers if taker.status == "past"]
     found = [
         f"{taker.name} (line {taker.line}) calls {', '.join(map(_label, taker.calls))} past the "
         "collector: let it ask the collector, or say in ASKED why it need not"
         for taker in takers
-        if taker.status == "past" and not taker.reason
+        if taker.status == "past"
     ]
-    for row, (most, _) in PAST.items():
-        own = [name for name in names if fnmatchcase(name, row)]
-        if len(own) != most:
-            told = ", ".join(map(_label, own)) or "none"
-            found.append(f"PAST has {most} for {row}, and it is {len(own)} ({told}): never more")
     asked = {taker.name for taker in takers if taker.status in ("asked", "carried")}
     found += [
         f"ASKED has {row}, which takes nothing out: remove it"
@@ -289,7 +278,7 @@ _PLACES: Final = (
     ("the smallest views", 56, 43, "lines 111 to 153 of session/recall.py", ()),
     (
         "overflow and tools (client)", 576, 548,
-        "client/overflow.py client/tools.py", ("client/overflow.py", "client/tools.py"),
+        "client/overflow.py client/tools.py", ("client/tools.py",),
     ),
     ("big outputs (hooks)", 325, 317, "agents/big_output.py", ("agents/big_output.py",)),
 )  # fmt: skip

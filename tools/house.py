@@ -41,6 +41,7 @@ from typing import Any
 
 import ctxgc
 from ctxgc import CtxgcError, GCConfig, Session
+from ctxgc.session import RECALL_CALL
 from tools.golden.places import ROOT, quiet_place
 from tools.golden.story import Clock, LetterCounter, Script, asks, config_of
 
@@ -136,7 +137,14 @@ def files_walked(call: Callable[[], object]) -> set[str]:
 
 def _play(script: Script, store: str, limit: int, config: GCConfig) -> Counts:
     """Play the conversation and return how many files each call walked through, by its kind."""
-    session = Session(limit, store=store, config=config, counter=LetterCounter(), clock=Clock())
+    session = Session(
+        limit,
+        store=store,
+        config=config,
+        counter=LetterCounter(),
+        clock=Clock(),
+        recall_call=RECALL_CALL,
+    )
     session.set_tools(script.tools)
     found: Counts = {}
     for message, coming in zip(script.messages, [*script.messages[1:], {}], strict=True):

@@ -25,19 +25,11 @@ PAGE_SIZE = (1000, 1480)
 
 def report(folder: Path) -> bytes:
     """Return the upper part of the demo's page as a browser shows it."""
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - only for this picture
-
-    program = browser.find()
-    if program is None:
-        raise RuntimeError("no browser found: python -m tools.browser installs one")
     width, height = PAGE_SIZE
-    with sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=program, args=browser.arguments())
+    with browser.opened() as started:
         page = started.new_page(viewport={"width": width, "height": height}, color_scheme="light")
         page.goto((folder / write_report(DEMO)).as_uri())
-        taken = page.screenshot()
-        started.close()
-    return taken
+        return page.screenshot()
 
 
 def analyze(folder: Path) -> bytes:

@@ -133,3 +133,27 @@ def test_old_checkpoints_go(home: Path, transcript: Path) -> None:
     assert [path.read_text(encoding="utf-8") for path in kept] == [
         f"{number}\n" for number in range(3, KEPT + 3)
     ]
+
+
+def test_constraints_and_decisions_are_whole_sentences_and_not_pasted(home: Path) -> None:
+    asked = """Port the kernels. Prepare it for
+the competition and make
+sure it uses the GPU.
+
+ada@host:~$ pip install torch
+error: externally-managed-environment: you must not do this
+
+    Make sure you have pipx installed.
+
+```
+# never run this
+```
+1. Always keep the logs."""
+    answer = "I ran the CPU tests instead of the GPU ones. We decided to use CUDA 12."
+    path = home / "pasted.jsonl"
+    lines = [claude("user", asked), claude("assistant", [{"type": "text", "text": answer}])]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    assert context(home, path).partition("Constraints")[2] == (
+        " from the user:\n- Prepare it for the competition and make sure it uses the GPU.\n"
+        "- Always keep the logs.\nDecisions:\n- We decided to use CUDA 12."
+    )

@@ -87,7 +87,7 @@ def test_codex_gets_its_server_and_its_hooks(home: Path) -> None:
     install("codex", store=f"json:{home}/mine.json")
     config = tomllib.loads((home / ".codex/config.toml").read_text(encoding="utf-8"))
     server = config["mcp_servers"]["ctxgc"]
-    assert server["args"][-2:] == ["--store", f"json:{home}/mine.json"]
+    assert server["args"][-4:] == ["--store", f"json:{home}/mine.json", "--agent", "codex"]
     hooks = json.loads((home / ".codex/hooks.json").read_text(encoding="utf-8"))["hooks"]
     assert list(hooks) == ["PostToolUse", "PreCompact", "SessionStart"]
     assert (

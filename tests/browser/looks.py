@@ -45,6 +45,20 @@ _FAINT = """
 """
 
 
+_NARROWER = """
+() => [...document.querySelectorAll('svg.chart')].filter(svg => svg.getBoundingClientRect().width)
+  .filter(svg => svg.getBoundingClientRect().width < svg.closest('figure').clientWidth - 1)
+  .map(svg => svg.getAttribute('aria-label'))
+"""
+
+_SMALL = """
+least => [...document.querySelectorAll('svg text')].filter(one => one.textContent.trim())
+  .filter(one => one.getBoundingClientRect().width
+    && one.getScreenCTM().a * parseFloat(getComputedStyle(one).fontSize) < least)
+  .map(one => one.textContent)
+"""
+
+
 def scrolls_sideways(page: Page) -> bool:
     """Tell whether the page is wider than its window."""
     return bool(page.evaluate(_SIDEWAYS) > 0)
@@ -58,3 +72,13 @@ def clipped_texts(page: Page) -> list[str]:
 def faint_texts(page: Page) -> list[str]:
     """Return the texts with less contrast than people with weak eyes need (4.5 to 1)."""
     return list(page.evaluate(_FAINT))
+
+
+def narrower_charts(page: Page) -> list[str]:
+    """Return the titles of charts that do not fill their figure."""
+    return list(page.evaluate(_NARROWER))
+
+
+def small_texts(page: Page, least: float = 8.0) -> list[str]:
+    """Return the texts of drawings that are shown with letters of fewer pixels than this."""
+    return list(page.evaluate(_SMALL, least))

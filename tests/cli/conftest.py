@@ -16,9 +16,12 @@ Run = Callable[..., Result]
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty project that the commands run in."""
+def project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """An empty project that the commands run in, of a user who has no store yet."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
     return tmp_path
 
 
@@ -44,3 +47,9 @@ def write(project: Path) -> Callable[[str, Any], Path]:
         return path
 
     return put
+
+
+@pytest.fixture
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal so wide that nothing must be cut."""
+    monkeypatch.setenv("COLUMNS", "160")

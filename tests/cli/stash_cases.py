@@ -34,6 +34,7 @@ def make_session(store: str | Store = STORE, name: str = "work", days_ago: int =
     """
     then = datetime.now(UTC) - timedelta(days=days_ago)
     session = Session(8_000, store=store, session_id=name, clock=lambda: then)
+    session.tools()
     request = {"role": "user", "content": f"Why does it fail?\nThe key is {KEY}."}
     history = [request, *(message for number in range(12) for message in turn(number))]
     session.sync([*history, {"role": "assistant", "content": "A word taken back."}])

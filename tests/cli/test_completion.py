@@ -36,7 +36,7 @@ def test_the_code_for_a_shell_is_what_that_shell_can_read(run: Run, shell: str) 
 
 
 def test_commands_complete_by_themselves() -> None:
-    asked = {"_CTXGC_COMPLETE": "bash_complete", "COMP_WORDS": "ctxgc che", "COMP_CWORD": "1"}
+    asked = {"_CTXGC_COMPLETE": "bash_complete", "COMP_WORDS": "ctxgc checkp", "COMP_CWORD": "1"}
     done = subprocess.run(
         [sys.executable, "-c", "from ctxgc.cli import main; main(prog_name='ctxgc')"],
         env={**os.environ, **asked}, capture_output=True, encoding="utf-8", check=False,

@@ -27,6 +27,7 @@ def test_the_schema_is_printed_as_json(run: Run) -> None:
     assert json.loads(done.stdout) == json.loads(json.dumps(config_schema()))
 
 
+@pytest.mark.usefixtures("wide")
 def test_a_sound_file_is_explained_key_by_key(
     run: Run, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -37,11 +38,12 @@ def test_a_sound_file_is_explained_key_by_key(
     assert done.exit_code == 0
     lines = [line.split(None, 3) for line in done.stdout.splitlines()]
     assert done.stdout.startswith(f"ok: {path} (flat) uses hybrid\n")
-    assert lines[1] == [
+    assert lines[1] == ["key", "value", "from", "meaning"]
+    assert lines[2] == [
         "threshold_percent", "75.0", "file", "Collect when usage reaches this share.",
     ]  # fmt: skip
-    assert lines[2][:3] == ["target_percent", "55.0", "JAATO_GC_TARGET"]
-    assert lines[3][:3] == ["pressure_percent", "90.0", "default"]
+    assert lines[3][:3] == ["target_percent", "55.0", "JAATO_GC_TARGET"]
+    assert lines[4][:3] == ["pressure_percent", "90.0", "default"]
     found = json.loads(run("config", "check", "--json").stdout)
     assert (found["ok"], found["plugin"], found["shape"]) == (True, "hybrid", "flat")
     assert found["settings"][0] == {
@@ -63,7 +65,7 @@ def test_a_sound_file_is_explained_key_by_key(
         ("{", "holds no JSON object"),
         (
             {"plugin_config": {"preset": "leen"}},
-            'option "preset" of gc_mark_sweep cannot be "leen" (use one of default, lean, careful, off)',
+            '"preset" of gc_mark_sweep cannot be "leen" (use one of default, lean, careful, proven, off)',
         ),
         ({"score_profile": "s2"}, "(use one of default, s0, s1, points)"),
         (
@@ -153,7 +155,7 @@ def test_show_says_where_each_value_comes_from(
 
     before = shown()
     assert before["plugin"] == ("gc_mark_sweep", "default")
-    assert before["store"] == ("json:artifacts/context_stash.json", "default")
+    assert before["store"] == ("json:.ctxgc/stash.json", "default")
     assert before["threshold_percent"] == (80.0, "default")
     path = write(".ctxgc/gc.json", {"plugin": "gc_budget", "config": {"max_turns": 9}})
     monkeypatch.setenv("CTXGC_STORE", "postgresql://me:hunter2@host/db")

@@ -71,7 +71,7 @@ def test_a_broken_history_is_repaired_and_can_be_put_back(run: Run, name: str) -
     found = run("doctor", name)
     assert found.exit_code == 1
     assert found.stdout.startswith(f"error: {name} ")
-    assert f"(next: ctxgc doctor {name} --fix)" in found.stdout
+    assert f"(next: ctxgc unbrick {name})" in found.stdout
     assert path.read_bytes() == broken()[name]
     fixed = run("doctor", name, "--fix")
     assert fixed.exit_code == 0
@@ -183,7 +183,7 @@ def test_without_a_name_everything_here_is_checked(run: Run) -> None:
     assert done.exit_code == 0
     assert [line.partition(": ")[2].partition(":")[0] for line in done.stdout.splitlines()] == [
         "configuration",
-        "json",
+        "sqlite",
         "agents",
     ]
     make_session().close()
@@ -212,3 +212,35 @@ def test_a_store_that_is_not_there_is_found(run: Run) -> None:
         1,
         "error: json:none.json: there is no store (next: name another store)\n",
     )
+
+
+def test_damaged_and_cut_off_lines_are_dropped_and_come_back_with_undo(run: Run) -> None:
+    lines = claude_code().splitlines(keepends=True)
+    damaged = b"".join([*lines[:3], b'{"half": \n', *lines[4:], lines[-1][:40]])
+    path = put("claude.jsonl", damaged)
+    assert run("doctor", "claude.jsonl").exit_code == 1
+    said = run("unbrick", "claude.jsonl")
+    assert said.exit_code == 0, said.output
+    assert f"dropped: 2 damaged lines (4, {len(lines) + 1})" in said.output
+    assert run("doctor", "claude.jsonl").exit_code == 0
+    known = [json.loads(line) for line in path.read_bytes().splitlines()]
+    ids = {line.get("uuid") for line in known}
+    assert all(line.get("parentUuid") in {*ids, None} for line in known)
+    undone = run("undo", "claude.jsonl")
+    assert "before the last change" in undone.output
+    assert path.read_bytes() == damaged
+
+
+def test_a_sound_session_is_left_alone_by_unbrick(run: Run) -> None:
+    path = put("claude.jsonl", claude_code())
+    said = run("unbrick", "claude.jsonl")
+    assert (said.exit_code, path.read_bytes()) == (0, claude_code())
+    assert "no rule broken" in said.output
+
+
+def test_damage_in_one_json_value_is_told_and_not_written(run: Run) -> None:
+    path = put("chat.json", b'[{"role": "user", "content": "hi"}, {"role": ')
+    before = path.read_bytes()
+    said = run("unbrick", "chat.json")
+    assert said.exit_code == 1
+    assert path.read_bytes() == before

@@ -74,7 +74,7 @@ def test_the_module_runs_like_the_script(module: str) -> None:
 def test_a_wrong_command_gets_the_nearest_one(run: Run) -> None:
     done = run("confg")
     assert done.exit_code == 2
-    assert "No such command 'confg'. Did you mean 'config'?" in done.output
+    assert "no such command 'confg'. Did you mean 'config'?" in done.output
 
 
 def test_without_click_it_says_what_to_install(tmp_path: Path) -> None:
@@ -121,3 +121,22 @@ def test_the_demo_runs(run: Run, project: Path) -> None:
     assert done.stdout.strip()
     assert list(project.iterdir()) == []
     assert run("demo", "--segments", "0").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--nope"], "no such option '--nope' (next: ctxgc --help)"),
+        (["check"], "missing argument 'SESSION...' (next: ctxgc check --help)"),
+        (["prune", "x", "--preset", "no"], "(next: ctxgc prune --help)"),
+        (["analize"], "no such command 'analize'. Did you mean 'analyze'? (next: ctxgc --help)"),
+    ],
+)
+def test_a_mistake_in_the_call_is_one_line_that_says_what_to_do(
+    run: Run, arguments: list[str], says: str
+) -> None:
+    done = run(*arguments)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.endswith(f"{says}\n")
+    assert done.stderr.count("\n") == 1

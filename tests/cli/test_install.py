@@ -16,6 +16,7 @@ from tests.cli.conftest import Run
 @pytest.fixture(autouse=True)
 def home(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(project))
+    monkeypatch.delenv("XDG_STATE_HOME")
     return project
 
 
@@ -92,3 +93,14 @@ def test_the_status_line_is_printed(home: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("ctxgc.agents.hook._write", lambda _, data: printed.append(data))
     assert CliRunner().invoke(main, ["statusline"]).exit_code == 0
     assert b"danger" in printed[0]
+
+
+def test_install_says_what_it_left_alone(run: Run, home: Path) -> None:
+    settings = home / ".claude/settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{"statusLine": {"type": "command", "command": "mine"}}', encoding="utf-8")
+    said = run("install", "claude-code").output.splitlines()
+    assert said[1:3] == [
+        f"changed {settings}",
+        "  left alone: statusLine is set to something of yours, and stays",
+    ]

@@ -71,6 +71,7 @@ def test_markdown_names_what_was_played_each_change_and_what_moved_nothing() -> 
     )
 
 
+@pytest.mark.usefixtures("wide")
 def test_the_table_has_a_row_for_each_change(run: Run, data: Path) -> None:
     done = ablate(run, data)
     assert done.exit_code == 0, done.output

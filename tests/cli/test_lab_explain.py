@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from ctxgc.cli import main
 from ctxgc.cli.lab_explain import draw
+from ctxgc.collector import Certificate, NotedUse
 from ctxgc.lab import Departure, Money, RequestExplanation
 from ctxgc.lab.explanation import CollectionSummary, Use
 
@@ -49,6 +50,7 @@ def _drawn(
     return [" ".join(line.split()) for line in lines if line.strip(" ─")]
 
 
+@pytest.mark.usefixtures("wide")
 def test_a_decision_is_told_with_what_it_won_and_cost(capsys: pytest.CaptureFixture[str]) -> None:
     assert _drawn(FOUND, capsys) == [
         "demo-06, request 34 of 61 (69 messages so far): ctxgc, window:50% (limit 16,439), anthropic-5m",
@@ -69,15 +71,38 @@ def test_a_decision_is_told_with_what_it_won_and_cost(capsys: pytest.CaptureFixt
     ]
 
 
+@pytest.mark.usefixtures("wide")
+def test_the_certificate_of_a_collection_on_probation_is_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    use = NotedUse(
+        message_id="5", part=0, request=31, how="quoted", quoted=("stale_delay", "KeyError"),
+        missed=("stale_delay",),
+    )  # fmt: skip
+    certificate = Certificate(
+        planned_at=30, applied_at=34, steps=4, waited=4, planned=3, used=(use,), left=("7", "9")
+    )
+    (collection,) = FOUND.collections
+    proven = msgspec.structs.replace(collection, certificate=certificate)
+    assert _drawn(msgspec.structs.replace(FOUND, collections=[proven]), capsys)[2:6] == [
+        "planned at request 30, waited 4 of 4 steps, applied at request 34",
+        "of 3 planned, 1 were used meanwhile and stayed",
+        "message 5: quoted (2) by the answer to request 31",
+        "would have been missed: stale_delay",
+    ]
+
+
+@pytest.mark.usefixtures("wide")
 def test_the_largest_come_first_and_the_rest_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
     many = [
         msgspec.structs.replace(DEPARTURE, index=n, tokens=100 * n, left=0) for n in range(1, 6)
     ]
     lines = _drawn(msgspec.structs.replace(FOUND, departures=many), capsys, most=2)
     assert [line.split()[0] for line in lines[3:5]] == ["5", "4"]
-    assert lines[5] == "and 3 more, 600 tokens: --all lists them"
+    assert lines[5] == "… and 3 more, 600 tokens (--all lists them)"
 
 
+@pytest.mark.usefixtures("wide")
 def test_a_cold_cache_costs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     cold = msgspec.structs.replace(MONEY, is_cold=True, price=-10.0, payback=0)
     lines = _drawn(msgspec.structs.replace(FOUND, money=cold), capsys)
@@ -85,6 +110,7 @@ def test_a_cold_cache_costs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert any("paid back at once" in line for line in lines)
 
 
+@pytest.mark.usefixtures("wide")
 def test_a_request_at_which_nothing_left_names_those_where_something_did(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -41,6 +41,7 @@ def judge(run: Run, data: Path, *arguments: str) -> Result:
     return run("lab", "judge", "--data", str(data), *usual, *arguments)
 
 
+@pytest.mark.usefixtures("wide")
 def test_the_table_has_a_line_for_each_policy_and_the_files_hold_the_same(
     run: Run, data: Path, project: Path, reader: Reader
 ) -> None:

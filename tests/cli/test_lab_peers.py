@@ -19,13 +19,17 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CTXGC_LAB_PEERS", str(tmp_path))
 
 
-def test_the_list_names_every_peer_and_whether_it_is_there(tmp_path: Path) -> None:
+def test_the_list_names_every_peer_and_whether_it_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kompact = PACKAGES["kompact"]
     (tmp_path / kompact.name).mkdir()
     (tmp_path / kompact.name / ".ready").write_text(kompact.requirement, encoding="utf-8")
-    lines = CliRunner().invoke(peers, ["list"]).output.splitlines()
-    assert [line.split()[0] for line in lines] == list(PEERS)
-    assert [line.split()[0] for line in lines if "(ready)" in line] == ["kompact"]
+    monkeypatch.setenv("COLUMNS", "160")
+    lines = CliRunner().invoke(peers, ["list"]).output.splitlines()[1:]
+    first = [line.split()[0] for line in lines if not line.startswith(" ")]
+    assert first == list(PEERS)
+    assert [line.split()[0] for line in lines if "  ready  " in line] == ["kompact"]
 
 
 def test_all_are_installed_and_one_that_cannot_be_had_is_told(

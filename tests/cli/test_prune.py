@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from click.testing import Result
 
 from ctxgc import validate
 from ctxgc.agents import install
+from ctxgc.session import HANDLE
 from ctxgc.wire.transcripts import open_writable
 from tests.reported_files import BESIDE, reported_claude_code
 from tests.session_files import OTHER, SESSION, all_files
@@ -49,12 +51,23 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(run: Run, project: Path, na
     head, *rows = done.stdout.splitlines()
     assert head.split() == ["tokens", "action", "what", "why"]
     assert any("evacuate" in row and "superseded" in row for row in rows)
-    assert (
-        rows[-1]
-        == "dry run, nothing was written: -o FILE writes a pruned copy, --in-place changes the session"
+    assert " ".join(rows[-2:]) == (
+        "dry run, nothing was written: -o FILE writes a pruned copy, --in-place changes the session"
     )
     assert [each.name for each in project.iterdir()] == [name]
     assert path.read_bytes() == FILES[name]
+
+
+def test_without_a_name_it_is_the_newest_session_of_this_project(
+    run: Run, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(project / "claude"))
+    path = put(CLAUDE, project / "claude" / "projects" / "here")
+    text = path.read_text("utf-8")
+    (worked_in,) = set(re.findall(r'"cwd": ?"([^"]+)"', text))
+    path.write_text(text.replace(f'"{worked_in}"', f'"{project}"'), encoding="utf-8")
+    rest(path)
+    assert run("prune", "--json").stdout == run("prune", str(path), "--json").stdout
 
 
 @names
@@ -74,14 +87,37 @@ def test_a_copy_is_a_valid_session_of_the_same_kind(run: Run, project: Path, nam
     assert json.loads(shown.stdout)["tokens"] == report["segments"][0]["tokens"]
 
 
+def recalls(path: Path) -> set[str]:
+    """Return the tools that a pruned session tells its reader to call."""
+    return set(re.findall(r'(\w+)\(handle=\\*"[hs]-', path.read_text(encoding="utf-8")))
+
+
 @names
-def test_tombstones_name_the_tool_as_the_agent_knows_it(run: Run, project: Path, name: str) -> None:
+def test_tombstones_name_the_tool_as_the_installed_agent_knows_it(
+    run: Run, project: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("HOME", str(project / "home"))
+    for agent in ("claude-code", "codex"):
+        install(agent)
     put(name)
-    assert run("prune", name, "-o", "pruned.jsonl").exit_code == 0
+    done = run("prune", name, "-o", "pruned.jsonl", "--json")
+    tool = "mcp__ctxgc__context_recall" if SESSION in name else None
+    assert json.loads(done.stdout)["recall"] == tool
+    assert recalls(project / "pruned.jsonl") == {tool} - {None}
+
+
+@names
+def test_without_a_server_no_tombstone_names_a_handle(run: Run, project: Path, name: str) -> None:
+    put(name)
+    done = run("prune", name, "-o", "pruned.jsonl")
     text = (project / "pruned.jsonl").read_text(encoding="utf-8")
-    is_agents = SESSION in name
-    assert (" mcp__ctxgc__context_recall(handle=" in text) is is_agents
-    assert (" context_recall(handle=" in text) is not is_agents
+    assert "[ctxgc: " in text
+    assert (recalls(project / "pruned.jsonl"), HANDLE.findall(text)) == (set(), [])
+    agent = {"claude_code": "claude-code", "codex": "codex"}.get(open_writable(project / name).kind)
+    said = f"{agent} has no server of ctxgc, so tombstones name no handle: `ctxgc install {agent}`"
+    assert (said in " ".join(done.stdout.split())) is (agent is not None)
+    run("prune", name, "-o", "named.jsonl", "--recall", "my_recall")
+    assert recalls(project / "named.jsonl") == {"my_recall"}
 
 
 def test_a_copy_is_named_as_its_agent_looks_for_it(run: Run, project: Path) -> None:
@@ -98,12 +134,23 @@ def test_a_copy_is_named_as_its_agent_looks_for_it(run: Run, project: Path) -> N
     assert new.name == rollout.replace(SESSION, str(open_writable(new).session_id))
 
 
-def test_a_copy_says_how_to_go_on(run: Run) -> None:
+def test_a_copy_says_how_to_go_on(run: Run, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(project / "claude"))
     put(CLAUDE)
     done = run("prune", CLAUDE, "-o", f"{OTHER}.jsonl")
     assert f"ok: wrote {OTHER}.jsonl\n" in done.stdout
     assert f"stashed as session claude-code-{SESSION}" in done.stdout
-    assert done.stdout.endswith(f"claude --resume {OTHER}\n")
+    folder = project / "claude/projects/-repo"
+    steps = (
+        f"mkdir -p {folder}",
+        f"cp {OTHER}.jsonl {folder}/{OTHER}.jsonl",
+        "cd /repo",
+        f"claude --resume {OTHER}",
+    )
+    assert done.stdout.endswith(f"  to resume the copy:\n  $ {' && '.join(steps)}\n")
+    folder.mkdir(parents=True)
+    again = run("prune", CLAUDE, "-o", f"{folder}/")
+    assert f"$ cd /repo && claude --resume {next(folder.iterdir()).stem}\n" in again.stdout
 
 
 def test_an_agent_that_recalls_from_another_store_is_warned_of(
@@ -113,12 +160,14 @@ def test_an_agent_that_recalls_from_another_store_is_warned_of(
     put(CLAUDE)
     assert run("prune", CLAUDE).stderr == ""
     install("claude-code", scope="project")
-    url = f"sqlite:{project}/.ctxgc/agents/stash.sqlite"
+    assert run("prune", CLAUDE).stderr == ""
+    url = f"sqlite:{project}/mine.sqlite"
+    install("claude-code", scope="project", store=url)
     assert run("prune", CLAUDE).stderr == (
         f"warning: claude-code recalls from another store (next: add --store {url})\n"
     )
     assert run("prune", CLAUDE, "--quiet").stderr == ""
-    named = run("prune", CLAUDE, "-o", "copy.jsonl", "--store", "sqlite:.ctxgc/agents/stash.sqlite")
+    named = run("prune", CLAUDE, "-o", "copy.jsonl", "--store", "sqlite:mine.sqlite")
     assert (named.exit_code, named.stderr) == (0, "")
 
 
@@ -127,7 +176,7 @@ def test_in_place_and_back_byte_for_byte(run: Run, project: Path, name: str) -> 
     path = put(name)
     done = run("prune", name, "--in-place")
     assert done.exit_code == 0
-    assert f"ctxgc undo {name} restores it" in done.stdout
+    assert done.stdout.endswith(f"\n  $ ctxgc undo {name}\n")
     assert len(path.read_bytes()) < len(FILES[name])
     assert open_writable(path).session_id == (SESSION if SESSION in name else None)
     assert run("undo", name).stdout.startswith(f"ok: restored {name} to its state before")
@@ -209,7 +258,7 @@ def test_totals_name_what_stands_beside_the_messages(run: Run, project: Path) ->
     (project / CLAUDE).write_bytes(reported_claude_code(0.8))
     report = json.loads(run("prune", CLAUDE, "--json").stdout)
     before, beside = report["tokens_before"], report["beside"]
-    said = f"{before:,} tokens, {beside:,} of them not in the transcript"
+    said = f"{before:,}  tokens, {beside:,} of them not in the transcript"
     assert said in run("prune", CLAUDE).stdout
     assert beside == pytest.approx(BESIDE, abs=20)
 

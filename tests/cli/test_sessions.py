@@ -32,8 +32,8 @@ def test_sessions_are_listed_newest_first(run: Run, home: Path) -> None:
     assert done.exit_code == 0
     head, codex, claude = done.stdout.splitlines()
     assert head.split() == ["agent", "session", "project", "age", "size", "tokens", "zone"]
-    assert codex.split()[:3] == ["codex", made.SESSION, made.PROJECT]
-    assert claude.split()[:3] == ["claude-code", made.SESSION, made.PROJECT]
+    assert codex.split()[:3] == ["codex", made.SESSION[:8], made.PROJECT]
+    assert claude.split()[:3] == ["claude-code", made.SESSION[:8], made.PROJECT]
     assert claude.rstrip().endswith("%")
 
 
@@ -95,3 +95,12 @@ def test_the_latest_is_that_of_the_current_project(home: Path, project: Path) ->
 def test_analyze_takes_the_latest_session_by_itself(run: Run, home: Path) -> None:
     found = json.loads(run("analyze", "--json").stdout)
     assert found["about"]["kind"] == "codex"
+
+
+def test_a_session_of_another_project_is_never_shown_silently(run: Run, home: Path) -> None:
+    done = run("analyze")
+    assert done.exit_code == 0
+    assert done.stderr == (
+        "warning: no session of this project was found; this is the newest of all, "
+        f"of {made.PROJECT}\n"
+    )

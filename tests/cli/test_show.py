@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from ctxgc.agents import default_home, store_in
 from ctxgc.cli import main
 from ctxgc.cli.output import highlighted
+from ctxgc.places import user_store
 from ctxgc.stores import add_to_inbox
 from tests.cli.stash_cases import make_session
 
@@ -19,13 +19,14 @@ Run = Callable[..., Result]
 HANDLE = "h-aaaabbbbccccdddd"
 
 
+@pytest.mark.usefixtures("wide")
 def test_a_stashed_segment_tells_which_collection_moved_it(run: Run) -> None:
     with make_session() as session:
         hit = session.search("function_3_30", limit=1)[0]
     done = run("show", hit.handle)
     facts, _, text = done.stdout.partition("\n\n")
     assert text == f"{hit.segment.text}\n"
-    rows = {line.split(None, 1)[0]: line.split(None, 1)[1] for line in facts.splitlines()}
+    rows = dict(line.split(None, 1) for line in facts.splitlines() if not line.startswith(" "))
     assert rows["segment"].startswith(f"{hit.segment.segment_id} ({hit.handle}) of session work")
     assert rows["tier"] == "stashed: out of the view, intact"
     assert rows["left"].startswith("collection 1 (gc_mark_sweep, ")
@@ -67,12 +68,10 @@ def test_what_nothing_answers_to_is_one_line(run: Run) -> None:
 def test_what_a_hook_left_is_shown_before_anybody_opened_its_store(
     run: Run, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(project / "state"))
-    url = store_in(default_home())
+    url = user_store()
     document = {"segment_id": "s-1", "text": "the whole log", "type": "log", "tier": "stashed"}
     add_to_inbox(url, "claude-code/s1", HANDLE, document)
-    assert run("show", HANDLE).stderr.endswith(f"; coding agents keep theirs at {url})\n")
-    done = run("show", HANDLE, "--store", url, "--json")
+    done = run("show", HANDLE, "--json")
     assert json.loads(done.stdout)["text"] == "the whole log"
 
 
@@ -88,4 +87,4 @@ def test_search_ranks_and_marks_the_words(run: Run, monkeypatch: pytest.MonkeyPa
 
 
 def test_without_words_nothing_is_marked() -> None:
-    assert highlighted("text", []) == "text"
+    assert highlighted("text", []) == [("text", "")]

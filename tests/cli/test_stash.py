@@ -154,7 +154,7 @@ def test_an_id_that_several_sessions_have_asks_for_the_session(run: Run) -> None
         (["show", "s-3", "--lines", "5-2"], "--lines cannot be '5-2' (next: for example 10-20)"),
         (["list", "--session", "wrok"], "no session 'wrok' in json:"),
         (["search", "x", "--session", "wrok"], "(next: did you mean 'work'?)"),
-        (["list", "--store", "sqlite:no.db"], "no store at no.db (next: name one with --store"),
+        (["list", "--store", "sqlite:no.db"], "no store at no.db (next: the first prune"),
         (["list", "--store", "memory:"], "a memory: store ends with its process"),
         (["list", "--store", "jsn:x"], 'did you mean "json"?'),
     ],

@@ -93,7 +93,7 @@ def test_sessions_are_collected_one_by_one_or_all(run: Run) -> None:
     assert {each["session"] for each in both["segments"]} == {"other", "work"}
     said = run("stash", "gc", "--older-than", "1d").stdout.splitlines()
     assert said[-1] == (
-        f"ok: {len(said) - 1} segments, {both['tokens']} tokens would be deleted; --apply does it"
+        f"ok: {len(said) - 2} segments, {both['tokens']:,} tokens would be deleted; --apply does it"
     )
     assert run("stash", "gc", "--older-than", "1d", "-q").output == ""
 

@@ -34,22 +34,23 @@ FRAME = LiveWindow(
 
 def test_the_picture_of_a_session() -> None:
     lines = [text_of(line).rstrip() for line in draw(FRAME, 60)]
-    assert lines[:5] == [
+    assert lines[:6] == [
         "s.jsonl  claude code, claude-x, /repo",
         "█" * 35 + "░" * 5 + " danger",
         "176,000 of 200,000 tokens (88%), 3 messages, window 2, last",
+        "written now",
         "",
         "fill over time",
     ]
-    assert lines[15:] == [
+    assert lines[16:] == [
         "",
         "last tools",
-        "       ...  Bash make (running)",
+        "         …  Bash make (running)",
         '     1,200  Read {"file_path": "a.py"}',
         "",
         "garbage: 44,000 tokens, 25%",
-        "  unreachable  ████████████████████  40,000 tokens",
-        "  superseded   ██                    4,000 tokens",
+        "  unreachable  █████████████████████████████  40,000  tokens",
+        "  superseded   ██▉                             4,000  tokens",
         "what would leave: ctxgc prune s.jsonl",
     ]
     assert all(len(line) <= 60 for line in lines)
@@ -57,9 +58,9 @@ def test_the_picture_of_a_session() -> None:
 
 @pytest.mark.parametrize(
     ("height", "kept"),
-    [(24, range(24)), (23, [*range(18), *range(19, 24)]), (22, [*range(15), *range(19, 24)]),
-     (19, [*range(3), *range(15, 24)]), (11, [*range(3), *range(15, 18), *range(19, 24)]),
-     (8, [*range(3), *range(19, 24)]), (1, [*range(3), *range(19, 24)])],
+    [(25, range(25)), (24, [*range(19), *range(20, 25)]), (23, [*range(16), *range(20, 25)]),
+     (20, [*range(4), *range(16, 25)]), (12, [*range(4), *range(16, 19), *range(20, 25)]),
+     (9, [*range(4), *range(20, 25)]), (1, [*range(4), *range(20, 25)])],
 )  # fmt: skip
 def test_a_low_screen_shows_the_garbage_before_the_chart_and_the_newest_tools(
     height: int, kept: list[int]

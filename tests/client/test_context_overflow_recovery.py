@@ -105,12 +105,13 @@ def test_context_overflow_recovery_gives_up_and_names_what_does_not_fit() -> Non
     with talking() as (client, server):
         told(client, ("ask 0", "short"))
         before = client.session.view()
-        with pytest.raises(ContextOverflowError, match="nothing more can leave") as caught:
+        with pytest.raises(ContextOverflowError, match="what must stay has") as caught:
             client.send_message(words(9_000, "enormous"))
         assert len(server.refusals) == 1
         assert server.requests == []
-        assert caught.value.details["parts"][0]["what"] == "user"
-        assert caught.value.details["limit"] == REAL
+        assert caught.value.details["parts"][0]["name"].startswith("user message ")
+        # In the session's own tokens: the provider counts a few more for the same view.
+        assert REAL - 50 < caught.value.details["limit"] <= REAL
         client.session.restore(client.session.checkpoints()[0].checkpoint_id)
         assert client.session.view()[:-1] == before
 

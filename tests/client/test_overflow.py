@@ -10,7 +10,7 @@ import pytest
 
 from ctxgc import GCConfig, GCTriggerReason
 from ctxgc.client import ChatClient
-from ctxgc.client.overflow import overflow_of
+from ctxgc.client.conversation import overflow_of
 from ctxgc.errors import ContextOverflowError
 from ctxgc.testing import ScriptedModel, StrictServer, ToolCall
 from ctxgc.wire import Overflow
@@ -140,6 +140,28 @@ def test_of_several_results_the_largest_is_cut_first() -> None:
     assert small["content"] == rows(60)
 
 
+def test_of_a_recall_and_another_result_the_other_one_is_cut_however_large_the_recall_is() -> None:
+    calls = [ToolCall("again", {"handle": "s-1"}, "back"), ToolCall("rows", {"count": 300}, "new")]
+    model = ScriptedModel([calls, "ok"])
+
+    def rows(count: int) -> str:
+        return "\n".join(f"row {number} of {count}" for number in range(count))
+
+    def again(handle: str) -> str:
+        return handle + "\n" + rows(350)
+
+    with (
+        StrictServer(model, context_limit=REAL, count_output=False) as server,
+        connected(server, context_limit=BELIEVED, tools=[rows, again]) as client,
+    ):
+        client.session.append({"role": "user", "content": LONG})
+        client.session.append({"role": "assistant", "content": "noted"})
+        assert client.send_message("Rows") == "ok"
+        results = [m["content"] for m in client.session.view() if m["role"] == "tool"]
+    assert results[0] == again("s-1")
+    assert "was cut out" in results[1]
+
+
 def test_a_strategy_of_turns_is_helped_out_within_a_long_turn() -> None:
     def rows(start: int) -> str:
         return "\n".join(f"row {start + number}: a value" for number in range(120))
@@ -168,6 +190,23 @@ def test_who_wants_no_collections_gets_none() -> None:
         assert client.session.view()[-1]["content"] == whole
 
 
+def test_who_switched_collecting_off_gets_the_refusal_and_the_view_as_it_was() -> None:
+    with (
+        StrictServer(["never"], context_limit=REAL, count_output=False) as server,
+        connected(
+            server, context_limit=BELIEVED, config=GCConfig(auto_trigger=False),
+        ) as client,
+    ):  # fmt: skip
+        for number in range(14):
+            client.session.append({"role": "user", "content": f"{number}: {LONG}"})
+            client.session.append({"role": "assistant", "content": "yes"})
+        with pytest.raises(ContextOverflowError, match="auto_trigger=False") as caught:
+            client.send_message("Now?")
+        assert len(client.session.view()) == 29
+        assert (len(server.refusals), server.requests) == (1, [])
+    assert caught.value.__cause__ is not None
+
+
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_what_cannot_fit_is_an_error_that_names_it(provider: str) -> None:
     with (
@@ -180,8 +219,8 @@ def test_what_cannot_fit_is_an_error_that_names_it(provider: str) -> None:
         assert len(server.refusals) == 1
         assert server.requests == []
     details = caught.value.details
-    assert details["tokens"] > REAL
-    assert details["parts"][0]["what"] == "system_prompt"
+    assert details["size"] > REAL
+    assert details["parts"][0]["name"] == "system: system_prompt"
     assert caught.value.__cause__ is not None
 
 
@@ -208,7 +247,7 @@ def test_it_gives_up_after_three_smaller_views() -> None:
     for number in range(12):
         client.session.append({"role": "user", "content": f"{number}: {LONG}"}, "openai")
         client.session.append({"role": "assistant", "content": "yes"}, "openai")
-    with pytest.raises(ContextOverflowError, match="3 smaller views were refused"):
+    with pytest.raises(ContextOverflowError, match="3 retries were refused"):
         client.send_message("Now?")
     assert len(sizes) == 4
     assert sizes == sorted(set(sizes), reverse=True)

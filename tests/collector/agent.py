@@ -14,6 +14,7 @@ from ctxgc import Session
 from ctxgc.collector import preset
 from ctxgc.config import GCConfig
 from ctxgc.core import Format, Message
+from ctxgc.session import RECALL_CALL
 from tests.fakes import Clock, QuarterCounter
 
 Json = dict[str, Any]
@@ -90,12 +91,13 @@ class Agent:
         """Return what the agent says, and what comes back."""
         if step[0] == "say":
             return [self._text(f"I look at the {step[1]}.")], [self.user(f"And the {step[1]}?")]
-        return self._calls(list(_tools(step)))
+        return self.calls(list(_tools(step)))
 
     def _text(self, text: str) -> Json:
         return {"role": "assistant", "content": text}
 
-    def _calls(self, tools: list[Tool]) -> tuple[list[Json], list[Json]]:
+    def calls(self, tools: list[Tool]) -> tuple[list[Json], list[Json]]:
+        """Return calls of tools in one step, and what they return."""
         ids = [f"call_{self._number + n}" for n in range(len(tools))]
         self._number += len(tools)
         if self.format == "anthropic":
@@ -166,6 +168,7 @@ def opened(**options: Any) -> Session:
     keys = set(options) & set(GCConfig.__struct_fields__)
     config = GCConfig(**{"auto_recall": False, **{key: options.pop(key) for key in keys}})
     usual = {
+        "recall_call": RECALL_CALL,
         "store": "memory:", "counter": QuarterCounter(), "clock": Clock(), "prices": "anthropic-5m",
     }  # fmt: skip
     return Session(200_000, config=config, **{**usual, **options})

@@ -75,7 +75,7 @@ class Planner(Agent):
         if step[0] == "odd":
             todos[4]["content"] = f"Ask about once_{step[1]}"
         tool: Tool = ("TodoWrite", {"todos": todos}, "Error" if self.failing else "Written.")
-        return self._calls([tool])
+        return self.calls([tool])
 
 
 def lists(session: Session) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ctxgc import GCConfig, Session
 from ctxgc.collector import handles_in
 from ctxgc.core import is_tombstone, kept_of
+from ctxgc.session import RECALL_CALL
 from ctxgc.testing import check_history
 from tests.strategies.build import played, rows, step, tool_texts
 
@@ -91,7 +92,13 @@ def test_the_same_history_makes_the_same_view() -> None:
 def _shown_of_views(haunted: int | None) -> tuple[list[int], Session]:
     """Return how many lines of each view stay, where the file of one was recalled before."""
     config = GCConfig(auto_recall=False, recent_messages=1, recent_files=0)
-    session = Session(50_000, config=config, store="memory:", handle_key=b"the same for all")
+    session = Session(
+        50_000,
+        config=config,
+        store="memory:",
+        handle_key=b"the same for all",
+        recall_call=RECALL_CALL,
+    )
     session.append({"role": "user", "content": "Fix the pool."})
     for number in range(8):
         named = "\n".join(f"def take_{number}_{n}(lease): return lease_{n}" for n in range(40))

@@ -50,7 +50,7 @@ def test_a_constant_that_is_missing_is_named() -> None:
 def texts_with(how: WindowConstants | None) -> list[str]:
     steps = [step(n, rows(f"x{n} lease_{n}0 src/p{n}.py")) for n in range(8)]
     options = {} if how is None else {"window_constants": msgspec.to_builtins(how)}
-    return tool_texts(played(6_000, *steps, plugin_config=options))
+    return tool_texts(played(10_600, *steps, plugin_config=options))
 
 
 def test_the_shipped_constants_given_again_change_nothing() -> None:

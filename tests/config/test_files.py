@@ -132,3 +132,10 @@ def test_an_editors_schema_link_and_byte_order_mark_are_fine(tmp_path: Path) -> 
 
 def test_a_file_that_names_no_plugin_gets_the_default_one() -> None:
     assert parse_spec({}, origin="gc.json").plugin == "gc_mark_sweep"
+
+
+def test_a_file_that_is_nested_too_deeply_is_a_mistake_in_it(tmp_path: Path) -> None:
+    path = tmp_path / "gc.json"
+    path.write_text('{"a":' * 100_000 + "1" + "}" * 100_000, encoding="utf-8")
+    with pytest.raises(ConfigError, match="holds no JSON object"):
+        read_gc_file(path)

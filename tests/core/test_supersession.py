@@ -171,3 +171,11 @@ def test_a_file_with_many_views_is_followed_in_bounded_work() -> None:
         supersession.arrive(view(f"v{n}", (n * 10, n * 10 + 5)))
     replaced = supersession.arrive(view("all"))
     assert list(replaced) == [f"v{n}" for n in range(VIEWS_PER_FILE * 2, VIEWS_PER_FILE * 3)]
+
+
+def test_code_that_is_put_in_supersedes_the_older_code_of_its_file() -> None:
+    code = {"type": "code", "file_path": "f.py"}
+    assert stale(seg("a", **code), seg("b", **code)) == {"a": ("b", "re-read")}
+    assert stale(view("a"), seg("b", **code)) == {"a": ("b", "re-read")}
+    assert stale(seg("a", **code), view("b", access="edit")) == {"a": ("b", "edited")}
+    assert stale(seg("a", **code), seg("b", type="note", file_path="f.py")) == {}

@@ -163,7 +163,7 @@ def test_a_terminal_gets_colours_and_the_same_words(
     for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("COLUMNS", "80")
     terminal = _Terminal()
     main([], terminal)
     shown = terminal.getvalue()

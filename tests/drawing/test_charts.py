@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
@@ -105,6 +106,36 @@ def test_the_front_runs_through_the_points_that_nothing_beats_and_leaves_out_hol
     assert line.get("d") == "M" + " ".join(
         f"{float(dot.get(key) or 0):.1f}" for dot in (a, b) for key in ("cx", "cy")
     )
+
+
+def test_the_names_of_levels_are_right_of_the_curve_aligned_and_apart() -> None:
+    drawn = lines(
+        [Series("fill", [(0, 0), (9, 99)])], title="t", marks={"low": 70, "high": 95, "top": 96}
+    )
+    levels = {"low", "high", "top"}
+    names = [e for e in ElementTree.fromstring(drawn).iter("text") if e.text in levels]
+    (end,) = {float(mark.get("x2") or 0) for mark in _marks(drawn, "mark")}
+    assert {float(e.get("x") or 0) for e in names} == {end + 6}
+    heights = sorted(float(e.get("y") or 0) for e in names)
+    assert min(b - a for a, b in pairwise(heights)) >= 12
+
+
+def test_long_names_are_above_their_bars_in_a_narrow_drawing_and_keep_their_end() -> None:
+    items = [Bar("src/ctxgc/a_rather_long_room/with_a_file_of_a_long_name.py", 2), Bar("b", 1)]
+    broad, narrow = (bars(items, title="t", width=width) for width in (1034.0, 350.0))
+    left, above = _marks(broad, "name")[0], _marks(narrow, "name")[0]
+    assert left.get("text-anchor") == "end"
+    assert (above.get("text-anchor"), above.get("x")) == ("start", "2")
+    assert (above.text or "").startswith("…")
+    assert (above.text or "").endswith("with_a_file_of_a_long_name.py")
+    assert _is_inside(narrow)
+
+
+def test_a_donut_lists_its_parts_below_the_ring_where_it_is_narrow() -> None:
+    parts = [Slice("Read", 5), Slice("Bash", 3)]
+    for width, is_below in ((560.0, False), (350.0, True)):
+        entry = _marks(donut(parts, title="t", width=width), "name")[0]
+        assert (float(entry.get("y") or 0) > 200) is is_below
 
 
 @pytest.mark.parametrize(

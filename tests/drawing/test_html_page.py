@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from html.parser import HTMLParser
 
 from ctxgc.drawing import (
@@ -43,7 +44,7 @@ class _Reader(HTMLParser):
 
 
 def _page(words: str) -> str:
-    drawn = bars([Bar(words, 1.0, hint=words)], title=words)
+    drawn = partial(bars, [Bar(words, 1.0, hint=words)], title=words)
     body = joined(
         [
             paragraph(words),

@@ -39,7 +39,7 @@ def test_a_bar_is_filled_to_its_percentage_and_never_beyond_its_width() -> None:
 
 
 def test_a_chart_shows_the_highest_value_of_each_column() -> None:
-    drawn = [text_of(line).rstrip() for line in chart([0, 15, 20, 95, 100, 40], 3, {90: "hard"})]
+    drawn = [text_of(line).rstrip() for line in chart([0, 15, 20, 95, 100, 40], 14, {90: "hard"})]
     assert drawn == [
         "  90% ·▄█ hard",
         "  80%  ██",
@@ -59,8 +59,9 @@ def test_a_chart_of_few_values_has_as_many_columns() -> None:
 
 
 def test_a_table_aligns_numbers_to_the_right() -> None:
-    rows = [("reason", "tokens"), ("a", "7"), ("longer", "1,000")]
-    assert [text_of(line) for line in terminal_table(rows, indent="")] == [
+    rows = [("a", "7"), ("longer", "1,000")]
+    drawn = terminal_table(("reason", "tokens"), rows, 80, indent="")
+    assert [text_of(line) for line in drawn] == [
         "reason  tokens",
         "a            7",
         "longer   1,000",
@@ -69,16 +70,17 @@ def test_a_table_aligns_numbers_to_the_right() -> None:
 
 def test_a_long_text_is_cut_and_stays_on_one_line() -> None:
     assert shortened("one\n two", 20) == "one two"
-    assert shortened("abcdefghij", 8) == "abcde..."
+    assert shortened("abcdefghij", 8) == "abcdefg…"
+    assert shortened("abcdefghij", 8, keep="end") == "…defghij"
 
 
 def test_bars_are_drawn_to_an_eighth_and_what_is_not_nothing_is_seen() -> None:
     rows = [("Read", 8.0, "8k"), ("Bash", 4.25, "4k"), ("ls", 0.001, "1"), ("none", 0.0, "0")]
-    assert [text_of(line) for line in terminal_bars(rows, 8)] == [
+    assert [text_of(line) for line in terminal_bars(rows, 20)] == [
         "  Read  ████████  8k",
         "  Bash  ████▎     4k",
-        "  ls    ▏         1",
-        "  none            0",
+        "  ls    ▏          1",
+        "  none             0",
     ]
 
 

@@ -19,7 +19,7 @@ def test_capitals_are_the_points_that_no_rival_beats() -> None:
     ]  # fmt: skip
     drawn = [
         text_of(line).rstrip()
-        for line in terminal_scatter(points, x="bill", y="clean", width=30, height=6)
+        for line in terminal_scatter(points, x="bill", y="clean", width=38, height=6)
     ]
     assert drawn == [
         "  clean",
@@ -32,7 +32,9 @@ def test_capitals_are_the_points_that_no_rival_beats() -> None:
         "       └──┴───────┴────────┴───────┴──",
         "         0.4     0.6      0.8      1",
         "                                  bill",
-        "        A cheap     B ours      a worse     C never     b oracle",
+        "        A cheap     B ours",
+        "        a worse     C never",
+        "        b oracle",
     ]  # fmt: skip
 
 
@@ -51,5 +53,5 @@ def test_a_point_that_cannot_be_drawn_is_refused() -> None:
     )
 )
 def test_all_rows_have_the_width_asked_for(points: list[ScatterPoint]) -> None:
-    lines = terminal_scatter(points, x="x", y="y", width=40, height=9, key=False)
+    lines = terminal_scatter(points, x="x", y="y", width=48, height=9, key=False)
     assert [len(text_of(line)) for line in lines[1:10]] == [48] * 9

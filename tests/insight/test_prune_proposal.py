@@ -17,6 +17,7 @@ from ctxgc.insight import (
     stored_session_id,
 )
 from ctxgc.insight.prune_proposal import valid_entries
+from ctxgc.session import RECALL_CALL
 from ctxgc.stores import MemoryStore
 from ctxgc.wire.transcripts import Revision, Writable, writable
 from tests.session_files import OTHER, SESSION, all_files, chat, claude_code, dumped
@@ -28,8 +29,9 @@ names = pytest.mark.parametrize("name", sorted(FILES))
 def prune(file: Writable, store: MemoryStore, preset: str = "balanced") -> Proposal:
     name = stored_session_id(file, Path("chat.json"))
     return propose_pruning(
-        file, store, name, target=PruneTarget.preset(preset), context_limit=200_000
-    )
+        file, store, name, target=PruneTarget.preset(preset), context_limit=200_000,
+        recall_call=RECALL_CALL,
+    )  # fmt: skip
 
 
 @names

@@ -176,3 +176,19 @@ def test_of_calls_with_the_same_id_the_nearest_counts() -> None:
     first, second = answer("look", path="old"), answer("look", path="new")
     run = run_of(user("go"), first, result(first, "1"), second, result(second, "2"))
     assert described(run, 4) == ("tool", "work", "new")
+
+
+def test_a_collection_on_probation_is_explained_with_its_certificate() -> None:
+    run = demo_runs()[9]
+    proven, room = policy("ctxgc-proven"), parse_regime("cost")
+    found = [
+        collection.certificate
+        for request in explain(proven, run, 1, room, SHEET).others
+        for collection in explain(proven, run, request, room, SHEET).collections[:1]
+    ]
+    assert found
+    for certificate in found:
+        assert certificate is not None
+        assert certificate.waited >= certificate.steps > 0
+        assert certificate.applied_at - certificate.planned_at >= certificate.steps
+        assert all(int(name) < len(run.messages) for name in certificate.left)

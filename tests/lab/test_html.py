@@ -67,8 +67,7 @@ def test_the_same_report_gives_the_same_page() -> None:
 def test_the_summary_shows_bill_bits_intervals_and_worst_run_of_each_policy() -> None:
     rows = _read(html_report(made_report())).rows
     bill, worst = "0.685 0.68 to 0.69", "0.71"
-    bits = "1.00 1.0 to 1.0"
-    assert rows[2][:6] == ["ctxgc", bill, "0.843", bits, worst, "95.0 95.0 to 95.0"]
+    assert rows[2][:6] == ["ctxgc", bill, "0.843", "1.00", worst, "95.0"]
     assert ["ctxgc", worst, "run-5", "0%", "6"] in rows
 
 
@@ -98,7 +97,10 @@ def test_wrong_requests_stand_in_the_summary_and_take_a_policy_off_the_front() -
     sound, wrong = (html_report(made_report(over=count)) for count in (0, 1))
     assert [row[-1] for row in _read(sound).rows[1:6]] == ["0"] * 5
     assert [row[-1] for row in _read(wrong).rows[1:6]] == ["6"] * 5
-    assert [shown.count('class="ring') for shown in (sound, wrong)] == [2, 8]
+    assert [shown.count('class="ring') for shown in (sound, wrong)] == [
+        2 * 3,
+        8 * 3,
+    ]  # each chart is drawn at three widths
 
 
 def test_a_policy_that_failed_everywhere_is_said_to_have_failed() -> None:

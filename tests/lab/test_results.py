@@ -51,3 +51,10 @@ def test_the_order_of_runs_does_not_matter(
 def test_a_quantile_is_one_of_the_values() -> None:
     assert [quantile([3, 1, 2], share) for share in (0, 0.5, 0.99)] == [1, 2, 3]
     assert quantile([], 0.5) == 0
+
+
+def test_an_interval_of_one_group_is_not_shown_and_another_is() -> None:
+    one = Bootstrap(["a", "a"]).share([1, 1], [2, 4])
+    two = Bootstrap(["a", "b"]).share([1, 1], [2, 4])
+    assert one.interval(".2f", " to ") == ""
+    assert two.interval(".0f", " to ", scale=100) == "25 to 50"

@@ -154,6 +154,20 @@ def test_another_task_every_fifth_one_and_a_risky_one_make_a_checkpoint() -> Non
     ]  # fmt: skip
 
 
+def test_a_server_goes_on_with_the_triggers_of_the_one_before() -> None:
+    clock, store = still(), opened()
+    first = make(store, clock=clock, limit=100)
+    for number in range(10):
+        put(first, log(number))
+    first.task({"task_id": "a"})
+    clock.wait(minutes=20)
+    second = make(store, clock=clock, limit=100)
+    put(second, log(11))
+    assert triggers(second) == [["context_size_threshold"]]
+    second.task({"task_id": "b"})
+    assert triggers(second)[1:] == [["phase_transition"]]
+
+
 def test_a_change_that_cannot_be_saved_leaves_its_checkpoint_due(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

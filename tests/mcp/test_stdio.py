@@ -256,6 +256,22 @@ def test_the_cost_of_the_schemas_is_printed() -> None:
         timeout=PATIENCE,
         check=True,
     )
-    lines = [line.split() for line in done.stdout.splitlines()]
+    heads, *lines = [line.split() for line in done.stdout.splitlines()]
+    assert heads == ["profile", "tokens", "(o200k)"]
     assert [line[0] for line in lines] == ["minimal", "standard", "full"]
-    assert all(int(line[1]) > 300 for line in lines)
+    assert all(int(line[1].replace(",", "")) > 300 for line in lines)
+
+
+def test_a_line_that_is_no_message_is_answered_and_the_next_one_too(tmp_path: Path) -> None:
+    with _raw(command(tmp_path), tmp_path) as raw:
+        raw.send("{not json", "", '{"jsonrpc": "2.0", "id": 5, "method": 7}', "[1]")
+        raw.send('{"jsonrpc": "2.0", "id": "six", "method": "tools/call", "params": [1]}')
+        assert raw.ask(7, "ping")["result"] == {}
+        told = raw.lines
+        while len(told) < 6:
+            raw.send('{"jsonrpc": "2.0", "id": 8, "method": "ping"}')
+            raw.answer(8)
+    errors = [m for m in map(json.loads, told) if "error" in m]
+    assert [(m["id"], m["error"]["code"]) for m in errors] == [
+        (None, -32700), (5, -32600), (None, -32600), ("six", -32600),
+    ]  # fmt: skip

@@ -11,6 +11,7 @@ import pytest
 from ctxgc import GCConfig, Session
 from ctxgc.collector.excerpt import evacuate, stub_at_birth
 from ctxgc.core import identifiers, looks_like_ours
+from ctxgc.session import RECALL_CALL
 from tests.collector.agent import FIXED
 
 Json = dict[str, Any]
@@ -81,7 +82,7 @@ def test_no_stub_and_no_digest_quotes_a_line_that_looks_like_ours(seed: int, lim
         plugin_config=FIXED,
     )
     changed = 0
-    with Session(limit, config=config, store="memory:") as session:
+    with Session(limit, config=config, store="memory:", recall_call=RECALL_CALL) as session:
         session.append({"role": "user", "content": "Go on."})
         for number, output in enumerate(outputs):
             session.extend(_step(number, output))

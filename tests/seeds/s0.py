@@ -139,7 +139,7 @@ ENTRIES: tuple[Requirement, ...] = (
             "active-in-memory": "Active segments are held in memory.",
             "stash-json": "Stashed segments are in a JSON file on disk.",
             "path-configurable": "The path of the stash file is configurable.",
-            "path-default": "The stash file is `artifacts/context_stash.json` unless told otherwise.",
+            "path-default": "The stash file may be `artifacts/context_stash.json`, when it is named; by default it is `.ctxgc/stash.json`, which git does not see.",
             "structure": 'The stash file is `{"segments": [...]}` with whole segments.',
             "no-sql-needed": "The default store needs neither an SQL nor a vector database.",
         },

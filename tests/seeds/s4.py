@@ -93,6 +93,21 @@ ENTRIES: tuple[Requirement, ...] = (
         differs={
             "critical-error-context": "An error is critical until it is resolved; the last five are.",
         },
+        doors={
+            part: {
+                "engine": "`ContextPruner` keeps it, whatever the target; `GCEngine` has the roots of S0 and S1.",
+                "Session": "When gc_mark_sweep collects by itself in the zones danger and critical. A rule that you "
+                "add to `always_keep` holds in every zone and for every strategy.",
+            }
+            for part in (
+                "current-task-description",
+                "acceptance-criteria",
+                "system-role-prompt",
+                "active-file",
+                "last-3-user-messages",
+                "critical-error-context",
+            )
+        },
     ),
     *section(
         "S4.relevant",
@@ -156,23 +171,23 @@ ENTRIES: tuple[Requirement, ...] = (
                 "CLI": "`ctxgc checkpoint make --if-due`, and the status line of a coding agent.",
             },
             "phase": {
-                "Session": "`progress(phase=...)`.",
+                "Session": "`progress(phase=...)`, and another task of `set_task`.",
                 "MCP": "Another task of `context_task`.",
                 "CLI": "`ctxgc checkpoint make --if-due --phase-changed`.",
             },
             "milestone": {
-                "Session": "`progress(tasks_completed=...)`.",
+                "Session": "`progress(tasks_completed=...)`, and every fifth task that `set_task` leaves for another.",
                 "MCP": "Every fifth task that `context_task` leaves for another.",
                 "CLI": "`ctxgc checkpoint make --if-due --tasks-completed 5`.",
             },
             "risky-operation": {
-                "Session": "`progress(next_operation=...)`.",
+                "Session": "`progress(next_operation=...)`, and `set_task` with such a name as task.",
                 "MCP": "`context_task` with such a name as task.",
                 "CLI": "`ctxgc checkpoint make --if-due --next-operation large_merge`.",
             },
             "time": {
-                "Session": "Before each request, since the session was opened or the last checkpoint.",
-                "MCP": "With each change, since the server started or the last checkpoint.",
+                "Session": "Before each request, since the session began or the last checkpoint.",
+                "MCP": "With each change, since the session began or the last checkpoint.",
                 "CLI": "`ctxgc checkpoint make --if-due`, and the status line of a coding agent.",
             },
         },

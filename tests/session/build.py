@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ctxgc.collector import preset
 from ctxgc.config import GCConfig
 from ctxgc.errors import StoreError
-from ctxgc.session import Event, Session
+from ctxgc.session import RECALL_CALL, Event, Session
 from ctxgc.stores import MemoryStore
 from ctxgc.strategies.truncate import TruncateStrategy
 from tests.collector.agent import opened
@@ -31,7 +31,13 @@ def make(limit: int = 2_000, plugin: Any = "gc_truncate", **options: Any) -> Ses
         limit,
         plugin=plugin,
         config=config,
-        **{"store": "memory:", "counter": WordCounter(), "clock": Clock(), **options},
+        **{
+            "recall_call": RECALL_CALL,
+            "store": "memory:",
+            "counter": WordCounter(),
+            "clock": Clock(),
+            **options,
+        },
     )
 
 

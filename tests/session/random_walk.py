@@ -12,7 +12,7 @@ from ctxgc.budget import InstructionSource, SourceEntry
 from ctxgc.config import GCConfig
 from ctxgc.core import Format
 from ctxgc.errors import ContextOverflowError, InputError, PlanError
-from ctxgc.session import Session
+from ctxgc.session import RECALL_CALL, Session
 from ctxgc.stores import open_store
 from ctxgc.strategies import BUILT_IN
 from ctxgc.testing import check_history, make_session
@@ -107,7 +107,7 @@ class Walk:
     def _open(self) -> Session:
         return Session(
             context_limit=self.limit, config=self.config, plugin=self.plugin, store=self.store,
-            session_id="walk", clock=self.clock, model=self.model,
+            session_id="walk", clock=self.clock, model=self.model, recall_call=RECALL_CALL,
         )  # fmt: skip
 
     def step(self) -> None:

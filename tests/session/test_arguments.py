@@ -166,3 +166,10 @@ def test_a_range_of_lines_may_come_as_a_list() -> None:
     session.set_active_file("a.py", line_range=[1, 5])  # type: ignore[arg-type] # as JSON gives it
 
     assert session.collect().success
+
+
+@pytest.mark.parametrize("method", ["read", "recall", "note_fault"])
+def test_a_handle_that_is_not_a_text_is_refused(method: str) -> None:
+    session = Session(1_000, store="memory:")
+    with pytest.raises(InputError, match="a handle must be a text, got NoneType"):
+        getattr(session, method)(None)

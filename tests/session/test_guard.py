@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ctxgc import GCConfig, Session
-from ctxgc.errors import ContextOverflowError
+from ctxgc.errors import ContextOverflowError, StoreError
 from ctxgc.session import Event
 from ctxgc.stores import open_store
 from ctxgc.wire import Overflow
@@ -123,6 +123,55 @@ def test_progress_makes_checkpoints_by_phase_by_fifth_task_and_before_a_risk() -
     made.progress(next_operation="major_refactor")
     made.progress(phase="build", tasks_completed=9)
     assert triggers(made) == [("phase_transition",), ("task_milestone",), ("risky_operation",)]
+
+
+def test_another_task_every_fifth_and_a_risky_one_make_a_checkpoint_before_the_next_request() -> (
+    None
+):
+    made, _ = session()
+    for name in ("a", "b", "b", "c", "d", "e", "f", None, "f", "major_refactor"):
+        made.set_task(name)
+        made.messages()
+    phase = "phase_transition"
+    assert triggers(made) == [
+        (phase,), (phase,), (phase,), (phase,), (phase, "task_milestone"), (phase, "risky_operation"),
+    ]  # fmt: skip
+
+
+def test_a_reopened_session_goes_on_watching_where_it_was() -> None:
+    clock, store = Clock(), open_store("memory:")
+    made, _ = session(clock=clock, store=store, session_id="s")
+    grow(made, 81)
+    made.progress(phase="design", tasks_completed=4)
+    made.messages()
+    made.flush()
+    clock.wait(minutes=20)
+    again, _ = session(clock=clock, store=store, session_id="s")
+    again.messages()
+    assert triggers(again) == [("context_size_threshold",)]
+    again.progress(phase="design", tasks_completed=5)
+    again.progress(phase="build")
+    again.flush()
+    clock.wait(minutes=31)
+    last, _ = session(clock=clock, store=store, session_id="s")
+    last.messages()
+    assert triggers(last)[1:] == [("task_milestone",), ("phase_transition",), ("time_interval",)]
+
+
+def test_a_checkpoint_that_could_not_be_written_stays_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = open_store("memory:")
+    made, _ = session(store=store)
+    made.messages()
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "commit", _full)
+        with pytest.raises(StoreError, match="disk"):
+            made.progress(tasks_completed=5)
+    made.progress(tasks_completed=6)
+    assert triggers(made) == [("task_milestone",)]
+
+
+def _full(*_: Any, **__: Any) -> int:
+    raise StoreError("the disk is full")
 
 
 def test_danger_makes_a_checkpoint_once() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from ctxgc import GCConfig, Session
 from ctxgc.errors import CheckpointError, CtxgcError, UnknownHandleError
-from ctxgc.session import Event
+from ctxgc.session import RECALL_CALL, Event
 from ctxgc.strategies import GCPlugin, load_gc_plugin
 from tests.session.build import filled
 from tests.session.random_walk import handles
@@ -35,7 +35,13 @@ class Talker:
         self.steps = 0
 
     def _open(self) -> Session:
-        made = Session(LIMIT, config=CONFIG, store=self.store, session_id=f"session-{self.number}")
+        made = Session(
+            LIMIT,
+            config=CONFIG,
+            store=self.store,
+            session_id=f"session-{self.number}",
+            recall_call=RECALL_CALL,
+        )
         made.events(self._hear)
         return made
 

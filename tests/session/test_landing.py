@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from ctxgc import GCConfig, Session, collect
+from ctxgc.session import RECALL_CALL
 from tests.strategies.build import rows, step
 
 CHAT = [{"role": "user", "content": "start"}] + [
@@ -26,6 +27,33 @@ def test_a_chat_of_short_messages_lands_near_its_target(notifies: bool) -> None:
         session.messages()
         (result,) = [r for r in session.gc_history if r.removal_list]
         assert 0.9 * 2_400 <= result.tokens_after <= 2_400
+
+
+def test_a_long_chat_lands_within_three_points_of_its_target_with_a_small_digest() -> None:
+    said = " ".join(f"word{n}" for n in range(60))
+    with Session(60_000, store="memory:") as session:
+        for number in range(260):
+            session.append({"role": "user", "content": f"What about topic {number}? {said}"})
+            session.append({"role": "assistant", "content": f"Topic {number} is fine. {said}"})
+            session.messages()
+        made = [r for r in session.gc_history if r.removal_list]
+        digests = [m["content"] for m in session.view() if "[ctxgc" in m["content"]]
+        assert made
+        assert len(digests) == 1
+        assert all(57 <= 100 * r.tokens_after / 60_000 <= 63 for r in made)
+        assert len(digests[0]) / 4 <= 6_000
+
+
+@pytest.mark.parametrize(("share", "stays"), [(85, True), (97, False)])
+def test_what_is_in_work_stays_until_the_window_is_full(share: int, stays: bool) -> None:
+    steps = [message for n in range(10) for message in step(n, rows(f"x{n} part_{n}"))]
+    history = [{"role": "user", "content": "Compare all parts."}, *steps]
+    with Session(1_000_000, store="memory:") as session:
+        session.extend(history)
+        tokens = session.usage().total_tokens
+    with Session(tokens * 100 // share, store="memory:") as session:
+        session.extend(history)
+        assert (session.messages() == history) is stays
 
 
 def test_a_chat_that_is_collected_once_lands_near_its_target() -> None:
@@ -69,7 +97,9 @@ def test_each_result_of_a_parallel_batch_has_its_own_reason() -> None:
 
 def test_an_edit_of_another_file_of_the_same_name_supersedes_nothing() -> None:
     def left(edited: str) -> set[str]:
-        with Session(200_000, store="memory:", prices="anthropic-5m") as session:
+        with Session(
+            200_000, store="memory:", prices="anthropic-5m", recall_call=RECALL_CALL
+        ) as session:
             session.append({"role": "user", "content": "Fix the models."})
             for number in range(12):
                 session.extend([_call(number, ("Bash", f'{{"command": "make {number}"}}')),
@@ -94,7 +124,9 @@ def test_an_edit_of_another_file_of_the_same_name_supersedes_nothing() -> None:
 
 def test_a_task_does_not_keep_what_is_dead_from_being_cut() -> None:
     def sent(task: str | None) -> int:
-        with Session(200_000, store="memory:", prices="anthropic-5m") as session:
+        with Session(
+            200_000, store="memory:", prices="anthropic-5m", recall_call=RECALL_CALL
+        ) as session:
             session.set_task(task)
             session.append({"role": "user", "content": "Find the slow module."})
             total = 0

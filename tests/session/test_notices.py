@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from ctxgc import Session
 from ctxgc.collector import handles_in
+from ctxgc.session import RECALL_CALL
 from ctxgc.wire import Overflow
 
 
 def _steps(count: int) -> Session:
-    session = Session(50_000, store="memory:")
+    session = Session(50_000, store="memory:", recall_call=RECALL_CALL)
     for number in range(count):
         session.append({"role": "user", "content": f"ask {number}"})
         session.append({"role": "assistant", "content": f"reply {number}"})
@@ -70,7 +71,7 @@ def test_only_what_is_out_is_told_and_once() -> None:
 
 
 def test_a_step_that_was_recalled_is_not_told_as_moved_out_by_the_next_recovery() -> None:
-    session = Session(10_000, store="memory:", plugin="gc_truncate")
+    session = Session(10_000, store="memory:", plugin="gc_truncate", recall_call=RECALL_CALL)
     for number in range(6):
         session.append({"role": "user", "content": f"ask {number} " * 50})
         session.append({"role": "assistant", "content": f"reply {number} " * 50})

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ctxgc import Session
@@ -205,6 +205,18 @@ def test_a_result_that_the_view_shows_already_comes_in_without_it() -> None:
     assert [e.kind for e in told if e.kind in ("deduplicated", "collected")] == ["deduplicated"]
 
 
+@pytest.mark.parametrize("tool", ["context_recall", "mcp__ctxgc__context_recall", "fetch_again"])
+def test_the_answer_to_a_recall_comes_whole_though_the_view_shows_its_lines(tool: str) -> None:
+    session = opened()
+    drive(session, [("read", 0, 0, 30), ("say", "orchard")])
+    whole = view_of(0, 0, 30)
+    call = {"name": tool, "arguments": '{"handle": "s-3"}'}
+    asked = [{"id": "r1", "type": "function", "function": call}]
+    session.append({"role": "assistant", "tool_calls": asked})
+    session.append({"role": "tool", "tool_call_id": "r1", "content": whole})
+    assert results(session.messages())[-1] == whole
+
+
 class FailingStore(MemoryStore):
     """A store that can be told to refuse what is written."""
 
@@ -254,6 +266,10 @@ def test_a_continued_session_goes_on(tmp_path: Path) -> None:
 
 @few
 @given(steps(), st.lists(st.sampled_from(["undo", "recall", "restore", "sync"]), max_size=3))
+@example(
+    [*[("read", 0, 0, 1)] * 2, ("read", 0, 1, 35), ("both", 0, 0, 1), ("test", 1), ("edit", 0, 0)],
+    ["undo", "restore", "undo"],
+)
 def test_thrift_stays_in_step_with_whatever_else_changes_the_view(
     work: list[Step], others: list[str]
 ) -> None:
@@ -345,7 +361,7 @@ def test_it_can_be_switched_off(options: Json) -> None:
 _DIGEST = """
 from hashlib import sha256
 from tests.collector.agent import LONG, drive, opened
-session = opened(recall_call=None)
+session = opened(handle_key=b"the same")
 print(sha256(str(drive(session, LONG * 3)).encode()).hexdigest(), len(session.inspect().log.applied))
 """
 

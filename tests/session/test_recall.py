@@ -10,7 +10,7 @@ import pytest
 
 from ctxgc.core import Format
 from ctxgc.errors import PlanError, UnknownHandleError
-from ctxgc.session import Session
+from ctxgc.session import RECALL_CALL, Session
 from ctxgc.session.state import UNDO_COOLDOWN
 from ctxgc.testing import check_history
 from tests.collector.agent import FIXED, LONG, Agent, Step, drive, opened
@@ -252,7 +252,7 @@ def test_in_a_window_that_fills_the_same_is_not_collected_again_at_once() -> Non
 @pytest.mark.parametrize("format_", ["openai", "anthropic", "responses"])
 def test_what_does_not_fit_the_window_is_not_brought_back(format_: Format) -> None:
     """It would be held in the view, and no request could be sent any more."""
-    session = Session(4_000, store="memory:")
+    session = Session(4_000, store="memory:", recall_call=RECALL_CALL)
     session.append({"role": "user", "content": "read the log"}, format=format_)
     log = "\n".join(f"{number}: request {number * 7} took long" for number in range(1_500))
     ids = [i for message in _reading(log, format_) for i in session.append(message, format=format_)]

@@ -14,6 +14,7 @@ from ctxgc.core import FORMATS, ContextSegment, Format, Message
 from ctxgc.errors import UnknownHandleError
 from ctxgc.guard import ThrashBreaker
 from ctxgc.guard.monitor import FIRST_PAUSE, LEAST_BACK, LONGEST_PAUSE
+from ctxgc.session import RECALL_CALL
 from tests.collector.agent import (
     FIXED,
     LONG,
@@ -179,5 +180,5 @@ def narrow() -> Session:
     config = GCConfig(auto_recall=False, recall_hold_collections=0)
     return Session(
         12_000, config=config, store="memory:", counter=QuarterCounter(), clock=Clock(),
-        prices="anthropic-5m",
+        prices="anthropic-5m", recall_call=RECALL_CALL,
     )  # fmt: skip

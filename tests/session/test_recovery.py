@@ -10,6 +10,7 @@ import pytest
 from ctxgc import GCConfig, GCPolicy, Session
 from ctxgc.core import Format
 from ctxgc.errors import ContextOverflowError, InputError, PlanError
+from ctxgc.session import RECALL_CALL
 from ctxgc.stores import Put, open_store
 from ctxgc.testing import check_history, make_session
 from ctxgc.wire import Overflow
@@ -67,6 +68,34 @@ def test_three_retries_and_no_more() -> None:
             sizes.append(made.usage().total_tokens)
     assert len(sizes) <= 4
     assert sizes == sorted(set(sizes), reverse=True)
+
+
+def test_the_retries_of_one_call_are_counted_together_and_a_new_message_starts_a_new_call() -> None:
+    made = session()
+    for number in range(20):
+        made.append({"role": "assistant", "content": words(60, f"w{number}")})
+        made.append({"role": "user", "content": "more"})
+    made.messages()
+    for _ in range(3):
+        made.recover(refusal(made, 0.95))
+        made.messages()
+    with pytest.raises(ContextOverflowError, match="3 retries were refused"):
+        made.recover(refusal(made, 0.95))
+    made.append({"role": "assistant", "content": "at last"})
+    made.append({"role": "user", "content": "again"})
+    made.messages()
+    before = made.usage().total_tokens
+    assert made.recover(refusal(made, 0.95)).size_after < before
+
+
+def test_a_session_that_never_collects_by_itself_leaves_a_refused_view_alone() -> None:
+    made = session(config=GCConfig(auto_trigger=False))
+    sent = made.messages()
+    with pytest.raises(ContextOverflowError, match="auto_trigger=False") as caught:
+        made.recover(refusal(made, 0.6))
+    assert made.view() == sent
+    assert made.gc_history == []
+    assert "collect by hand" in (caught.value.hint or "")
 
 
 def test_a_refusal_of_what_was_never_sent_is_an_error() -> None:
@@ -250,7 +279,13 @@ def test_a_session_works_on_after_a_recovery() -> None:
 
 @pytest.mark.parametrize("plugin", ["gc_truncate", "gc_budget", "gc_hybrid", "gc_mark_sweep"])
 def test_what_a_checkpoint_knows_and_was_pinned_after_it_stays_pinned(plugin: str) -> None:
-    session = Session(3_000, store="memory:", plugin=plugin, config=GCConfig(auto_recall=False))
+    session = Session(
+        3_000,
+        store="memory:",
+        plugin=plugin,
+        config=GCConfig(auto_recall=False),
+        recall_call=RECALL_CALL,
+    )
     for number in range(6):
         session.append({"role": "user", "content": f"q{number}"})
         session.append({"role": "assistant", "content": f"a{number} " + "word " * 460})

@@ -11,7 +11,7 @@ import pytest
 
 from ctxgc import GCConfig, Session
 from ctxgc.errors import CtxgcError, MessageError
-from ctxgc.session import Event
+from ctxgc.session import RECALL_CALL, Event
 
 CANARY = "ghp_" + "Q7w8E9r0T1y2U3i4O5p6A7s8D9f0G1h2J3k4"
 NPM = "npm_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -34,7 +34,7 @@ def result(number: int, text: str) -> dict[str, Any]:
 def session(secrets: str, **keys: Any) -> tuple[Session, list[Event]]:
     """Return a session with this policy, and the events that it tells."""
     config = GCConfig(secrets=secrets, recent_messages=1, preserve_recent_turns=0, **keys)
-    made = Session(8_000, config=config, store="memory:")
+    made = Session(8_000, config=config, store="memory:", recall_call=RECALL_CALL)
     told: list[Event] = []
     made.events(told.append)
     return made, told

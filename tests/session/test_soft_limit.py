@@ -6,6 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ctxgc import GCConfig, Session
+from ctxgc.session import RECALL_CALL
 from ctxgc.testing import check_history
 from tests.collector.agent import HOW
 from tests.requirements import requirement
@@ -20,7 +21,7 @@ def _filled(soft: float, batch: int = 20, **options: object) -> Session:
     config = GCConfig(
         soft_limit_percent=soft, batch=batch, auto_recall=False, plugin_config=options or PATIENT
     )
-    session = Session(LIMIT, config=config, store="memory:")
+    session = Session(LIMIT, config=config, store="memory:", recall_call=RECALL_CALL)
     session.append({"role": "user", "content": "Find out which of the modules is slow."})
     number = 0
     while session.usage().percent_used < 72:

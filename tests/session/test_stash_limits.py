@@ -8,6 +8,7 @@ import pytest
 
 from ctxgc import GCConfig, Session
 from ctxgc.errors import UnknownHandleError
+from ctxgc.session import RECALL_CALL
 from tests.fakes import Clock
 from tests.session.random_walk import faults, handles
 
@@ -18,7 +19,13 @@ def session(clock: Clock, **keys: Any) -> Session:
     given: dict[str, Any] = {
         "recent_messages": 1, "recent_user_messages": 1, "preserve_recent_turns": 0,
     }  # fmt: skip
-    made = Session(LIMIT, config=GCConfig(**{**given, **keys}), store="memory:", clock=clock)
+    made = Session(
+        LIMIT,
+        config=GCConfig(**{**given, **keys}),
+        store="memory:",
+        clock=clock,
+        recall_call=RECALL_CALL,
+    )
     made.append({"role": "user", "content": "start"})
     return made
 

@@ -16,8 +16,8 @@ KEYS = [
     "context_limit", "secret", "summaries", "turns_taken", "numbered", "ingested_tokens",
     "pinned_messages", "held_until", "undone", "requests", "sent_messages", "sent_before", "sent_at",
     "stuck_at", "ghosts", "thrash", "thrashing", "savings", "task_id", "task_dependencies",
-    "active_file", "active_range", "zone", "step", "opened", "first_request", "policies", "beside",
-    "format",
+    "active_file", "active_range", "zone", "triggers", "step", "opened", "first_request", "policies",
+    "beside", "format", "recall_tools", "probation",
 ]  # fmt: skip
 
 

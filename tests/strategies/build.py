@@ -11,6 +11,7 @@ from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource
 from ctxgc.collector import GCResult, GCTriggerReason
 from ctxgc.config import GCConfig
 from ctxgc.core import Message
+from ctxgc.session import RECALL_CALL
 from ctxgc.strategies import load_gc_plugin
 from ctxgc.tokens import counter_for, message_tokens
 from ctxgc.wire import parse
@@ -169,6 +170,7 @@ def played(limit: int, *steps: list[Json], **keys: Any) -> Session:
     session = Session(
         limit,
         config=GCConfig(auto_recall=False, **keys),
+        recall_call=RECALL_CALL,
         store="memory:",
         # Handles differ from session to session, and so do their tokens.
         handle_key=b"the same for all",

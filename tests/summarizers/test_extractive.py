@@ -113,3 +113,8 @@ def test_chatter_stays_only_where_there_is_nothing_else() -> None:
     summarizer = ExtractiveSummarizer(max_tokens=20, counter=Words())
     assert summarizer("hello there\nnice day") == "hello there\nnice day"
     assert summarizer("hello there\nnice day\nsrc/a.py") == "src/a.py"
+
+
+def test_no_line_is_quoted_that_a_reader_could_take_for_a_note_of_ours() -> None:
+    said = ["user: must never touch src/billing.py", "[ctxgc: 900 tokens; error]", "[...]"]
+    assert ExtractiveSummarizer(max_tokens=400)("\n".join(said)) == said[0]

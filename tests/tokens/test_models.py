@@ -97,7 +97,8 @@ def test_what_is_no_name_is_refused(model: object) -> None:
     [
         ("claude-sonnet-4-5", 200_000), ("anthropic/claude-3-5-haiku", 200_000),
         ("claude-2.1", 200_000), ("claude-2.0", 100_000), ("claude-sonnet-4-5[1m]", 1_000_000),
-        ("gpt-5.1-codex", 272_000), ("gpt-5-chat-latest", 128_000), ("openai/gpt-4.1", 1_047_576),
+        ("gpt-5.1-codex", 272_000), ("gpt-6.1-sol", 272_000),
+        ("gpt-5-chat-latest", 128_000), ("openai/gpt-4.1", 1_047_576),
         ("gpt-4o-mini", 128_000), ("gpt-4-turbo", 128_000), ("gpt-4-0613", 8_192),
         ("gpt-4-32k", 32_768), ("gpt-3.5-turbo", 16_385), ("o3", 200_000), ("o1-mini", 128_000),
         ("codex-mini-latest", 200_000), ("gpt-oss-120b", 131_072), ("gemini-2.5-flash", 1_048_576),

@@ -86,10 +86,14 @@ def _analyze(file: str, folder: Path) -> str:
     return ctxgc(folder, "analyze", file, "--json")
 
 
+_RECALLED = ("--store", "json:stash.json", "--recall", "mcp__ctxgc__context_recall")
+"""As if the agent had our server on this store."""
+
+
 def _prune(file: str, preset: str, folder: Path) -> str:
     """Return what a dry run says, and what the run itself says."""
     session_id = _seed(folder, file)
-    common = ("prune", file, "--preset", preset, "--json", "--store", "json:stash.json")
+    common = ("prune", file, "--preset", preset, "--json", *_RECALLED)
     dry = json.loads(ctxgc(folder, *common, codes=(0, 1)))
     wet = json.loads(ctxgc(folder, *common, "-o", "pruned.jsonl", codes=(0, 1)))
     found = ctxgc(folder, "search", "tests", "--store", "json:stash.json", "--json", codes=(0, 1))
@@ -100,7 +104,7 @@ def _prune(file: str, preset: str, folder: Path) -> str:
 def _pruned_file(file: str, preset: str, folder: Path) -> str:
     """Return the bytes of the pruned session."""
     _seed(folder, file)
-    common = ("prune", file, "--preset", preset, "--json", "--store", "json:stash.json")
+    common = ("prune", file, "--preset", preset, "--json", *_RECALLED)
     wet = json.loads(ctxgc(folder, *common, "-o", "pruned.jsonl", codes=(0, 1)))
     return _without((folder / "pruned.jsonl").read_bytes().decode(), _new_id(wet))
 
@@ -108,9 +112,7 @@ def _pruned_file(file: str, preset: str, folder: Path) -> str:
 def _seed(folder: Path, file: str) -> str:
     """Give the stash its secret, so that handles, and thereby their tokens, are the same each time."""
     placed(folder, file)
-    dry = json.loads(
-        ctxgc(folder, "prune", file, "--json", "--store", "json:stash.json", codes=(0, 1))
-    )
+    dry = json.loads(ctxgc(folder, "prune", file, "--json", *_RECALLED, codes=(0, 1)))
     session_id = str(dry["session_id"])
     store = open_store(f"json:{folder / 'stash.json'}")
     try:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from ctxgc import CtxgcError, GCConfig, GCPolicy, Session
+from ctxgc.session import RECALL_CALL
 from tools.golden.places import input_bytes
 
 Json = dict[str, Any]
@@ -62,7 +63,7 @@ def opened(store: Any, script: Script, clock: Clock, **options: Any) -> Session:
     model = "claude-opus-5-5" if script.format == "anthropic" else None
     return Session(
         LIMIT, store=store, session_id=SESSION, counter=LetterCounter(), clock=clock, model=model,
-        **{"config": config_of(script), **options},
+        **{"config": config_of(script), "recall_call": RECALL_CALL, **options},
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ctxgc import GCConfig, GCPolicy, Session
+from ctxgc.session import RECALL_CALL
 from tools.golden.account import Account
 from tools.golden.book import GoldenBook
 from tools.golden.places import quiet_place
@@ -31,7 +32,7 @@ def _under(plugin: str, folder: Path) -> str:
     with quiet_place(folder):
         session = Session(
             _LIMIT, config=config, plugin=plugin, store="memory:", session_id="golden",
-            counter=LetterCounter(), clock=clock,
+            counter=LetterCounter(), clock=clock, recall_call=RECALL_CALL,
         )  # fmt: skip
         events: list[Any] = []
         session.events(lambda event: events.append([event.number, event.kind, event.data]))

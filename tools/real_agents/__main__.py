@@ -1,7 +1,7 @@
 """The real Claude Code or the real Codex works with ctxgc: `python -m tools.real_agents AGENT`.
 
 A scripted model on loopback drives it on a sample repository, in a home of its own. What is asserted is
-what the model server received.
+what the model server received. With `both`, a session goes from one agent to the other and back.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ AGENTS: dict[str, tuple[type[Stage], Callable[[], Path]]] = {
     "claude-code": (ClaudeCode, agents_env.claude),
     "codex": (Codex, agents_env.codex),
 }
+_BOTH = "both"
 _SERVER = {"extra_fields": ("client_metadata",), "context_limit": 1_000_000}
 """Codex sends a field that the provider does not document; Claude Code takes its window to be so large."""
 
@@ -28,8 +29,10 @@ _SERVER = {"extra_fields": ("client_metadata",), "context_limit": 1_000_000}
 def main(words: list[str]) -> int:
     """Return 0 if everything was shown, or the agent cannot be had here."""
     name = words[0] if words else ""
+    if name == _BOTH:
+        return both()
     if name not in AGENTS:
-        print(f"usage: python -m tools.real_agents {'|'.join(AGENTS)}")
+        print(f"usage: python -m tools.real_agents {'|'.join([*AGENTS, _BOTH])}")
         return 2
     kind, program = AGENTS[name]
     try:
@@ -57,14 +60,51 @@ def play(stage: Stage) -> None:
     tell("evacuation and recall", seen)
     tell("compaction", acts.compaction(stage, session))
     tell("pruned and resumed", acts.pruned_session(stage))
+    tell("pruned in place", acts.pruned_in_place(stage))
     tell("MCP tools", acts.mcp_tools(stage))
+    tell("own window", acts.own_window(stage))
     if isinstance(stage, ClaudeCode):
         tell("tool list", acts.lists_tools(stage.events("hello")))
     tell("broken on purpose", acts.works_when_broken(stage))
     tell("uninstall", acts.uninstalled(stage, before))
+    tell("pruned without a server", acts.pruned_without_server(stage))
     if isinstance(stage, ClaudeCode):
         tell("plugin folder", acts.plugin(stage))
     tell("histories", acts.valid_histories(stage))
+
+
+def both() -> int:
+    """Return 0 if sessions were resumed by the other agent, or one of them cannot be had here."""
+    try:
+        programs = [program() for _, program in AGENTS.values()]
+    except agents_env.MissingError as error:
+        return agents_env.skip("conversion", error)
+    with tempfile.TemporaryDirectory() as folder:
+        stages = [
+            kind(program, Path(folder) / name, **_SERVER, validate=kind is Codex)
+            for (name, (kind, _)), program in zip(AGENTS.items(), programs, strict=True)
+        ]
+        try:
+            with stages[0].server, stages[1].server:
+                pass_on(*stages)
+        except AssertionError as error:
+            print(f"FAILED conversion: {error}")
+            return 1
+    return 0
+
+
+def pass_on(one: Stage, other: Stage) -> None:
+    """Show that each agent goes on with a session of the other, and the first one with it again."""
+    other.repository = one.repository
+    for stage in (one, other):
+        stage.settle()
+    for source, target in ((one, other), (other, one)):
+        session, seen = acts.conversion(source, target)
+        tell("converted", seen)
+        _, seen = acts.conversion(target, source, session)
+        tell("converted back", seen)
+    for stage in (one, other):
+        tell(f"histories of {stage.name}", acts.valid_histories(stage))
 
 
 def tell(act: str, seen: str | bool) -> None:

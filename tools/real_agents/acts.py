@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,8 @@ DECISION = "We decided to stop the old worker instead of moving the port."
 RECALL = "mcp__ctxgc__context_recall"
 HANDLE = re.compile(r"h-[a-z2-7]{16}")
 MOST_EVACUATED = 8_000
+_THOUGHT = 3.0
+"""Seconds that a model thinks: agents write their transcripts a moment after the fact."""
 
 
 def must(holds: object, what: str) -> None:
@@ -77,10 +81,7 @@ def pruned_session(stage: Stage) -> str:
     original = stage.server.requests[-1]
     transcript = stage.transcript(session)
     before = transcript.read_bytes()
-    store = ("--store", f"sqlite:{stage.ours / 'stash.sqlite'}")
-    out = stage.ctxgc(
-        "prune", str(transcript), "--preset", "balanced", "-o", f"{transcript.parent}/", *store
-    )
+    out = stage.ctxgc("prune", str(transcript), "-o", f"{transcript.parent}/")
     must(transcript.read_bytes() == before, "the original was changed")
     resumed = stage.pruned_id(transcript)
     must(resumed != session, f"prune wrote no session of its own: {out[-500:]}")
@@ -106,6 +107,48 @@ def pruned_session(stage: Stage) -> str:
         f"{was} characters of outputs became {now}, {full} tokens {freed} ({took} by the provider); "
         "the history is valid and holds every root"
     )
+
+
+def pruned_in_place(stage: Stage) -> str:
+    """A session is pruned in its own file, from another folder; the model recalls, and `undo` works."""
+    stage.script.extend(
+        [*(stage.shell(f"head -c {9_000 - n} build.log") for n in range(8)), DECISION]
+    )
+    session = stage.say(TASK)
+    transcript = stage.transcript(session)
+    before = transcript.read_bytes()
+    _let_rest(transcript)
+    stage.ctxgc("prune", str(transcript), "--preset", "tight", "--in-place", folder=stage.home)
+    must(transcript.read_bytes() != before, "nothing was pruned in place")
+    stage.script.extend([lambda request: _recall_first(stage, request), "seen"])
+    stage.say("What was in the log?", session)
+    recalled = stage.outputs(stage.server.requests[-1])[-1]
+    must("step 0 of the build" in recalled, f"what was pruned is not recalled: {recalled[:300]}")
+    _let_rest(transcript)
+    stage.ctxgc("undo", str(transcript), folder=stage.home)
+    must(transcript.read_bytes().startswith(before), "undo did not restore the session")
+    return "the model recalled what the file had lost, and undo restored it"
+
+
+def pruned_without_server(stage: Stage) -> str:
+    """Where the agent has no server, a pruned session names no handle, and the history is valid."""
+    stage.script.extend(
+        [*(stage.shell(f"head -c {9_000 - n} build.log") for n in range(8)), DECISION]
+    )
+    transcript = stage.transcript(stage.say(TASK))
+    out = stage.ctxgc("prune", str(transcript), "-o", f"{transcript.parent}/")
+    must(
+        f"`ctxgc install {stage.name}`" in out, f"prune does not say what to install: {out[-500:]}"
+    )
+    stage.script.append("resumed")
+    stage.say("What did we decide?", stage.pruned_id(transcript))
+    request = stage.server.requests[-1]
+    outputs = "\n".join(stage.outputs(request))
+    must("[ctxgc:" in outputs, "nothing was pruned")
+    named = HANDLE.findall(outputs)
+    must(not named and "context_recall" not in outputs, f"it names handles: {named[:3]}")
+    must(not check_history(stage.history(request), request.format), "the history is not valid")
+    return f"{len(outputs)} characters of outputs stayed, without a handle"
 
 
 def mcp_tools(stage: Stage) -> str:
@@ -135,6 +178,32 @@ def mcp_tools(stage: Stage) -> str:
     return f"ingest, analyze, prune and recall answered (of {len(TOOLS)} tools)"
 
 
+def own_window(stage: Stage) -> str:
+    """The server speaks of the agent's own window: what it tells is what the transcript reports."""
+
+    def ask(_: RecordedRequest) -> ToolCall:
+        time.sleep(_THOUGHT)
+        return ToolCall("mcp__ctxgc__context_usage", {})
+
+    stage.script.extend(
+        [
+            *(stage.shell(f"head -c {12_000 - n} build.log") for n in range(4)),
+            ask,
+            "asked",
+        ]
+    )
+    session = stage.say("How full is your window?")
+    told = re.findall(
+        r'\\?"(tokens|zone)\\?"\s*:\s*\\?"?(\w+)', stage.outputs(stage.server.requests[-1])[-1]
+    )
+    must(told, "context_usage told nothing")
+    usage = dict(reversed(told))
+    took = _reported(stage, session, newest=1)
+    must(usage["zone"] == "safe", f"it told {usage}")
+    must(0.8 < int(usage["tokens"]) / took < 1.25, f"it told {usage} of a request of {took} tokens")
+    return f"context_usage told {usage['tokens']} tokens of a request that took {took}"
+
+
 def works_when_broken(stage: Stage) -> str:
     """The agent goes on, and the output arrives, whatever is broken on our side."""
     breaks: dict[str, Callable[[Stage], None]] = {
@@ -162,6 +231,35 @@ def uninstalled(stage: Stage, before: dict[str, bytes]) -> str:
     traces = [p for p in _configuration(stage) if b"ctxgc" in p.read_bytes()]
     must(not traces, f"traces in {traces}")
     return f"{len(after)} files are what they were, byte for byte"
+
+
+def conversion(source: Stage, target: Stage, session: str | None = None) -> tuple[str, str]:
+    """A session of one agent is converted, and the other one goes on with it: all of it is sent.
+
+    Returns the id of the new session and what was seen; a `session` is converted as it is.
+    """
+    first = session is None
+    if session is None:
+        source.script.extend([source.shell("cat README.md"), DECISION])
+        session = source.say(TASK)
+    transcript = source.transcript(session)
+    before = transcript.read_bytes()
+    told = json.loads(target.ctxgc("convert", source.name, target.name, str(transcript), "--json"))
+    must(transcript.read_bytes() == before, "the original was changed")
+    question = "What did we decide?" if first else "And what is this project?"
+    target.script.extend([target.shell("cat server.py"), "resumed"])
+    target.say(question, told["session_id"])
+    request = target.server.requests[-1]
+    sent = json.dumps(request.messages, ensure_ascii=False)
+    for said in (TASK, DECISION, "# A sample project", question):
+        must(said in sent, f"{target.name} was not told: {said}")
+    outputs = target.outputs(request)
+    must("PORT = 48151" in outputs[-1], f"the next call answered: {outputs[-1][:300]}")
+    must(len(outputs) == (2 if first else 3), f"{len(outputs)} outputs reached the model")
+    breaches = check_history(target.history(request), request.format)
+    must(not breaches, f"the provider would refuse it: {breaches[:3]}")
+    seen = f"{source.name} to {target.name}: {told['messages']} messages, {len(outputs)} outputs"
+    return str(told["session_id"]), seen
 
 
 def valid_histories(stage: Stage) -> str:
@@ -200,6 +298,12 @@ def _recall_first(stage: Stage, request: RecordedRequest, tool: str = RECALL) ->
     handles = HANDLE.findall("\n".join(stage.outputs(request)))
     must(handles, "no output names a handle")
     return ToolCall(tool, {"handle": handles[0]})
+
+
+def _let_rest(path: Path) -> None:
+    """Let a file look as if its agent had ended a minute ago."""
+    past = time.time() - 60
+    os.utime(path, (past, past))
 
 
 def _configuration(stage: Stage) -> list[Path]:

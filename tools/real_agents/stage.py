@@ -91,20 +91,20 @@ class Stage(ABC):
         """Return the messages of a request that the provider's rules are about."""
         return request.messages
 
-    def ctxgc(self, *words: str) -> str:
-        """Run a command of ours in the repository and return what it prints."""
-        return self.run([sys.executable, "-m", "ctxgc.cli", *words])
+    def ctxgc(self, *words: str, folder: Path | None = None) -> str:
+        """Run a command of ours, in the repository if no other folder is named; return what it prints."""
+        return self.run([sys.executable, "-m", "ctxgc.cli", *words], folder)
 
     def agent(self, *words: str) -> str:
         """Run the agent in the repository and return what it prints."""
         return self.run([str(self.program), *words])
 
-    def run(self, command: list[str]) -> str:
+    def run(self, command: list[str], folder: Path | None = None) -> str:
         """Run a program and return its output; a failure is an error."""
         done = subprocess.run(  # noqa: S603 - programs of our own environment
             command,
             env=self.environment(),
-            cwd=self.repository,
+            cwd=folder or self.repository,
             capture_output=True,
             encoding="utf-8",
             timeout=PATIENCE,

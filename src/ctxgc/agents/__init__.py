@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         BACKUP_FOLDER, Backup, FileState, backups_of, check_still, newest_backup, restore_backup,
         write_in_place,
     )
-    from ctxgc.agents.events import AGENTS, MCP_RECALL_TOOL, default_home, store_in
+    from ctxgc.agents.events import AGENTS, MCP_RECALL_TOOL
     from ctxgc.agents.hook import run_hook
     from ctxgc.agents.installation import (
         FileEdit, absolute_url, install, stash_to_remove, stash_url_of, uninstall,
@@ -36,7 +36,7 @@ else:
             "backups":
                 "BACKUP_FOLDER Backup FileState backups_of check_still newest_backup "
                 "restore_backup write_in_place",
-            "events": "AGENTS MCP_RECALL_TOOL default_home store_in",
+            "events": "AGENTS MCP_RECALL_TOOL",
             "hook": "run_hook",
             "installation": "FileEdit absolute_url install stash_to_remove stash_url_of uninstall",
             "installation_check": "Finding check",

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ctxgc.agents import json_config, toml_config
-from ctxgc.agents.events import MCP_RECALL_TOOL, default_home, store_in
+from ctxgc.agents.events import MCP_RECALL_TOOL
+from ctxgc.places import agents_folder, store_in, user_store
 
 # -- The commands that an agent runs
 
@@ -30,9 +31,13 @@ def can_serve() -> bool:
     return find_spec("mcp") is not None
 
 
+_STARTS = "startup|resume|clear|compact"
+"""Every start of a session: its server asks which session it is."""
+
+
 @dataclass(frozen=True, slots=True)
 class AgentCommands:
-    """What one agent runs: the MCP server and the hooks, on one stash."""
+    """What one agent runs: the MCP server and the hooks, on one stash; by default the user's."""
 
     agent: str
     home: Path
@@ -43,18 +48,21 @@ class AgentCommands:
     @property
     def store_url(self) -> str:
         """The stash that server and hooks share."""
-        return self.store or store_in(str(self.home))
+        return self.store or user_store()
 
     @property
     def server(self) -> list[str]:
         """The MCP server, program first."""
-        return [self.python, "-P", "-m", _SERVER_MODULE, "mcp", "--store", self.store_url]
+        words = [self.python, "-P", "-m", _SERVER_MODULE, "mcp", "--store", self.store_url]
+        return [*words, "--agent", self.agent]
 
     def hook(self, event: str) -> str:
         """Return the shell command that answers an event."""
         words = [self.python, "-P", "-m", HOOK_MODULE, event, "--agent", self.agent]
         words += ["--home", str(self.home)]
-        words += ["--store", self.store] if self.store else []
+        # Without it a hook takes the store in its home, as installations of earlier versions mean it.
+        is_in_home = self.store_url == store_in(str(self.home))
+        words += [] if is_in_home else ["--store", self.store_url]
         words += ["--recall", self.recall] if self.recall != MCP_RECALL_TOOL else []
         return shlex.join(words)
 
@@ -84,8 +92,8 @@ class AgentPaths:
 
     @property
     def home(self) -> Path:
-        """Our own folder: receipts, logs, checkpoints, the stash."""
-        return self.project / ".ctxgc" / "agents" if self.in_project else Path(default_home())
+        """Our own folder: receipts, logs, checkpoints; the user's also holds the stash."""
+        return self.project / ".ctxgc" / "agents" if self.in_project else Path(agents_folder())
 
     @property
     def in_project(self) -> bool:
@@ -158,6 +166,14 @@ class ConfigFile(ABC):
     def remove(self, text: str, before: str) -> str:
         """Return the text without our entries; `before` is what the file held before the installation."""
 
+    @abstractmethod
+    def server(self, text: str, more: KeyPath = ()) -> Any:
+        """Return the entry of our server in a text, below `more` in it; None if there is none."""
+
+    def left_alone(self, text: str) -> list[str]:  # noqa: ARG002
+        """Return the names of settings that we would make, but that have a value of the user's."""
+        return []
+
     @property
     def where(self) -> str:
         """How errors name the file."""
@@ -197,6 +213,15 @@ class JsonConfigFile(ConfigFile):
                 text = json_config.append(text, path, item, self.where)
         return text
 
+    def left_alone(self, text: str) -> list[str]:
+        """Return the names of settings that we would make, but that have a value of the user's."""
+        value = json_config.parse(text, self.where)
+        return [
+            ".".join(map(str, path))
+            for path in self.optional
+            if not self._may_put(_at(value, path))
+        ]
+
     def remove(self, text: str, before: str) -> str:
         """Return the text without our entries, and without what held only them."""
         rest = self._without_items(text)
@@ -212,6 +237,12 @@ class JsonConfigFile(ConfigFile):
         for path in holders:
             rest = self._without_empty(rest, path, known)
         return rest
+
+    def server(self, text: str, more: KeyPath = ()) -> Any:
+        """Return the entry of our server."""
+        value = json_config.parse(text, self.where)
+        named = (path for path in self.members if path[-1] == SERVER_NAME)
+        return next((_at(value, (*more, *path)) for path in named), None)
 
     def _is_complete(self, value: Any) -> bool:
         return (
@@ -263,6 +294,10 @@ class TomlConfigFile(ConfigFile):
         """Return the text without our table."""
         return toml_config.drop_table(text, self.table, self.where)
 
+    def server(self, text: str, more: KeyPath = ()) -> Any:
+        """Return the entry of our server."""
+        return _at(toml_config.parse(text, self.where), (*more, *self.table))
+
 
 def _at(value: Any, path: Sequence[str]) -> Any:
     for key in path:
@@ -298,7 +333,7 @@ def hooks_of(commands: AgentCommands, tools: str = TOOLS) -> dict[str, Json]:
     return {
         "PostToolUse": {"matcher": tools, "hooks": [_hook(commands, "post-tool-use")]},
         "PreCompact": {"hooks": [_hook(commands, "pre-compact")]},
-        "SessionStart": {"matcher": "compact", "hooks": [_hook(commands, "session-start")]},
+        "SessionStart": {"matcher": _STARTS, "hooks": [_hook(commands, "session-start")]},
     }
 
 

@@ -198,7 +198,7 @@ def restore_backup(backup: Backup) -> int:
         )
     if _digest(now[: backup.size_after]) != backup.after:
         raise InputError(
-            f"{path.name} is not the file that was pruned: it was changed in another way since",
+            f"{path.name} is not what ctxgc wrote: it was changed in another way since",
             hint=f"the original is {backup.original}",
             field="session",
         )

@@ -27,11 +27,21 @@ _CONSTRAINT = re.compile(
     re.IGNORECASE,
 )
 _DECISION = re.compile(
-    r"\b(?:decided?|decision|chose|chosen|we will|we'll use|i'll use|going with|instead of|settled on|"
+    r"\b(?:decided?|decision|chose|chosen|we will|we'll use|i'll use|going with|settled on|"
     r"agreed|the plan is|root cause)\b",
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_FENCED = re.compile(r"^```.*?(?:^```|\Z)", re.DOTALL | re.MULTILINE)
+_PARAGRAPH = re.compile(r"\n[ \t]*\n")
+_PASTED = re.compile(
+    r"^[ \t]*(?:[$%\u276f] |[\w.-]{1,64}@[\w.-]{1,64}[:~]|Traceback |File \"|[\u00d7\u2570]|"
+    r"(?:error|warning|hint|note)\b[^\n:]{0,80}: )",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A line of a terminal: a prompt, or how programs begin what they complain about."""
+_INDENTED = re.compile(r"^(?: {4}|\t)(?![ \t]*(?:[-*+]|\d{1,3}[.)]) ).*$", re.MULTILINE)
+_WRAPPED = re.compile(r"\n(?=[a-z])")
 
 
 def _roots_text(
@@ -87,10 +97,20 @@ def _sentences(texts: Iterable[str], pattern: re.Pattern[str]) -> list[str]:
     found = [
         _quote(sentence, MOST_LINE)
         for text in texts
-        for sentence in _SENTENCE.split(text[:20_000])
+        for sentence in _SENTENCE.split(_own_words(text[:20_000]))
         if pattern.search(sentence)
     ]
     return list(dict.fromkeys(found))[-_MOST_EACH:]
+
+
+def _own_words(text: str) -> str:
+    """Return a text without what its author pasted (code, a terminal), and with wrapped lines joined."""
+    own = (
+        _INDENTED.sub("", paragraph)
+        for paragraph in _PARAGRAPH.split(_FENCED.sub("\n\n", text))
+        if not _PASTED.search(paragraph)
+    )
+    return "\n\n".join(_WRAPPED.sub(" ", paragraph) for paragraph in own)
 
 
 def _section(title: str, lines: Sequence[str]) -> str:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from ctxgc.places import agents_folder, store_in
+
 # -- Settings
 
 
 AGENTS = ("claude-code", "codex", "cursor", "vscode")
-STORE_NAME = "stash.sqlite"
 MCP_RECALL_TOOL = "mcp__ctxgc__context_recall"
 
 
@@ -30,23 +30,12 @@ class HookSettings(NamedTuple):
     @property
     def folder(self) -> str:
         """The folder for logs, checkpoints and the stash."""
-        return self.home or default_home()
+        return self.home or agents_folder()
 
     @property
     def store_url(self) -> str:
         """The address of the stash."""
         return self.store or store_in(self.folder)
-
-
-def default_home() -> str:
-    """Return the folder of a user-wide installation."""
-    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")  # noqa: PTH111
-    return os.path.join(state, "ctxgc", "agents")  # noqa: PTH118 (pathlib is slow to load)
-
-
-def store_in(home: str) -> str:
-    """Return the address of the stash in our folder."""
-    return f"sqlite:{os.path.join(home, STORE_NAME)}"  # noqa: PTH118
 
 
 def read_settings(words: Sequence[str]) -> HookSettings:
@@ -81,12 +70,22 @@ def answer(event: str, settings: HookSettings, raw: bytes) -> bytes:
         raise InputError(
             f"{event} got {type(said).__name__}, not an object", hint="send a JSON object"
         )
+    _note_session(event, settings, said)
     module, _, name = EVENTS[event].partition(":")
     function: Answer = getattr(importlib.import_module(module), name)
     found = function(settings, said)
     if isinstance(found, str):
         return f"{found}\n".encode("utf-8", "replace")
     return json.dumps(found).encode() if found is not None else b""
+
+
+def _note_session(event: str, settings: HookSettings, said: Json) -> None:
+    from ctxgc.agents.running import note_session  # noqa: PLC0415 (it needs the settings of this file)
+
+    try:
+        note_session(settings, said)
+    except Exception as error:  # noqa: BLE001 (the event is answered whatever happens)
+        log_failure(settings, event, error)
 
 
 # -- The log

@@ -9,7 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from difflib import unified_diff
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -25,10 +27,11 @@ from ctxgc.agents.agent_configs import (
     config_files,
 )
 from ctxgc.agents.checkpoints import CHECKPOINTS
-from ctxgc.agents.events import AGENTS, LOG_NAME, STORE_NAME
+from ctxgc.agents.events import AGENTS, LOG_NAME
 from ctxgc.config import unknown_key
 from ctxgc.errors import ConfigError, StoreBusyError, StoreError
 from ctxgc.files import os_errors, remove, write_atomic
+from ctxgc.places import RUNNING, STORE_NAME, user_store
 from ctxgc.session import file_of, inbox_of
 
 # -- Edits of configuration files, all or none
@@ -36,11 +39,15 @@ from ctxgc.session import file_of, inbox_of
 
 @dataclass(frozen=True, slots=True)
 class FileEdit:
-    """A file before and after; None if there is no file."""
+    """A file before and after; None if there is no file.
+
+    `left_alone` names settings of ours that the user has set to something else, and keeps.
+    """
 
     path: Path
     before: bytes | None
     after: bytes | None
+    left_alone: Sequence[str] = ()
 
     @property
     def verb(self) -> str:
@@ -208,7 +215,7 @@ def installed_agents(home: Path) -> list[str]:
 # -- Cleanup: logs, checkpoints and the stash
 
 
-_OURS = (LOG_NAME, STORE_NAME, CHECKPOINTS, FOLDER)
+_OURS = (LOG_NAME, STORE_NAME, CHECKPOINTS, FOLDER, RUNNING)
 
 
 def _remove_home(home: Path) -> None:
@@ -243,20 +250,34 @@ def _remove(path: Path) -> None:
 
 
 def stash_url_of(agent: str, project: Path) -> str | None:
-    """Return the address of the store that the MCP server of an agent serves.
+    """Return the address of the store that the MCP server of an agent serves; None if it has no server.
 
-    An installation in the project takes precedence over the user's own; None if there is neither.
+    It is what the agent's own configuration says, whoever wrote it there: first that of the project, then
+    the user's.
 
     Raises:
-        ConfigError: the receipt of the installation is damaged.
+        ConfigError: a file of the agent is damaged.
     """
     scopes: tuple[Scope, ...] = ("project", "user")
     for scope in scopes:
-        home = AgentPaths(scope, project).home
-        receipt = read_receipt(home, agent)
-        if receipt is not None:
-            return AgentCommands(agent, home, receipt.store).store_url
+        paths = AgentPaths(scope, project)
+        for config in config_files(agent, paths, AgentCommands(agent, paths.home)):
+            text = _text(config, read_file(config.path))
+            # What `claude mcp add` writes for one project only.
+            entry = config.server(text, ("projects", str(project))) or config.server(text)
+            if isinstance(entry, dict):
+                return _served(entry)
     return None
+
+
+def _served(entry: dict[str, Any]) -> str:
+    """Return the address of the store that a server is started with."""
+    words = entry.get("args")
+    words = [str(word) for word in words] if isinstance(words, list) else []
+    named = next((value for name, value in pairwise(words) if name == "--store"), None)
+    given = entry.get("env")
+    said = given.get("CTXGC_STORE") if isinstance(given, dict) else None
+    return named or said or user_store()
 
 
 def absolute_url(url: str) -> str:
@@ -282,7 +303,7 @@ def install(
         agent: claude-code, codex, cursor or vscode.
         scope: for the user, in all projects, or for one project.
         project: the folder of the project; by default the current one.
-        store: the stash; by default one next to our logs.
+        store: the stash; by default the user's, which all agents and the commands share.
         dry_run: whether to return the edits without making them.
 
     Raises:
@@ -372,7 +393,8 @@ def _paths(agent: str, scope: Scope, project: Path | None) -> AgentPaths:
 
 def _added(config: ConfigFile) -> FileEdit:
     before = read_file(config.path)
-    return FileEdit(config.path, before, config.add(_text(config, before)).encode())
+    text = _text(config, before)
+    return FileEdit(config.path, before, config.add(text).encode(), config.left_alone(text))
 
 
 def _removed(config: ConfigFile, known: Receipt | None) -> FileEdit:

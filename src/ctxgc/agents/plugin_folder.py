@@ -8,10 +8,10 @@ from typing import Any
 
 from ctxgc._version import __version__
 from ctxgc.agents.agent_configs import SERVER_NAME, AgentCommands, hooks_of, server_of
-from ctxgc.agents.events import default_home
 from ctxgc.agents.installation import absolute_url
 from ctxgc.errors import ConfigError
 from ctxgc.files import write_atomic
+from ctxgc.places import agents_folder
 
 PLUGIN_RECALL_TOOL = "mcp__plugin_ctxgc_ctxgc__context_recall"
 """How Claude Code names a tool of a plugin's server."""
@@ -54,7 +54,7 @@ def write_plugin_folder(folder: Path, *, store: str | None = None) -> list[Path]
     """
     folder = folder.absolute()
     stash = None if store is None else absolute_url(store)
-    files = _files(AgentCommands("claude-code", Path(default_home()), stash, PLUGIN_RECALL_TOOL))
+    files = _files(AgentCommands("claude-code", Path(agents_folder()), stash, PLUGIN_RECALL_TOOL))
     others = [
         p for p in folder.rglob("*") if p.is_file() and str(p.relative_to(folder)) not in files
     ]

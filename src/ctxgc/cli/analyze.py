@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,8 +9,9 @@ from pathlib import Path
 
 import click
 
-from ctxgc.cli.output import output_options, write_json, write_lines
+from ctxgc.cli.output import output_options, secrets_option, write_json, write_lines
 from ctxgc.cli.session_argument import optional_session_argument
+from ctxgc.drawing import terminal_width
 from ctxgc.errors import InputError
 from ctxgc.files import write_atomic
 from ctxgc.insight import Insight, ProgressCallback, analyze_transcript, open_transcript
@@ -40,11 +40,15 @@ _SHOW_ABOVE = 4 << 20
 @click.option("--html", metavar="FILE", help="Write one self-contained page with charts.")
 @click.option("--context-limit", type=click.IntRange(min=1), help="The model's window in tokens.")
 @click.option(
-    "--prices", type=click.Choice(sorted(SHEETS)), help="Price sheet; by default the provider's."
+    "--prices",
+    type=click.Choice(sorted(SHEETS)),
+    metavar="SHEET",
+    help="Price sheet; by default the provider's.",
 )
 @click.option(
     "--top", type=click.IntRange(min=1), default=8, show_default=True, help="Rows per table."
 )
+@secrets_option
 @output_options
 def analyze(
     *,
@@ -55,15 +59,13 @@ def analyze(
     top: int,
     as_json: bool,
     quiet: bool,
+    show_secrets: bool,
 ) -> None:
     """Show what a recorded session spent its tokens on.
 
     Tokens by source, tool, file and turn; how full the window was; garbage by reason; the bill with
     and without collections; where the prompt cache broke; and what to do next.
     """
-    logging.getLogger("ctxgc").addHandler(
-        logging.NullHandler()
-    )  # the simulated session must not log
     transcript = open_transcript(session)
     with _progress(hidden=quiet or as_json or transcript.size < _SHOW_ABOVE) as progress:
         found = analyze_transcript(
@@ -71,18 +73,16 @@ def analyze(
         )
     if html is not None:
         _save_page(Path(html), found)
-    _show(found, top=top, as_json=as_json, quiet=quiet, page=html)
-
-
-def _show(found: Insight, *, top: int, as_json: bool, quiet: bool, page: str | None) -> None:
     if as_json:
-        write_json(found.to_dict())
-        return
-    if quiet:
-        return
+        write_json(found.to_dict(), secrets=show_secrets)
+    elif not quiet:
+        _show(found, top=top, page=html)
+
+
+def _show(found: Insight, *, top: int, page: str | None) -> None:
     from ctxgc.cli.analyze_text import report_lines  # noqa: PLC0415
 
-    write_lines(report_lines(found, top=top))
+    write_lines(report_lines(found, top=top, width=terminal_width()))
     if page is not None:
         click.echo(f"  The page: {page}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeAlias
 
 from ctxgc.drawing import (
@@ -95,7 +96,8 @@ def _fill(found: Insight) -> Html | None:
     if len(found.fill) < 2:
         return None
     points = [(float(point.request), point.percent) for point in found.fill]
-    drawn = lines(
+    drawn = partial(
+        lines,
         [Series("window", points, filled=True)],
         title="How full the window was at each request",
         x=Axis("request"),
@@ -123,14 +125,16 @@ def _sources(found: Insight) -> Html | None:
     ]
     now.append(Slice("not in the transcript", found.window.beside, "grey"))
     return side_by_side(
-        figure(donut(whole, title="The whole session, by source"), heading="The whole session"),
-        figure(donut(now, title="The window now, by source"), heading="The window now"),
+        figure(
+            partial(donut, whole, title="The whole session, by source"), heading="The whole session"
+        ),
+        figure(partial(donut, now, title="The window now, by source"), heading="The window now"),
     )
 
 
 def _tools(found: Insight) -> Html | None:
-    rows = [
-        [_safe(row.name), f"{row.tokens:,}", f"{row.window_tokens:,}", f"{row.count:,}",
+    rows: list[_Cells] = [
+        [_name(row), f"{row.tokens:,}", f"{row.window_tokens:,}", f"{row.count:,}",
          f"{row.failed:,}", f"{row.largest:,}"]
         for row in found.tools[:_TOP]
     ]  # fmt: skip
@@ -139,8 +143,8 @@ def _tools(found: Insight) -> Html | None:
 
 
 def _files(found: Insight) -> Html | None:
-    rows = [
-        [_safe(row.name), f"{row.tokens:,}", f"{row.window_tokens:,}", f"{row.count:,}"]
+    rows: list[_Cells] = [
+        [_name(row), f"{row.tokens:,}", f"{row.window_tokens:,}", f"{row.count:,}"]
         for row in found.files[:_TOP]
     ]
     return _charted(
@@ -152,7 +156,7 @@ def _charted(rows: list[UsageRow], title: str, below: Html) -> Html | None:
     if not rows:
         return None
     items = [Bar(_end(row.name), row.tokens, hint=f"{row.tokens:,}") for row in rows[:_TOP]]
-    return joined([figure(bars(items, title=title, axis=Axis("tokens"))), below])
+    return joined([figure(partial(bars, items, title=title, axis=Axis("tokens"))), below])
 
 
 def _turns(found: Insight) -> Html | None:
@@ -165,8 +169,8 @@ def _turns(found: Insight) -> Html | None:
          f"{turn.calls:,}", str(turn.line)]
         for turn in largest
     ]  # fmt: skip
-    drawn = lines(
-        [Series("turns", points)], title="Tokens of each turn", x=Axis("turn"), y=Axis("tokens"),
+    drawn = partial(
+        lines, [Series("turns", points)], title="Tokens of each turn", x=Axis("turn"), y=Axis("tokens"),
         dots=len(points) <= 60, height=220,
     )  # fmt: skip
     below = table(["turn", "what was asked", "tokens", "calls", "line"], rows)
@@ -190,9 +194,10 @@ def _garbage(found: Insight) -> Html | None:
     ]
     windows = "the last window" if garbage.windows == 1 else f"{garbage.windows} windows"
     said = f"{garbage.tokens:,} of {garbage.of_tokens:,} tokens in {windows} are garbage."
-    ring = donut(slices, title="Garbage by reason", centre=f"{garbage.percent:.0f}%")
+    ring = partial(donut, slices, title="Garbage by reason", centre=f"{garbage.percent:.0f}%")
     head = ["what", "why", "tokens", "line"]
-    return joined([paragraph(said), figure(ring), table(head, rows, caption="The largest pieces.")])
+    largest = table(head, rows, caption="The largest pieces.")
+    return joined([paragraph(said), side_by_side(figure(ring), largest)])
 
 
 def _bill(found: Insight) -> Html | None:
@@ -212,8 +217,8 @@ def _bill(found: Insight) -> Html | None:
         said.append(
             f"The reported usage cost {bill.paid:,.0f} units, output and subagents included."
         )
-    drawn = bars(
-        items, title="Bill with and without collections", axis=Axis("uncached input tokens")
+    drawn = partial(
+        bars, items, title="Bill with and without collections", axis=Axis("uncached input tokens")
     )
     return joined([paragraph(" ".join(said)), figure(drawn)])
 
@@ -239,6 +244,10 @@ def _damage(found: Insight) -> Html | None:
 
 def _safe(text: str) -> str:
     return mask_secrets(text)
+
+
+def _name(row: UsageRow) -> Cell:
+    return Cell(_safe(row.name), style="flow left")
 
 
 def _end(name: str) -> str:

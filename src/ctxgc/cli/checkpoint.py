@@ -11,30 +11,27 @@ from ctxgc.cli.diff import find_checkpoint, one_session
 from ctxgc.cli.output import (
     FOUND_PROBLEMS,
     age,
-    count,
     output_options,
     preview,
     printable,
     warn,
+    write_facts,
     write_json,
     write_ok,
     write_table,
 )
 from ctxgc.cli.stores import command_store, session_option, store_option
+from ctxgc.drawing import Column, count
 from ctxgc.errors import CtxgcError
 from ctxgc.session import (
     Checkpoint,
     CheckpointStore,
-    ContextMetrics,
     Message,
-    Progress,
-    Session,
     Store,
     chosen_sessions,
     compare_files,
     messages_of,
     open_stored,
-    should_create_checkpoint,
     utc_now,
 )
 
@@ -79,7 +76,8 @@ def list_(store_url: str | None, session: str | None, as_json: bool, quiet: bool
             (x["checkpoint_id"], x["session"], age(x["timestamp"]), f"{x['size']:,}", _label(x))
             for x in found
         ]
-        write_table([("checkpoint", "session", "age", "bytes", "label"), *rows])
+        session_column, label = Column("session", least=8), Column("label", least=10)
+        write_table(("checkpoint", session_column, "age", "bytes", label), rows)
 
 
 @checkpoint.command()
@@ -94,7 +92,7 @@ def list_(store_url: str | None, session: str | None, as_json: bool, quiet: bool
 @click.option(
     "--phase-changed", is_flag=True, help="With --if-due: a new phase of the work begins."
 )
-@click.option("--tasks-completed", default=0, help="With --if-due: every fifth task counts.")
+@click.option("--tasks-completed", type=int, help="With --if-due: every fifth task counts.")
 @click.option("--next-operation", help="With --if-due: major_refactor or large_merge count.")
 @output_options
 def make(
@@ -111,21 +109,13 @@ def make(
     with command_store(store_url) as store:
         name = one_session(store, session)
         stored = open_stored(store, name, utc_now())
-        due, why = _due(stored, Progress(**progress)) if if_due else (True, [])
-        made = stored.checkpoint(label, triggers=why) if due else None
+        why = stored.inspect().guard.triggers_due(**progress) if if_due else []
+        made = stored.checkpoint(label, triggers=why) if why or not if_due else None
     known = made.checkpoint_id if made else None
     if as_json:
         write_json({"session": name, "checkpoint_id": known, "label": label, "triggers": why})
     elif not quiet:
         write_ok(f"{known} of session {name}" if known else f"none is due in session {name}")
-
-
-def _due(session: Session, progress: Progress) -> tuple[bool, list[str]]:
-    """Return whether S4's triggers ask for a checkpoint now, and which."""
-    usage = session.usage()
-    metrics = ContextMetrics(context_size=usage.total_tokens, context_limit=usage.context_limit)
-    last = max((info.timestamp for info in session.checkpoints()), default=None)
-    return should_create_checkpoint(progress, metrics, utc_now(), last, config=session.config)
 
 
 @checkpoint.command()
@@ -238,7 +228,7 @@ def _as_data(session_id: str, found: Checkpoint) -> dict[str, Any]:
 def _write_checkpoint(session_id: str, found: Checkpoint) -> None:
     messages = messages_of(found)
     usage = found.metrics
-    write_table(
+    write_facts(
         [
             ("checkpoint", found.checkpoint_id),
             ("session", printable(session_id)),
@@ -247,10 +237,9 @@ def _write_checkpoint(session_id: str, found: Checkpoint) -> None:
             ("because", printable(", ".join(found.triggers) or "requested")),
             ("view", f"{count(len(messages), 'message')}, {usage.get('total_tokens', 0):,} tokens"),
             ("files", count(len(found.file_checksums), "checksum")),
-        ],
-        indent="",
+        ]
     )
-    write_table([(m.role, preview(_said(m))) for m in messages[-10:]])
+    write_table(("", Column(least=20)), [(m.role, preview(_said(m))) for m in messages[-10:]])
     for each in _differences(found):
         warn(f"{each['path']}: {each['kind']} since")
 

@@ -34,8 +34,9 @@ from ctxgc.config import (
     sift_file,
     variables_in_use,
 )
+from ctxgc.drawing import Column
 from ctxgc.errors import CtxgcError
-from ctxgc.session import DEFAULT_PRICES, DEFAULT_STORE, load_gc_plugin
+from ctxgc.session import DEFAULT_PRICES, default_url, load_gc_plugin
 
 # -- The effective configuration
 
@@ -94,7 +95,7 @@ def _around(spec: GCSpec, path: Path | None) -> list[Setting]:
     variables = variables_in_use(SessionSettings)
     fallback = {
         "plugin": spec.plugin if path is not None else DEFAULT_PLUGIN,
-        "store": DEFAULT_STORE,
+        "store": default_url(),
         "context_limit": None,
         "prices": DEFAULT_PRICES,
     }
@@ -215,4 +216,10 @@ def _write_warnings(warnings: Iterable[str]) -> None:
 
 
 def _write_settings(settings: list[Setting]) -> None:
-    write_table([(s.key, s.shown, s.source, s.meaning) for s in settings])
+    columns = (
+        Column("key"),
+        Column("value", right=False, least=10),
+        Column("from", least=8),
+        Column("meaning", least=24, keep="all"),
+    )
+    write_table(columns, [(s.key, s.shown, s.source, s.meaning) for s in settings])

@@ -11,14 +11,13 @@ from ctxgc.cli.output import (
     FOUND_PROBLEMS,
     output_options,
     preview,
-    styled,
     write_json,
     write_lines,
     write_table,
 )
 from ctxgc.cli.session_argument import find_session
 from ctxgc.cli.stores import command_store, session_option, store_option
-from ctxgc.drawing import terminal_bars
+from ctxgc.drawing import Column, Entry, count, terminal_bars, terminal_width
 from ctxgc.errors import CtxgcError, InputError, PlanError
 from ctxgc.insight import (
     ComparedHistory,
@@ -122,14 +121,14 @@ def _no_collection(number: str, error: CtxgcError) -> InputError:
 
 
 SHOWN_ROWS = 40
-_WIDTH = 40
 _STYLES = {"left": "critical", "came": "safe", "changed": "warning"}
 _SIGNS = {"left": "-", "came": "+", "changed": "~"}
 _EPILOG = """\b
 Examples:
   ctxgc diff session.jsonl pruned.jsonl
   ctxgc diff checkpoint:20260302 session:work      since a checkpoint
-  ctxgc diff collection:3 session:work --session work what collection 3 and later ones did
+  ctxgc diff collection:3 session:work --session work
+                                                   since collection 3
 
 Exit codes: 0 equal, 1 different or an error, 2 usage error.
 """
@@ -184,26 +183,25 @@ def _write(
     before: ComparedHistory, after: ComparedHistory, rows: list[dict[str, Any]], *, show_all: bool
 ) -> None:
     shown = rows if show_all else rows[:SHOWN_ROWS]
-    cells = [
+    cells: list[tuple[Entry, ...]] = [
         (
             _SIGNS[row["change"]],
             f"{row['tokens_before']:,}",
             f"{row['tokens_after']:,}",
             row["part"],
-            styled(row["line"], _STYLES[row["change"]]),
+            (row["line"], _STYLES[row["change"]]),
         )
         for row in shown
     ]
-    if cells:
-        write_table([(" ", "before", "after", "part", "line"), *cells])
+    write_table((" ", "before", "after", "part", Column("line", least=20)), cells)
     if len(shown) < len(rows):
-        click.echo(f"  ... and {len(rows) - len(shown)} more (--all lists them)")
+        click.echo(f"  … and {len(rows) - len(shown):,} more (--all lists them)")
     sides = [("a", before), ("b", after)]
     notes = [
-        (n, float(s.tokens), f"{s.tokens:,} tokens of o200k, {s.messages} messages")
+        (n, float(s.tokens), f"{s.tokens:,}", f"tokens of o200k, {count(s.messages, 'message')}")
         for n, s in sides
     ]
-    write_lines(terminal_bars(notes, _WIDTH))
+    write_lines(terminal_bars(notes, terminal_width()))
     counts = {kind: sum(row["change"] == kind for row in rows) for kind in _SIGNS}
     said = ", ".join(f"{number} {kind}" for kind, number in counts.items() if number)
     click.echo(f"  {said or 'no difference'}")

@@ -12,10 +12,11 @@ import msgspec
 from ctxgc.agents import Finding, check, check_still, write_in_place
 from ctxgc.cli.checkpoint import damage
 from ctxgc.cli.config import effective, plugin_problem
-from ctxgc.cli.output import FOUND_PROBLEMS, count, output_options, paint, printable, write_json
+from ctxgc.cli.output import FOUND_PROBLEMS, output_options, paint, shown, write_json
 from ctxgc.cli.session_argument import find_session
-from ctxgc.cli.stores import command_store, store_option
-from ctxgc.config import SessionSettings, environment_warnings, explain_file, find_gc_file
+from ctxgc.cli.stores import addresses_of, command_store, store_option
+from ctxgc.config import environment_warnings, explain_file, find_gc_file
+from ctxgc.drawing import count
 from ctxgc.errors import ConfigError, CtxgcError, StoreBusyError, TranscriptError
 from ctxgc.insight import (
     Damage,
@@ -26,7 +27,6 @@ from ctxgc.insight import (
     repair_transcript,
 )
 from ctxgc.session import (
-    DEFAULT_URL,
     SCHEMES,
     Store,
     copy_in_memory,
@@ -40,12 +40,12 @@ from ctxgc.session import (
 _COLOURS = {"ok": "green", "info": "blue", "warning": "yellow", "error": "red"}
 _EPILOG = """\b
 Examples:
-  ctxgc doctor                        the configuration, the store and the agents used here
-  ctxgc doctor session.jsonl          a history: damaged lines, broken rules
-  ctxgc doctor session.jsonl --fix    repair it; ctxgc undo restores the original
-  ctxgc doctor sqlite:sessions.db     a store: its sessions, handles and checkpoints
-  ctxgc doctor .ctxgc/gc.json         a configuration
-  ctxgc doctor agents                 what ctxgc install did
+  ctxgc doctor                      what is used here: configuration, store
+  ctxgc doctor session.jsonl        a history: damaged lines, broken rules
+  ctxgc doctor session.jsonl --fix  repair it (ctxgc undo)
+  ctxgc doctor sqlite:sessions.db   a store: sessions, handles, checkpoints
+  ctxgc doctor .ctxgc/gc.json       a configuration
+  ctxgc doctor agents               what ctxgc install did
 
 Exit codes: 0 all is well (or was repaired), 1 problems were found, 2 usage error.
 """
@@ -73,22 +73,55 @@ def doctor(
     JSON file of messages.
     """
     found = _everything(store_url) if what is None else _one(what, fix=fix)
+    _report(ctx, found, as_json=as_json, quiet=quiet)
+
+
+_UNBRICK_EPILOG = """\b
+Examples:
+  ctxgc unbrick latest           the newest session of this project
+  ctxgc unbrick 5f8cbb78         this session; then resume it
+  ctxgc undo latest              restore the original
+
+Exit codes: 0 it is sound (or was repaired), 1 it cannot be repaired, 2 usage error.
+"""
+
+
+@click.command(short_help="Repair a session that its provider refuses.", epilog=_UNBRICK_EPILOG)
+@click.argument("session", default="latest")
+@output_options
+@click.pass_context
+def unbrick(ctx: click.Context, /, *, session: str, as_json: bool, quiet: bool) -> None:
+    """Repair SESSION so that its agent can go on with it; the same as `ctxgc doctor SESSION --fix`.
+
+    For sessions that answer every prompt with an error of the provider ("tool_use ids were found without
+    tool_result blocks", "thinking blocks cannot be modified"), or that were cut off while they were
+    written. Damaged lines are dropped, lost results are noted as interrupted. The original is kept:
+    `ctxgc undo` restores it.
+    """
+    found = check_history(find_session(session, only_here=True), fix=True)
+    _report(ctx, found, as_json=as_json, quiet=quiet)
+
+
+def _report(ctx: click.Context, found: list[Finding], *, as_json: bool, quiet: bool) -> None:
     if as_json:
         write_json([msgspec.to_builtins(each) for each in found])
     elif not quiet:
         for each in found:
             following = f" (next: {each.fix})" if each.fix else ""
             level = paint(f"{each.level}:", _COLOURS[each.level])
-            click.echo(f"{level} {printable(f'{each.where}: {each.what}{following}')}")
+            click.echo(f"{level} {shown(f'{each.where}: {each.what}{following}')}")
     ctx.exit(FOUND_PROBLEMS if any(x.level in ("warning", "error") for x in found) else 0)
 
 
 def _everything(store_url: str | None) -> list[Finding]:
     config = find_gc_file()
-    url = store_url or SessionSettings.from_env().store or DEFAULT_URL
     return [
         *(_check_environment() if config is None else _check_config(config)),
-        *_check_store(url, is_wanted=store_url is not None),
+        *(
+            each
+            for url in addresses_of(store_url)
+            for each in _check_store(url, is_wanted=store_url is not None)
+        ),
         *check(),
     ]
 
@@ -127,17 +160,19 @@ def check_history(path: Path, *, fix: bool) -> list[Finding]:
             raise
         return [*damage, Finding(level="error", where=where, what=error.message, fix=error.hint)]
     broken = list(_broken(file, where))
+    if fix and (broken or any(each.level == "warning" for each in damage)):
+        return _fixed(path, where)
     if not broken:
         said = f"{file.kind}, {count(len(file.entries), 'message')} in the window, no rule broken"
-        return [*damage, Finding(level="ok", where=where, what=said)]
-    if fix:
-        return [*damage, *_fixed(path, file, where)]
-    hint = f"ctxgc doctor {path} --fix"
-    return [
-        *damage,
-        *broken,
-        Finding(level="info", where=where, what="it can be repaired", fix=hint),
-    ]
+        sound = Finding(level="ok", where=where, what=said)
+        is_lost = any(each.level == "warning" for each in damage)
+        return [*damage, sound, *([_repairable(path)] if is_lost else ())]
+    return [*damage, *broken, _repairable(path)]
+
+
+def _repairable(path: Path) -> Finding:
+    fix = f"ctxgc unbrick {path}"
+    return Finding(level="info", where=path.name, what="it can be repaired", fix=fix)
 
 
 def _damaged(where: str, damage: Damage) -> Finding:
@@ -158,16 +193,22 @@ def _broken(file: Writable, where: str) -> Iterator[Finding]:
         yield Finding(level="error", where=where, what=rest)
 
 
-def _fixed(path: Path, file: Writable, where: str) -> list[Finding]:
+def _fixed(path: Path, where: str) -> list[Finding]:
     seen = check_still(path)
     raw = path.read_bytes()
-    repaired = repair_transcript(file)
+    repaired = repair_transcript(path)
+    if not (repaired.dropped or repaired.fixes or repaired.shapeless):
+        what = "its damage cannot be dropped: it is one JSON value, not lines"
+        return [Finding(level="error", where=where, what=what, fix="correct it by hand")]
     if repaired.data is None:
         what = "no message would be left: nothing was changed"
         return [Finding(level="error", where=where, what=what, fix="correct it by hand")]
     backup = write_in_place(path, raw, repaired.data, seen)
     shapeless = repaired.shapeless
     said = [f"dropped: {count(shapeless, 'message')} of no valid shape"] if shapeless else []
+    lines = ", ".join(map(str, repaired.dropped[:_MOST_SHOWN]))
+    if repaired.dropped:
+        said.append(f"dropped: {count(len(repaired.dropped), 'damaged line')} ({lines})")
     done = [Finding(level="ok", where=where, what=what) for what in (*said, *repaired.fixes)]
     kept = f"the original is {backup.original}"
     return [

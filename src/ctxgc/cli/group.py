@@ -11,9 +11,9 @@ import click
 from click.shell_completion import get_completion_class
 
 from ctxgc._version import __version__
-from ctxgc.cli.output import CliError
+from ctxgc.cli.output import BadCallError, CliError
 from ctxgc.cli.start import ABOUT, COMMANDS, EXIT_CODES, MORE, QUIET_HELP
-from ctxgc.errors import CtxgcError
+from ctxgc.errors import CtxgcError, InputError
 
 # -- ctxgc completion
 
@@ -79,10 +79,29 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Read the options of the group; a mistake in them becomes one line."""
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except click.exceptions.NoArgsIsHelpError:
+            raise
+        except click.UsageError as error:
+            raise _bad_call(error) from error
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; a CtxgcError becomes one line, never a traceback."""
         try:
             return super().invoke(ctx)
+        except click.exceptions.NoArgsIsHelpError:
+            raise
+        except click.UsageError as error:
+            raise _bad_call(error) from error
         except CtxgcError as error:
             raise CliError(error, as_json=bool(ctx.meta.get("ctxgc.json"))) from error
         except OSError as error:
@@ -90,6 +109,16 @@ class LazyGroup(click.Group):
                 raise
             # Standard output itself may have failed: never write this there.
             raise CliError(_of_system(error), as_json=False) from error
+
+
+def _bad_call(error: click.UsageError) -> BadCallError:
+    """Return an error of click in the form of ours: one line that says what to do next."""
+    said = error.format_message().rstrip(".")
+    path = error.ctx.command_path.split()[1:] if error.ctx is not None else []
+    called = " ".join(["ctxgc", *path])
+    is_json = error.ctx is not None and bool(error.ctx.meta.get("ctxgc.json"))
+    mistake = InputError(f"{said[:1].lower()}{said[1:]}", hint=f"{called} --help")
+    return BadCallError(mistake, as_json=is_json)
 
 
 def _of_system(error: OSError) -> CtxgcError:

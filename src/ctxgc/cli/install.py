@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ctxgc.agents import AGENTS
-from ctxgc.cli.output import paint
+from ctxgc.cli.output import paint, write_text
 
 # -- hook
 
@@ -85,6 +85,8 @@ def _write_changes(changes: Sequence[FileEdit], *, dry_run: bool) -> None:
     for change in changes:
         said = f"would {change.verb}" if dry_run else f"{change.verb}d".replace("eed", "ed")
         click.echo(f"{paint(said, 'cyan')} {change.path}")
+        for name in change.left_alone:
+            write_text(f"left alone: {name} is set to something of yours, and stays")
         if dry_run:
             click.echo(change.diff())
 

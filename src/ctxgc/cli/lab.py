@@ -9,6 +9,7 @@ from ctxgc.cli.lab_fit import ablate, fit
 from ctxgc.cli.lab_judge import judge
 from ctxgc.cli.lab_run import run
 from ctxgc.cli.output import output_options, write_json, write_table
+from ctxgc.drawing import Column
 
 # -- peers
 
@@ -40,10 +41,16 @@ def list_peers() -> None:
     """List each peer: policy name, package, whether it is installed, and how it is used."""
     from ctxgc.lab import PEERS, is_ready  # noqa: PLC0415
 
-    width = max(len(name) for name in PEERS)
-    for peer in PEERS.values():
-        state = "ready" if is_ready(peer.package) else "not installed"
-        click.echo(f"{peer.name:{width}}  {peer.package.requirement} ({state}): {peer.note}")
+    rows = [
+        (
+            peer.name,
+            peer.package.requirement,
+            "ready" if is_ready(peer.package) else "not installed",
+            peer.note,
+        )
+        for peer in PEERS.values()
+    ]
+    write_table(("peer", "package", "state", Column("note", least=24, keep="all")), rows, indent="")
 
 
 # -- policies
@@ -61,7 +68,8 @@ def policies(as_json: bool, quiet: bool) -> None:
         write_json([{name: getattr(each, name) for name in names} for each in found])
     elif not quiet:
         rows = [[p.name, p.kind, p.version, _said(p.settings)] for p in found]
-        write_table([["policy", "kind", "version", "settings"], *rows])
+        settings = Column("settings", right=False, least=24, keep="all")
+        write_table(("policy", "kind", Column("version", right=False), settings), rows)
 
 
 def _said(settings: dict[str, object]) -> str:

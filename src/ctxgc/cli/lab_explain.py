@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import logging
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from ctxgc.cli.lab_options import PIPED_WIDTH, check_set
-from ctxgc.cli.output import output_options, usage_errors, write_json
+from ctxgc.cli.lab_options import check_set, write_titled
+from ctxgc.cli.output import output_options, usage_errors, write_json, write_text
+from ctxgc.drawing import Column, Entry, Line
 from ctxgc.lab import Departure, Money, RequestExplanation, State
 
 _EPILOG = """\b
@@ -78,8 +73,6 @@ def explain(
     from ctxgc.lab import explain as explained  # noqa: PLC0415
     from ctxgc.session import price_sheet  # noqa: PLC0415
 
-    # Alerts of a replayed session are not about anything that happens now.
-    logging.getLogger("ctxgc").addHandler(logging.NullHandler())
     check_set(data, set_name)
     with usage_errors():
         chosen, regime = policy(policy_name), parse_regime(regime_name)
@@ -97,29 +90,28 @@ def explain(
 
 _MISSED_SHOWN = 12
 _STYLES: dict[State, str] = {
-    "resident": "green",
-    "named": "yellow",
-    "recallable": "dark_orange",
-    "lost": "red",
+    "resident": "safe",
+    "named": "warning",
+    "recallable": "danger",
+    "lost": "critical",
 }
 
 
 def draw(found: RequestExplanation, most: int | None) -> None:
     """Write an explanation to stdout; of what left, only the `most` largest."""
-    console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH, highlight=False)
-    console.print(Text(_headline(found)), soft_wrap=True)
+    write_text(_headline(found), indent="")
     if not found.departures:
-        console.print(Text(_nothing(found)), soft_wrap=True)
+        write_text(_nothing(found), indent="")
         return
     for line in _why(found):
-        console.print(Text(line), soft_wrap=True)
+        write_text(line, indent="")
     largest = sorted(found.departures, key=lambda each: (each.left - each.tokens, each.index))
-    console.print(_table(largest[:most]))
+    _write_departures(largest[:most])
     if most is not None and len(largest) > most:
         freed = sum(each.tokens - each.left for each in largest[most:])
-        console.print(f"  and {len(largest) - most} more, {freed:,} tokens: --all lists them")
+        click.echo(f"  … and {len(largest) - most:,} more, {freed:,} tokens (--all lists them)")
     for line in (*_balance(found.money), *_missed(found.departures)):
-        console.print(Text(line), soft_wrap=True)
+        write_text(line, indent="  " if line.startswith("  ") else "")
 
 
 def _headline(found: RequestExplanation) -> str:
@@ -141,20 +133,28 @@ def _why(found: RequestExplanation) -> Iterator[str]:
         short = f", {each.shortfall:,} above its target" if each.shortfall else ""
         outcome = f"refused: {each.error}" if each.error else f"{each.tokens_after:,} tokens{short}"
         yield f"collection ({each.trigger}): {each.tokens_before:,} -> {outcome}"
+        if each.certificate is not None:
+            yield from (f"  {line}" for line in each.certificate.described())
 
 
-def _table(departures: list[Departure]) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in ("message", "what", "tokens", "left", "why", "needed later", "lines quoted"):
-        right = name in ("message", "tokens", "left", "lines quoted")
-        table.add_column(name, justify="right" if right else "left", no_wrap=name != "why",
-                         overflow="ellipsis")  # fmt: skip
-    for each in departures:
-        table.add_row(
-            str(each.index), Text(_what(each)), f"{each.tokens:,}", f"{each.left:,}",
-            Text(each.reason), _needed(each), _quoted(each),
-        )  # fmt: skip
-    return table
+_COLUMNS = (
+    Column("message", right=True),
+    Column("what", least=20, keep="end"),
+    Column("tokens", right=True),
+    Column("left", right=True),
+    Column("why", least=20, keep="all"),
+    Column("needed later", least=12),
+    Column("lines quoted", right=True),
+)
+
+
+def _write_departures(departures: list[Departure]) -> None:
+    rows: list[list[Entry]] = [
+        [str(each.index), _what(each), f"{each.tokens:,}", f"{each.left:,}", each.reason,
+         _needed(each), _quoted(each)]
+        for each in departures
+    ]  # fmt: skip
+    write_titled("", _COLUMNS, rows)
 
 
 def _what(each: Departure) -> str:
@@ -169,12 +169,11 @@ def _end(target: str) -> str:
     return target if len(target) <= 42 else f"...{target[-39:]}"
 
 
-def _needed(each: Departure) -> Text:
+def _needed(each: Departure) -> Line:
     states = Counter(use.state for use in each.uses)
     if not states:
-        return Text("-", style="dim")
-    parts = [(f"{states[s]} {s} ", style) for s, style in _STYLES.items() if states[s]]
-    return Text.assemble(*parts)
+        return [("-", "faint")]
+    return [(f"{states[s]} {s} ", style) for s, style in _STYLES.items() if states[s]]
 
 
 def _quoted(each: Departure) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
@@ -10,12 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
 
-from ctxgc.cli.lab_options import PIPED_WIDTH, Runs, progress, run_options, subject_argument
-from ctxgc.cli.output import OutputFile, usage_errors
+from ctxgc.cli.lab_options import (
+    Runs,
+    figure_columns,
+    progress,
+    run_options,
+    subject_argument,
+    write_titled,
+)
+from ctxgc.cli.output import OutputFile, usage_errors, write_text
 from ctxgc.lab import Ablated, Ablation
 
 # -- ablate
@@ -24,8 +27,8 @@ from ctxgc.lab import Ablated, Ablation
 _ABLATE_EPILOG = """\b
 Examples:
   ctxgc lab ablate default
-  ctxgc lab ablate default --data DIR --set claude_code --every 4 --jobs 2 --markdown
-  ctxgc lab ablate window --data DIR --set claude_code --every 8 --jobs 2 --json window.json
+  ctxgc lab ablate default --data DIR --set claude_code --every 4 --markdown
+  ctxgc lab ablate window --data DIR --every 8 --json window.json
 
 Exit codes: 0 done, 1 no such data, 2 usage error.
 """
@@ -111,15 +114,10 @@ _TITLES = {
 
 def draw(found: Ablation) -> None:
     """Write an ablation to stdout."""
-    console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH, highlight=False)
-    console.print(_headline(found), soft_wrap=True)
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for number, title in enumerate(_titles(found)):
-        table.add_column(title, justify="right" if number > 1 else "left", no_wrap=True)
-    for row, style in _rows(found):
-        table.add_row(*row, style=style)
-    console.print(table)
-    console.print(_idle(found), soft_wrap=True)
+    write_text(_headline(found), indent="")
+    rows = [[(cell, style) for cell in row] for row, style in _rows(found)]
+    write_titled("", figure_columns(_titles(found)), rows, keys=2)
+    write_text(_idle(found), indent="")
 
 
 def markdown_table(found: Ablation) -> str:
@@ -142,13 +140,16 @@ def _titles(found: Ablation) -> list[str]:
 
 def _rows(found: Ablation) -> Iterator[tuple[list[str], str]]:
     """Yield the cells of each row, and the style that a terminal shows them in."""
-    yield ["as shipped", "", *(_figure(key, value) for key, value in found.reached.items())], "bold"
+    yield (
+        ["as shipped", "", *(_figure(key, value) for key, value in found.reached.items())],
+        "title",
+    )
     last = ""
     for row in found.rows:
         name = "" if row.constant == last else _name(found, row)
         last = row.constant
         moved = (_difference(key, value) for key, value in row.difference.items())
-        yield [name, _value(row), *moved], "" if row.matters else "dim"
+        yield [name, _value(row), *moved], "" if row.matters else "faint"
 
 
 def _name(found: Ablation, row: Ablated) -> str:
@@ -195,7 +196,7 @@ if TYPE_CHECKING:
 _EPILOG = """\b
 Examples:
   ctxgc lab fit default --data DIR --set claude_code --rounds 60 -o price.json
-  ctxgc lab fit window --data DIR --set claude_code --every 4 -j 4 -o room.json
+  ctxgc lab fit window --data DIR --set claude_code --every 4 -o room.json
 """
 
 

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
 
-from ctxgc.cli.lab_options import PIPED_WIDTH, Runs, progress
+from ctxgc.cli.lab_options import Runs, figure_columns, progress, write_titled
+from ctxgc.cli.output import write_text
 
 if TYPE_CHECKING:
-    from ctxgc.lab import GatherReport, GatherTable
+    from ctxgc.lab import GatherReport
 
 Gather = dict[str, Any]
 """The fields of a `GatherSuite` that choose its tasks, and whether to print the matrices."""
 
 GATHER_DEFAULTS = (
     "never", "mask-oldest", "truncate-oldest", "ctxgc", "ctxgc-careful", "ctxgc-lean",
+    "ctxgc-proven",
 )  # fmt: skip
 _FAMILIES = ("compare", "compute", "edit", "plan", "error", "refer", "chat")
 _TOOLS = ("read_file", "shell", "sql", "web", "mcp", "unknown")
@@ -105,11 +103,9 @@ class GatherPage:
         """Write the tables to stdout."""
         from ctxgc.lab import gather_tables, headline  # noqa: PLC0415
 
-        width = None if sys.stdout.isatty() else PIPED_WIDTH
-        console = Console(width=width, highlight=False)
-        console.print(headline(self._report), soft_wrap=True)
+        write_text(headline(self._report), indent="")
         for table in gather_tables(self._report, matrix=self._matrix):
-            console.print(_drawn(table))
+            write_titled(table.title, figure_columns(table.head), table.rows, keys=2)
 
 
 def play_gather(names: tuple[str, ...], gather: Gather, runs: Runs, jobs: int) -> GatherPage:
@@ -131,12 +127,3 @@ def play_gather(names: tuple[str, ...], gather: Gather, runs: Runs, jobs: int) -
     with progress(lambda: len(suite.plans())) as done:
         report = run_gather(suite, jobs, done)
     return GatherPage(report, matrix=bool(gather.get("matrix")))
-
-
-def _drawn(table: GatherTable) -> Table:
-    drawn = Table(box=SIMPLE_HEAD, pad_edge=False, title=table.title, title_justify="left")
-    for number, name in enumerate(table.head):
-        drawn.add_column(name, justify="right" if number > 1 else "left", no_wrap=True)
-    for row in table.rows:
-        drawn.add_row(*row)
-    return drawn

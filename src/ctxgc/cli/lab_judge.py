@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
 
-from ctxgc.cli.lab_options import PIPED_WIDTH, Runs, progress, run_options
+from ctxgc.cli.lab_options import Runs, figure_columns, progress, run_options, write_titled
 from ctxgc.cli.lab_run import report_files, show_tables, write_reports
-from ctxgc.cli.output import OutputFile, usage_errors
+from ctxgc.cli.output import OutputFile, usage_errors, write_text
 
 if TYPE_CHECKING:
     from ctxgc.lab import JudgeReport
@@ -119,11 +115,5 @@ def draw(report: JudgeReport) -> None:
     """Write a report to stdout."""
     from ctxgc.lab import JUDGE_COLUMNS, judge_cells, judge_headline  # noqa: PLC0415
 
-    console = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH, highlight=False)
-    console.print(judge_headline(report), soft_wrap=True)
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for number, name in enumerate(JUDGE_COLUMNS):
-        table.add_column(name, justify="right" if number else "left", no_wrap=True)
-    for row in report.rows:
-        table.add_row(*judge_cells(row))
-    console.print(table)
+    write_text(judge_headline(report), indent="")
+    write_titled("", figure_columns(JUDGE_COLUMNS, 1), [judge_cells(row) for row in report.rows])

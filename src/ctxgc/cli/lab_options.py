@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
@@ -11,11 +11,11 @@ from typing import Any
 
 import click
 
+from ctxgc.cli.output import write_table, write_text
+from ctxgc.drawing import Column, Entry
+
 Runs = dict[str, Any]
 """The fields of an `Experiment` that choose its runs."""
-
-PIPED_WIDTH = 180
-"""The columns of a table that does not go to a terminal."""
 
 _RUNS = "A file of runs, a transcript, or a folder of them"
 
@@ -90,6 +90,28 @@ def _with_runs(command: Callable[..., None]) -> Callable[..., None]:
         command(runs={**runs, "most_runs": limit_runs}, **given)
 
     return call
+
+
+# -- Tables
+
+
+def write_titled(
+    title: str,
+    columns: Sequence[Column | str],
+    rows: Sequence[Sequence[Entry]],
+    *,
+    keys: int = 1,
+) -> None:
+    """Write a table after a blank line and its title, if it has one."""
+    click.echo()
+    if title:
+        write_text(title, "title", indent="")
+    write_table(columns, rows, indent="", keys=keys)
+
+
+def figure_columns(names: Sequence[str], texts: int = 2) -> list[Column]:
+    """Return columns of which the first are text, the others figures."""
+    return [Column(name, right=place >= texts) for place, name in enumerate(names)]
 
 
 # -- Progress

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from ctxgc.cli.lab_gather import (
     GATHER_DEFAULTS,
@@ -21,9 +16,18 @@ from ctxgc.cli.lab_gather import (
     play_gather,
     refuse_recorded,
 )
-from ctxgc.cli.lab_options import PIPED_WIDTH, Runs, progress, run_options
-from ctxgc.cli.output import OutputFile, count, usage_errors
-from ctxgc.drawing import STYLES, Line, ScatterPoint, terminal_scatter
+from ctxgc.cli.lab_options import Runs, figure_columns, progress, run_options, write_titled
+from ctxgc.cli.output import OutputFile, usage_errors, write_facts, write_lines, write_text
+from ctxgc.drawing import (
+    Column,
+    Entry,
+    Line,
+    ScatterPoint,
+    Span,
+    count,
+    terminal_scatter,
+    terminal_width,
+)
 from ctxgc.lab import Figure, PolicyRow, Report, is_usable
 
 if TYPE_CHECKING:
@@ -206,45 +210,54 @@ _COLUMNS = (
     "bill [95% CI]", "+15k", "bits excess [95% CI]", "of bare", "worst", "strict", "clean",
     "line-step", "word", "not resident", "named", "recall", "lost", "wide",
 )  # fmt: skip
-_POINT = {"ours": "safe", "oracle": "name", "base": "faint"}
+_STYLES = {"ours": "safe", "oracle": "name", "base": "faint"}
+_SCATTER_WIDTH = 92
+_LEGEND = {
+    "bill": "relative to never pruning; +15k: with 15,000 more tokens of system prompt and tools",
+    "bits excess": "% more bits to write down the next answer than with the whole history; of bare: "
+    "in % of what a view without history costs more",
+    "worst": "the largest bill of a single run",
+    "strict": "% of the steps that had all they used in the view; clean: in the view or named there",
+    "line-step": "% of the steps that had all the lines they used in the view; word: % of rare words",
+    "not resident": "% of the things used that were not in the view; of all things used, named: there "
+    "by name, recall: behind a handle, lost: neither",
+    "wide": "% of the things used that were in the view with their surroundings",
+}
+_PROXY = (
+    "An open-loop, lexical proxy: it says whether what was used next was still in the view, "
+    "not whether a task succeeds."
+)
 _FOUND = ("invalid", "over limit", "breaks / collections", "report error", "newest shown")
 
 
 def draw(report: Report) -> None:
     """Write a report to stdout."""
-    tty = sys.stdout.isatty()
-    console = Console(width=None if tty else PIPED_WIDTH, highlight=False)
-    console.print(_headline(report), soft_wrap=True)
-    console.print(_quality(report))
+    for line in _headline(report):
+        write_text(line, indent="")
+    _quality(report)
     if report.halves:
-        console.print(_halves(report))
-    console.print(_soundness(report))
+        _halves(report)
+    _soundness(report)
     if report.gaps:
-        console.print(_gaps(report))
+        _gaps(report)
     if report.survival:
-        console.print(_survival(report))
-    for line in _front(report):
-        console.print(Text.assemble(*((text, STYLES[style]) for text, style in line)))
+        _survival(report)
+    write_lines(_front(report))
     if any(row.times for row in report.rows):
-        console.print(_times(report))
+        _times(report)
     for row in report.rows:
         for error in row.errors:
-            console.print(f"{row.policy}: {row.failed} runs failed: {error}", style="red")
-    console.print(
-        "An open-loop, lexical proxy: it says whether what was used next was still in the view, "
-        "not whether a task succeeds.",
-        style="dim",
-        soft_wrap=True,
-    )
+            write_text(f"{row.policy}: {row.failed} runs failed: {error}", "critical", indent="")
+    write_text(_PROXY, "faint", indent="")
 
 
-def _headline(report: Report) -> str:
-    return (
+def _headline(report: Report) -> tuple[str, str]:
+    size = (
         f"{count(report.runs, 'run')} in {count(report.groups, 'group')}, "
         f"{count(report.requests, 'request')}, {report.tokens:,} tokens, "
-        f"{count(report.steps, 'step')} with {count(report.needs, 'need')}\n"
-        f"{report.source} - {report.regime}, {report.sheet.name}{_measured(report)}"
+        f"{count(report.steps, 'step')} with {count(report.needs, 'need')}"
     )
+    return size, f"{report.source} - {report.regime}, {report.sheet.name}{_measured(report)}"
 
 
 def _measured(report: Report) -> str:
@@ -254,19 +267,16 @@ def _measured(report: Report) -> str:
     return f"; copied bits of 1 in {report.bits_every} requests" if report.bits_every > 1 else ""
 
 
-def _quality(report: Report) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("policy", no_wrap=True)
-    for name in _COLUMNS:
-        table.add_column(name, justify="right", no_wrap=True)
-    for row in report.rows:
-        table.add_row(Text(row.policy, style=_style(row)), *_figures(row))
-    return table
+def _quality(report: Report) -> None:
+    rows: list[list[Entry]] = [[(row.policy, _style(row)), *_figures(row)] for row in report.rows]
+    columns = [Column("policy", right=False), *(Column(name, right=True) for name in _COLUMNS)]
+    write_titled("", columns, rows)
+    write_facts(_LEGEND.items(), indent="  ")
 
 
 def _figures(row: PolicyRow) -> list[str]:
     if not row.runs:
-        return ["failed"]
+        return ["failed", *("-" for _ in _COLUMNS[1:])]
     shares = (row.strict, row.clean, row.line_step, row.word)
     rest = (row.non_resident, row.named, row.recallable, row.lost, row.wide)
     return [
@@ -283,77 +293,71 @@ def _bits(row: PolicyRow) -> tuple[str, str]:
     if row.bits is None:
         return "-", "-"
     excess = row.bits.excess
-    low, high = 100 * excess.low, 100 * excess.high
-    return f"{100 * excess.value:.2f} [{low:.1f},{high:.1f}]", _percent(row.bits.share)
+    said = excess.interval(".1f", ",", scale=100)
+    return f"{100 * excess.value:.2f}{said and f' [{said}]'}", _percent(row.bits.share)
 
 
 def _percent(figure: Figure) -> str:
     return f"{100 * figure.value:.1f}"
 
 
-def _soundness(report: Report) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("policy", no_wrap=True)
-    table.add_column("kind, version", no_wrap=True)
-    for name in _FOUND:
-        table.add_column(name, justify="right", no_wrap=True)
-    for row in report.rows:
-        table.add_row(
-            Text(row.policy, style=_style(row)),
+def _soundness(report: Report) -> None:
+    rows: list[list[Entry]] = [
+        [
+            (row.policy, _style(row)),
             f"{row.kind} {row.version}",
-            _alarm(row.refused, f"{row.refused} ({', '.join(row.rules)})"),
-            _alarm(row.over, f"{row.over} (+{row.over_excused} excused)"),
+            _alarm(row.refused, f"{row.refused:,} ({', '.join(row.rules)})"),
+            _alarm(row.over, f"{row.over:,} (+{row.over_excused:,} excused)"),
             _breaks(row),
             "-" if row.report_error is None else f"{100 * row.report_error:.1f}%",
             _percent(row.newest),
-        )
-    return table
+        ]
+        for row in report.rows
+    ]
+    columns = ("policy", Column("kind, version", least=12))
+    write_titled("", (*columns, *(Column(name, right=True) for name in _FOUND)), rows)
 
 
-def _alarm(count: int, said: str) -> Text:
-    return Text(said, style="red") if count else Text("0")
+def _alarm(count: int, said: str) -> Span:
+    return (said, "critical") if count else ("0", "")
 
 
-def _breaks(row: PolicyRow) -> Text:
+def _breaks(row: PolicyRow) -> Span:
     if row.collections is None:
-        return Text(f"{row.breaks} / -")
-    return Text(f"{row.breaks} / {row.collections:g}", style="red" if row.off else "")
+        return f"{row.breaks:,} / -", ""
+    return f"{row.breaks:,} / {row.collections:,g}", "critical" if row.off else ""
 
 
-def _gaps(report: Report) -> Table:
+def _gaps(report: Report) -> None:
     title = "compared with the oracles and the best of the others (ratios)"
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
-    for name in ("policy", "compared with", "bill [95% CI]", "not resident [95% CI]"):
-        table.add_column(name, justify="right" if "CI" in name else "left", no_wrap=True)
-    for gap in report.gaps:
-        missing = "-" if gap.non_resident is None else _interval(gap.non_resident)
-        table.add_row(gap.policy, f"{gap.other} ({gap.role})", _interval(gap.bill), missing)
-    return table
+    rows = [
+        (
+            gap.policy,
+            f"{gap.other} ({gap.role})",
+            _interval(gap.bill),
+            "-" if gap.non_resident is None else _interval(gap.non_resident),
+        )
+        for gap in report.gaps
+    ]
+    figures = (Column("bill [95% CI]", right=True), Column("not resident [95% CI]", right=True))
+    write_titled(title, ("policy", Column("compared with", least=16), *figures), rows)
 
 
-def _survival(report: Report) -> Table:
+def _survival(report: Report) -> None:
     from ctxgc.lab import SURVIVAL_COLUMNS, survival_cells  # noqa: PLC0415
 
     title = "evidence, % in the view / behind a handle / lost"
-    return _table(title, SURVIVAL_COLUMNS, map(survival_cells, report.survival))
+    write_titled(
+        title, figure_columns(SURVIVAL_COLUMNS), list(map(survival_cells, report.survival)), keys=2
+    )
 
 
-def _halves(report: Report) -> Table:
+def _halves(report: Report) -> None:
     from ctxgc.lab import HALF_COLUMNS, half_cells  # noqa: PLC0415
 
     runs = ", ".join(f"{each.half} {count(each.runs, 'run')}" for each in report.halves)
     title = f"half of the runs to fit, half to judge ({runs})"
-    return _table(title, HALF_COLUMNS, half_cells(report))
-
-
-def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """Return a table whose first two columns are text, the others figures."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
-    for number, name in enumerate(columns):
-        table.add_column(name, justify="right" if number > 1 else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
-    return table
+    write_titled(title, figure_columns(HALF_COLUMNS), list(half_cells(report)), keys=2)
 
 
 def _front(report: Report) -> list[Line]:
@@ -363,30 +367,37 @@ def _front(report: Report) -> list[Line]:
             row.policy,
             row.bill.value,
             100 * row.clean.value,
-            _POINT.get(row.kind, ""),
+            _style(row),
             is_usable(report, row),
         )
         for row in report.rows
         if row.runs
     ]
-    return terminal_scatter(points, x="bill", y="clean steps, %") if len(points) > 2 else []
+    if len(points) < 3:
+        return []
+    width = min(_SCATTER_WIDTH, terminal_width())
+    return terminal_scatter(points, x="bill", y="clean steps, %", width=width)
 
 
 def _interval(figure: Figure) -> str:
-    return f"{figure.value:.3f} [{figure.low:.2f},{figure.high:.2f}]"
+    said = figure.interval(".2f", ",")
+    return f"{figure.value:.3f}{said and f' [{said}]'}"
 
 
-def _times(report: Report) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, title="ms per decision", title_justify="left")
-    for name in ("policy", "messages", "requests", "p50", "p99", "max"):
-        table.add_column(name, justify="left" if name == "policy" else "right", no_wrap=True)
-    for row in report.rows:
-        for span in row.times:
-            size = "more" if span.below is None else f"< {span.below:,}"
-            cells = (f"{span.p50:.2f}", f"{span.p99:.2f}", f"{span.most:.2f}")
-            table.add_row(row.policy, size, f"{span.requests:,}", *cells)
-    return table
+def _times(report: Report) -> None:
+    rows = [
+        (
+            row.policy,
+            "more" if span.below is None else f"< {span.below:,}",
+            f"{span.requests:,}",
+            *(f"{value:.2f}" for value in (span.p50, span.p99, span.most)),
+        )
+        for row in report.rows
+        for span in row.times
+    ]
+    columns = ("policy", Column("messages", right=True), "requests", "p50", "p99", "max")
+    write_titled("ms per decision", columns, rows)
 
 
 def _style(row: PolicyRow) -> str:
-    return {"ours": "bold green", "oracle": "cyan", "base": "dim"}.get(row.kind, "")
+    return _STYLES.get(row.kind, "")

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from ctxgc.cli.output import write_table
+from ctxgc.errors import ConfigError
 
 _PROFILES = ("minimal", "standard", "full")
 
@@ -27,6 +28,7 @@ _PROFILES = ("minimal", "standard", "full")
 @click.option("--session", default="mcp", help="Name of the context in the store.")
 @click.option("--context-limit", type=click.IntRange(min=1), help="The model's window in tokens.")
 @click.option("--model", help="Model whose tokenizer to use.")
+@click.option("--agent", help="Agent that starts it: usage is that of its own window.")
 @click.option(
     "--root", "roots", multiple=True, help="Folder that transcripts may be imported from."
 )
@@ -66,11 +68,13 @@ def _write_costs() -> None:
     from ctxgc.mcp import schema_costs  # noqa: PLC0415
 
     costs = schema_costs()
-    write_table([(profile, str(tokens), "tokens (o200k)") for profile, tokens in costs.items()])
+    write_table(("profile", "tokens (o200k)"), [(p, f"{tokens:,}") for p, tokens in costs.items()])
 
 
 def _need_sdk() -> None:
     try:
         import mcp  # noqa: F401, PLC0415
     except ModuleNotFoundError:
-        raise click.ClickException("the MCP server needs pip install 'ctxgc[mcp]'") from None
+        raise ConfigError(
+            "the MCP server needs the package mcp", hint="pip install 'ctxgc[mcp]'", key="mcp"
+        ) from None

@@ -9,11 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ctxgc.errors import ConfigError, CtxgcError, InputError
+
+if TYPE_CHECKING:
+    from ctxgc.drawing import Column, Entry, Line
 
 # -- Files that a command writes when it is done
 
@@ -47,6 +50,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 FOUND_PROBLEMS = 1
 BAD_USAGE = 2
 _PREVIEW = 72
+_SHORT = 8
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_UNUSUAL = re.compile(r"[^\n -~]")
 _AGES = ((86_400, "d"), (3_600, "h"), (60, "m"))
 _UNITS = ("B", "KB", "MB", "GB")
 
@@ -79,7 +85,7 @@ class CliError(click.ClickException):
             return
         following = f" (next: {self._error.hint})" if self._error.hint else ""
         line = " ".join(f"{self.message}{following}".split())
-        click.echo(f"{paint('error:', 'red')} {line}", file=file, err=file is None)
+        click.echo(f"{paint('error:', 'red')} {shown(line)}", file=file, err=file is None)
 
 
 class BadCallError(CliError):
@@ -91,7 +97,7 @@ class BadCallError(CliError):
         known = error.details.get("known", ())
         listed = f"known: {', '.join(known)}" if known else ""
         if listed not in error.hint:
-            error.hint = f"{error.hint} {listed}"
+            error.hint = f"{error.hint} {listed}".strip()
         super().__init__(error, as_json=as_json)
 
 
@@ -116,23 +122,74 @@ def output_options(command: F) -> F:
     )(command)
 
 
-def write_json(value: Any) -> None:
-    """Write a value as indented JSON."""
-    text = json.dumps(value, ensure_ascii=False, indent=2, default=str)
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # lone surrogates, which any tool may put out
-        text = json.dumps(value, indent=2, default=str)
-    click.echo(text)
+def secrets_option(command: F) -> F:
+    """Give a command `--show-secrets`, for what it writes as JSON."""
+    return click.option(
+        "--show-secrets", is_flag=True, help="Do not mask keys and passwords in JSON."
+    )(command)
 
 
-def write_table(rows: Sequence[Sequence[str]], *, indent: str = "  ") -> None:
-    """Write rows with aligned columns; the last column is not padded."""
-    columns = range(len(rows[0]) - 1) if rows else ()
-    widths = [max(len(row[column]) for row in rows) for column in columns]
-    for row in rows:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        click.echo((indent + "  ".join([*cells, row[-1]])).rstrip())
+def write_json(value: Any, *, secrets: bool = False) -> None:
+    """Write a value as indented JSON that any terminal may show: what is not printable is escaped.
+
+    Args:
+        value: what to write.
+        secrets: write keys and passwords as they are; by default they are masked.
+    """
+    data = value if secrets else _masked(value)
+    text = json.dumps(data, ensure_ascii=False, indent=2, default=str)
+    click.echo(_UNUSUAL.sub(_escaped, text))
+
+
+def _masked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_masked(key): _masked(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_masked(inner) for inner in value]
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return mask(str(value))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    letter = found[0]
+    if letter.isprintable():
+        return letter
+    # json.dumps leaves DEL as it is.
+    return "\\u007f" if letter == "\x7f" else json.dumps(letter)[1:-1]
+
+
+def write_table(
+    columns: Sequence[Column | str],
+    rows: Sequence[Sequence[Entry]],
+    *,
+    indent: str = "  ",
+    keys: int = 1,
+) -> None:
+    """Write a table that fits the terminal, as `ctxgc.drawing.terminal_table` lays it out."""
+    from ctxgc.drawing import terminal_table, terminal_width  # noqa: PLC0415 - help must be there at once
+
+    write_lines(terminal_table(columns, rows, terminal_width(), indent=indent, keys=keys))
+
+
+def write_facts(facts: Iterable[tuple[str, str]], *, indent: str = "") -> None:
+    """Write names with what is known about each, wrapped where it is long."""
+    from ctxgc.drawing import Column  # noqa: PLC0415
+
+    write_table((Column(), Column(right=False, least=20, keep="all")), list(facts), indent=indent)
+
+
+def write_text(text: str, style: str = "", *, indent: str = "  ") -> None:
+    """Write a text in as many lines as it needs to fit the terminal."""
+    from ctxgc.drawing import plain, terminal_width, wrapped  # noqa: PLC0415
+
+    room = terminal_width() - len(indent)
+    write_lines(plain(f"{indent}{line}", style) for line in wrapped(text, room))
+
+
+def write_command(command: str) -> None:
+    """Write a command to copy: on one line, however long."""
+    write_lines([[("  $ ", "faint"), (printable(command), "name")]])
 
 
 def write_lines(lines: Iterable[Sequence[tuple[str, str]]]) -> None:
@@ -143,18 +200,18 @@ def write_lines(lines: Iterable[Sequence[tuple[str, str]]]) -> None:
 
 def styled(text: str, style: str) -> str:
     """Return a text in a style of `ctxgc.drawing`, unless NO_COLOR is set."""
-    plain = os.environ.get("NO_COLOR") or style not in _COLOURS
-    return text if plain else click.style(text, **_COLOURS[style])
+    plain, safe = os.environ.get("NO_COLOR") or style not in _COLOURS, printable(text)
+    return safe if plain else click.style(safe, **_COLOURS[style])
 
 
 def warn(text: str) -> None:
     """Write a warning to standard error."""
-    click.echo(f"{paint('warning:', 'yellow')} {text}", err=True)
+    click.echo(f"{paint('warning:', 'yellow')} {shown(text)}", err=True)
 
 
 def write_ok(text: str) -> None:
     """Write that something succeeded."""
-    click.echo(f"{paint('ok:', 'green')} {text}")
+    click.echo(f"{paint('ok:', 'green')} {shown(text)}")
 
 
 def paint(text: str, colour: str) -> str:
@@ -175,11 +232,6 @@ def _or_global(ctx: click.Context, _: click.Parameter, value: bool) -> bool:
 # -- Texts as lists and tables show them
 
 
-def count(number: int, thing: str, things: str | None = None) -> str:
-    """Return for example `1 session` or `2 sessions`; `things` is an irregular plural."""
-    return f"{number:,} {thing if number == 1 else things or thing + 's'}"
-
-
 def preview(text: str, words: Sequence[str] = ()) -> str:
     """Return the first line of a text with one of the words, else its first line that is not blank.
 
@@ -189,10 +241,25 @@ def preview(text: str, words: Sequence[str] = ()) -> str:
     sought = [word.casefold() for word in words]
     named = (line for line in lines if any(word in line.casefold() for word in sought))
     line = next(named, lines[0] if lines else "")
-    from ctxgc.session import mask_secrets  # noqa: PLC0415 - help must be there at once
+    safe = shown(line[: _PREVIEW * 4])
+    return safe if len(safe) <= _PREVIEW else f"{safe[: _PREVIEW - 1]}…"
 
-    shown = printable(mask_secrets(line[: _PREVIEW * 4]))
-    return shown if len(shown) <= _PREVIEW else f"{shown[: _PREVIEW - 1]}…"
+
+def short_id(session_id: str) -> str:
+    """Return the beginning of a UUID, which is enough for commands; other ids are as they are."""
+    return session_id[:_SHORT] if _UUID.fullmatch(session_id) else session_id
+
+
+def shown(text: str) -> str:
+    """Return a text as a terminal may show it: keys and passwords masked, control characters escaped."""
+    return printable(mask(text))
+
+
+def mask(text: str) -> str:
+    """Return a text without keys, and without the passwords of addresses."""
+    from ctxgc.session import mask_secrets, without_passwords  # noqa: PLC0415 - help must be there at once
+
+    return mask_secrets(without_passwords(text))
 
 
 def printable(text: str) -> str:
@@ -215,12 +282,13 @@ def age(moment: object) -> str:
     )
 
 
-def highlighted(text: str, words: Sequence[str]) -> str:
-    """Return a text with the words in it in colour."""
+def highlighted(text: str, words: Sequence[str]) -> Line:
+    """Return a text with the words in it in another style."""
     sought = "|".join(re.escape(word) for part in words for word in part.split())
     if not sought:
-        return text
-    return re.sub(sought, lambda found: styled(found[0], "name"), text, flags=re.IGNORECASE)
+        return [(text, "")]
+    parts = re.split(f"({sought})", text, flags=re.IGNORECASE)
+    return [(part, "name" if number % 2 else "") for number, part in enumerate(parts)]
 
 
 def size_text(size: float) -> str:

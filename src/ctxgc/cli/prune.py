@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import click
@@ -28,21 +28,22 @@ from ctxgc.agents import (
 from ctxgc.cli.output import (
     FOUND_PROBLEMS,
     age,
-    count,
     output_options,
-    paint,
     printable,
+    secrets_option,
     usage_errors,
     warn,
+    write_command,
     write_json,
     write_lines,
     write_ok,
     write_table,
+    write_text,
 )
 from ctxgc.cli.session_argument import find_session, session_argument
-from ctxgc.cli.stores import address_of, command_store, store_option
+from ctxgc.cli.stores import agents_address, command_store, store_option
 from ctxgc.config import GCConfig, SessionSettings, load_config
-from ctxgc.drawing import shortened, terminal_bars
+from ctxgc.drawing import Column, count, shortened, terminal_bars, terminal_width
 from ctxgc.errors import ConfigError, InputError, StoreError
 from ctxgc.files import write_atomic
 from ctxgc.insight import (
@@ -55,11 +56,11 @@ from ctxgc.insight import (
     open_writable,
     propose_pruning,
     pruned_transcript,
+    resume_command,
     session_folders,
     stored_session_id,
 )
 from ctxgc.session import (
-    RECALL_CALL,
     Store,
     copy_in_memory,
     load_gc_plugin,
@@ -68,14 +69,12 @@ from ctxgc.session import (
 )
 
 _TIGHT_MESSAGES = 4
-_AGENTS_CALL = recall_template(MCP_RECALL_TOOL)
-"""How the tool is called in an agent that `ctxgc install` gave the server."""
 _EPILOG = """\b
 Examples:
-  ctxgc prune latest                           what would leave, and why
-  ctxgc prune latest --preset tight            down to a quarter of what is there
-  ctxgc prune latest --target 80k -o pruned/   write a copy that the agent can resume
-  ctxgc prune 5f8cbb78 --in-place              change the file itself; ctxgc undo restores it
+  ctxgc prune latest                          what would leave, and why
+  ctxgc prune latest --preset tight           down to a quarter of it
+  ctxgc prune latest --target 80k -o pruned/  a copy for the agent to resume
+  ctxgc prune 5f8cbb78 --in-place             the file itself (ctxgc undo)
 
 Exit codes: 0 done, 1 an error, or the --target was missed, 2 usage error.
 """
@@ -102,7 +101,12 @@ Exit codes: 0 done, 1 an error, or the --target was missed, 2 usage error.
 @click.option("--in-place", "replaces", is_flag=True, help="Change the file; the original is kept.")
 @click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
 @click.option("--all", "show_all", is_flag=True, help="List every segment that leaves.")
+@click.option(
+    "--recall", metavar="TOOL",
+    help="Tool that recalls a handle where the session is read; by default that of the agent's server.",
+)  # fmt: skip
 @store_option
+@secrets_option
 @output_options
 @click.pass_context
 def prune(
@@ -117,11 +121,13 @@ def prune(
 ) -> None:
     """Show what a collection would remove from SESSION; -o or --in-place removes it.
 
-    SESSION is a file, the beginning of a session id, or `latest`. Whatever leaves is stashed first,
-    under the handle in its tombstone: `ctxgc search`, `ctxgc show` and the tools of `ctxgc mcp`
-    find it. The result is a session file of the same kind, checked before it is written, which its
-    agent can resume.
+    SESSION is a file, the beginning of a session id, or `latest`. Whatever leaves is stashed first:
+    `ctxgc search` and `ctxgc show` find it. If the agent has the server of ctxgc (`ctxgc install`), the
+    tombstone in its place names the call with which the model gets it back; without one, no handles are
+    named. The result is a session file of the same kind, checked before it is written, which its agent
+    can resume.
     """
+    chosen["store_url"] = agents_address(chosen["store_url"])
     output = Output(chosen["output"], replaces=chosen["replaces"], force=chosen["force"])
     with usage_errors():
         output.check(session)
@@ -132,7 +138,8 @@ def prune(
     seen = check_still(session) if output.replaces else None
     raw = session.read_bytes() if seen is not None else b""
     file = open_writable(session)
-    proposal = _propose(file, session, target, chosen, dry=not output.writes)
+    reader = _reader_of(file, chosen["store_url"], chosen["recall"])
+    proposal = _propose(file, session, target, chosen, reader, dry=not output.writes)
     place = None
     if output.writes and proposal.revision:
         new_id = None if output.replaces else output.new_id(file)
@@ -142,12 +149,14 @@ def prune(
             if seen is not None
             else save(output, session, data, new_id)
         )
-    if not quiet and proposal.rows:
-        _warn_of_another_stash(chosen["store_url"], proposal.kind)
+    if not quiet and proposal.rows and reader.warning:
+        warn(reader.warning)
     if as_json:
-        write_json(_as_data(proposal, place))
+        write_json(
+            {**_as_data(proposal, place), "recall": reader.tool}, secrets=chosen["show_secrets"]
+        )
     elif not quiet:
-        _write_proposal(proposal, place, show_all=show_all, wanted=output.writes)
+        _write_proposal(proposal, place, reader, show_all=show_all, wanted=output.writes)
     # A preset is only a direction; a named target can be missed.
     ctx.exit(FOUND_PROBLEMS if proposal.shortfall and chosen["target"] is not None else 0)
 
@@ -158,7 +167,13 @@ def _target(chosen: dict[str, Any]) -> PruneTarget:
 
 
 def _propose(
-    file: Writable, path: Path, target: PruneTarget, chosen: dict[str, Any], *, dry: bool
+    file: Writable,
+    path: Path,
+    target: PruneTarget,
+    chosen: dict[str, Any],
+    reader: SessionReader,
+    *,
+    dry: bool,
 ) -> Proposal:
     limit = chosen["context_limit"] or SessionSettings.from_env().context_limit or _limit(file)
     name = stored_session_id(file, path)
@@ -171,7 +186,7 @@ def _propose(
             context_limit=limit,
             plugin=chosen["strategy"],
             config=_config(chosen["preset"]),
-            recall_call=RECALL_CALL if file.session_id is None else _AGENTS_CALL,
+            recall_call=None if reader.tool is None else recall_template(reader.tool),
         )
 
 
@@ -205,10 +220,7 @@ def _as_data(proposal: Proposal, place: dict[str, Any] | None) -> dict[str, Any]
 
 
 SHOWN_ROWS = 20
-_WIDTH = 40
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_RESUME = {"claude_code": "claude --resume {}", "codex": "codex resume {}"}
-_HOMES = {"claude_code": "~/.claude/projects/...", "codex": "~/.codex/sessions/..."}
 
 
 class Output:
@@ -290,7 +302,12 @@ def _in_place(source: Path, raw: bytes, data: bytes, seen: FileState) -> dict[st
 
 
 def _write_proposal(
-    proposal: Proposal, place: dict[str, Any] | None, *, show_all: bool, wanted: bool
+    proposal: Proposal,
+    place: dict[str, Any] | None,
+    reader: SessionReader,
+    *,
+    show_all: bool,
+    wanted: bool,
 ) -> None:
     """Write the plan as a table, its totals, and what to do next."""
     if proposal.left_alone:
@@ -299,18 +316,26 @@ def _write_proposal(
     rows = proposal.rows if show_all else proposal.rows[:SHOWN_ROWS]
     if rows:
         # Handles are made when something is stashed; those of a dry run would not last.
-        names = ("tokens", "action", *(("handle",) if place else ()), "what", "why")
-        write_table([names, *(_cells(row, with_handle=place is not None) for row in rows)])
+        names = (
+            "tokens",
+            "action",
+            *(("handle",) if place else ()),
+            Column("what", least=16, keep="end"),
+            Column("why", least=20, keep="all"),
+        )
+        write_table(names, [_cells(row, with_handle=place is not None) for row in rows])
     if len(rows) < len(proposal.rows):
         rest = proposal.rows[len(rows) :]
         tokens = sum(row.tokens for row in rest)
-        click.echo(f"  ... and {len(rest)} more, {tokens:,} tokens (--all lists them)")
+        click.echo(f"  … and {len(rest):,} more, {tokens:,} tokens (--all lists them)")
     _write_totals(proposal)
+    if proposal.rows and reader.advice:
+        write_text(reader.advice)
     _write_next(proposal, place, wanted=wanted)
 
 
 def _cells(row: ProposalRow, *, with_handle: bool) -> tuple[str, ...]:
-    what = printable(shortened(row.what, 60))
+    what = printable(shortened(row.what, 60, keep="end"))
     handle = (row.handle,) if with_handle else ()
     return (f"{row.tokens:,}", row.action, *handle, what, printable(row.why))
 
@@ -320,63 +345,81 @@ def _write_totals(proposal: Proposal) -> None:
     share = 100 * (before - after) / before if before else 0.0
     beside = f", {proposal.beside:,} of them not in the transcript" if proposal.beside else ""
     notes = [
-        ("before", float(before), f"{before:,} tokens{beside}"),
-        ("after", float(after), f"{after:,} tokens, {share:.0f}% less"),
+        ("before", float(before), f"{before:,}", f"tokens{beside}"),
+        ("after", float(after), f"{after:,}", f"tokens, {share:.0f}% less"),
     ]
-    write_lines(terminal_bars(notes, _WIDTH))
+    write_lines(terminal_bars(notes, terminal_width()))
     short = proposal.shortfall
-    verdict = (
-        paint(f"missed by {short:,}: {proposal.strategy} keeps the rest", "yellow")
-        if short
-        else "met"
-    )
+    verdict = f"missed by {short:,}: {proposal.strategy} keeps the rest" if short else "met"
     pays = proposal.requests_to_pay_back
     worth = f", pays for itself after {pays:g} requests" if pays else ""
     leaving = count(len(proposal.rows), "segment")
-    click.echo(
-        f"  {leaving} of {count(proposal.messages, 'message')}, by {proposal.strategy}{worth}"
-    )
-    click.echo(f"  target {proposal.target:,}: {verdict}")
+    write_text(f"{leaving} of {count(proposal.messages, 'message')}, by {proposal.strategy}{worth}")
+    write_text(f"target {proposal.target:,}: {verdict}", "warning" if short else "")
 
 
 def _write_next(proposal: Proposal, place: dict[str, Any] | None, *, wanted: bool) -> None:
     if place is None:
         dry = "dry run, nothing was written: -o FILE writes a pruned copy, --in-place changes the session"
-        click.echo("nothing to write: no segment leaves" if wanted or not proposal.rows else dry)
+        said = "nothing to write: no segment leaves" if wanted or not proposal.rows else dry
+        write_text(said, indent="")
         return
     write_ok(f"wrote {place['file']}")
-    click.echo(f"  stashed as session {proposal.session_id}: ctxgc search WORDS, ctxgc show HANDLE")
+    write_text(f"stashed as session {proposal.session_id}: ctxgc search WORDS, ctxgc show HANDLE")
     if place["backup"] is not None:
-        click.echo(f"  original: {place['backup']} (ctxgc undo {place['file']} restores it)")
-    elif proposal.kind in _RESUME:
-        where = "" if place["beside"] else f", copy it to {_HOMES[proposal.kind]} and run"
-        command = _RESUME[proposal.kind].format(place["session_id"])
-        click.echo(f"  to resume it{where}: {command}")
+        write_text(f"original: {place['backup']}, restored by")
+        write_command(f"ctxgc undo {place['file']}")
+    elif command := resume_command(
+        proposal.kind, Path(place["file"]), place["session_id"], proposal.project
+    ):
+        write_text("to resume the copy:")
+        write_command(command)
 
 
 def _packed(path: Path, data: bytes) -> bytes:
     return gzip.compress(data, mtime=0) if path.suffix == ".gz" else data
 
 
-# -- The store: the real one, or a copy in memory for a dry run
+# -- The reader: who opens the handles of the pruned session
 
 
 _AGENTS = {"claude_code": "claude-code", "codex": "codex"}
 
 
-def _warn_of_another_stash(url: str | None, kind: str) -> None:
-    """Warn if the agent of a session has ctxgc and recalls from another store than the one used here."""
-    agent = _AGENTS.get(kind)
+class SessionReader(NamedTuple):
+    """The tool with which the reader of a session recalls a handle; None if there is no way to."""
+
+    tool: str | None = None
+    warning: str = ""
+    advice: str = ""
+
+
+def _reader_of(file: Writable, url: str, named: str | None) -> SessionReader:
+    """Return who will read the pruned session: its agent, where that has our server on this store."""
+    agent = _AGENTS.get(file.kind)
+    if named is not None or agent is None:
+        return SessionReader(named)
     try:
-        serves = agent and stash_url_of(agent, Path.cwd())
-    except ConfigError:
-        return  # ctxgc doctor agents reports it
-    if serves and absolute_url(serves) != absolute_url(address_of(url)):
-        warn(f"{agent} recalls from another store (next: add --store {serves})")
+        serves = stash_url_of(agent, Path.cwd())
+    except ConfigError as error:
+        return SessionReader(warning=f"whether {agent} can recall is not known: {error}")
+    if serves is None:
+        advice = (
+            f"{agent} has no server of ctxgc, so tombstones name no handle: `ctxgc install {agent}` "
+            "first, and the model gets back what it needs"
+        )
+        return SessionReader(advice=advice)
+    if absolute_url(serves) != absolute_url(url):
+        warning = f"{agent} recalls from another store (next: add --store {serves})"
+        return SessionReader(warning=warning)
+    return SessionReader(MCP_RECALL_TOOL)
+
+
+# -- The store: the real one, or a copy in memory for a dry run
 
 
 @contextmanager
-def _stash_for(url: str | None, session_id: str, *, dry: bool) -> Iterator[Store]:
+def _stash_for(url: str, session_id: str, *, dry: bool) -> Iterator[Store]:
     """Open the store to stash into; for a dry run, a copy of the session in memory.
 
     Raises:
@@ -389,7 +432,7 @@ def _stash_for(url: str | None, session_id: str, *, dry: bool) -> Iterator[Store
     yield _trial_store(url, session_id)
 
 
-def _trial_store(url: str | None, session_id: str) -> Store:
+def _trial_store(url: str, session_id: str) -> Store:
     try:
         with command_store(url) as store:
             if store.revision(session_id):
@@ -406,7 +449,7 @@ def _trial_store(url: str | None, session_id: str) -> Store:
 
 _UNDO_EPILOG = """\b
 Examples:
-  ctxgc undo                 the last `ctxgc prune --in-place` in this folder or of an agent's session
+  ctxgc undo                 the last change, here or to an agent's session
   ctxgc undo latest          of the newest session
   ctxgc undo session.jsonl   of this file
 
@@ -414,11 +457,11 @@ Exit codes: 0 restored, 1 an error or nothing to undo, 2 usage error.
 """
 
 
-@click.command(short_help="Restore a session file that was pruned in place.", epilog=_UNDO_EPILOG)
+@click.command(short_help="Restore a session file that ctxgc changed.", epilog=_UNDO_EPILOG)
 @click.argument("session", required=False)
 @output_options
 def undo(session: str | None, as_json: bool, quiet: bool) -> None:
-    """Restore SESSION to what it was before `ctxgc prune --in-place`, byte for byte.
+    """Restore SESSION to what it was before `ctxgc prune --in-place` or `ctxgc unbrick`, byte for byte.
 
     What the agent added to the file since is kept at its end. A file that was changed in any other
     way, or that is being written, is not touched.
@@ -445,7 +488,7 @@ def _newest(session: str | None) -> Backup:
     if found is None:
         raise InputError(
             "there is nothing to undo" + ("" if session is None else f" for {session}"),
-            hint="only prune --in-place and doctor --fix can be undone; -o never touches the original",
+            hint="prune --in-place and unbrick can be undone; -o never touches the original",
             field="session",
         )
     return found

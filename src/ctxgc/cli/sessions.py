@@ -15,17 +15,18 @@ from ctxgc.cli.output import (
     age,
     output_options,
     printable,
+    short_id,
     size_text,
     write_json,
-    write_lines,
+    write_table,
 )
 from ctxgc.cli.session_argument import is_inside
 from ctxgc.cli.stores import command_store
 from ctxgc.config import SessionSettings
-from ctxgc.drawing import Line, shortened
+from ctxgc.drawing import Column, Entry
 from ctxgc.errors import CtxgcError
 from ctxgc.insight import LocalSession, find_sessions, peek
-from ctxgc.session import DEFAULT_URL
+from ctxgc.session import default_url
 
 _EPILOG = """\b
 Examples:
@@ -36,7 +37,6 @@ Examples:
 
 Exit codes: 0 found some, 1 found none, 2 usage error.
 """
-_PATH_WIDTH = 34
 
 
 @click.command(short_help="List the sessions of coding agents on this machine.", epilog=_EPILOG)
@@ -61,7 +61,7 @@ def sessions(
     if as_json:
         write_json(msgspec.to_builtins(found))
     elif not quiet:
-        write_lines(_table(found))
+        write_table(_COLUMNS, [_row(session) for session in found])
         if not found:
             click.echo("no sessions found here (next: ctxgc analyze FILE)", err=True)
     ctx.exit(0 if found else FOUND_PROBLEMS)
@@ -84,10 +84,10 @@ def _when(session: LocalSession) -> datetime:
 
 
 def _stored() -> list[LocalSession]:
-    """Return the sessions of the configured store; none if there is no store."""
-    address = SessionSettings.from_env().store or DEFAULT_URL
+    """Return the sessions of the library in the configured store, or in this folder; none without a store."""
+    address = SessionSettings.from_env().store or default_url()
     try:
-        with command_store(None) as store:
+        with command_store(address) as store:
             infos = store.sessions()
     except CtxgcError:
         return []
@@ -103,37 +103,26 @@ def _stored() -> list[LocalSession]:
     ]
 
 
-def _table(found: list[LocalSession]) -> list[Line]:
-    if not found:
-        return []
-    head = ("agent", "session", "project", "age", "size", "tokens", "zone")
-    rows = [_row(session) for session in found]
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    lines: list[Line] = [[(_cells(head, widths), "faint")]]
-    for session, row in zip(found, rows, strict=True):
-        cells = _cells(row[:-1], widths)
-        lines.append([(f"{cells}  ", ""), (row[-1], session.zone or "")])
-    return lines
+_COLUMNS = (
+    "agent",
+    Column("session", least=8),
+    Column("project", least=12, keep="end"),
+    "age",
+    "size",
+    "tokens",
+    "zone",
+)
 
 
-def _cells(row: tuple[str, ...], widths: list[int]) -> str:
-    texts = [
-        cell.rjust(width) if place in (3, 4, 5) else cell.ljust(width)
-        for place, (cell, width) in enumerate(zip(row, widths, strict=False))
-    ]
-    return "  " + "  ".join(texts)
-
-
-def _row(session: LocalSession) -> tuple[str, ...]:
+def _row(session: LocalSession) -> list[Entry]:
     project = session.project or ("-" if session.agent != "ctxgc" else session.path)
-    short = project if len(project) <= _PATH_WIDTH else f"…{project[-_PATH_WIDTH + 1 :]}"
     percent = "" if session.percent is None else f" {session.percent:.0f}%"
-    return (
+    return [
         session.agent,
-        printable(shortened(session.session_id, 36)),
-        printable(short),
+        printable(short_id(session.session_id)),
+        printable(project),
         age(session.updated_at),
-        f"{session.size} seg" if session.agent == "ctxgc" else size_text(session.size),
+        f"{session.size:,} seg" if session.agent == "ctxgc" else size_text(session.size),
         "-" if session.tokens is None else f"{session.tokens:,}",
-        f"{session.zone or '-'}{percent}",
-    )
+        (f"{session.zone or '-'}{percent}", session.zone or ""),
+    ]

@@ -7,18 +7,18 @@ from typing import Any
 
 import click
 
-from ctxgc.cli.output import output_options, preview, printable, write_json, write_table
+from ctxgc.cli.output import output_options, preview, printable, write_facts, write_json
 from ctxgc.cli.stores import (
     LINES_HELP,
-    command_store,
-    find_segment,
+    command_stores,
+    find_in_stores,
     line_range,
     segment_row,
     session_option,
     store_option,
 )
 from ctxgc.insight import SegmentReason, explain_segment
-from ctxgc.session import chosen_sessions, excerpt
+from ctxgc.session import excerpt
 
 _EPILOG = """\b
 Examples:
@@ -56,14 +56,13 @@ def show(
     root that reaches it and the links in between, or the collection that moved it out. Secrets in the
     text are not masked, since you asked for it.
     """
-    with command_store(store_url) as store:
-        wanted = chosen_sessions(store, None if session is None else [session])
-        where, key, doc = find_segment(store, segment, wanted)
+    with command_stores(store_url) as stores:
+        store, where, key, doc = find_in_stores(stores, segment, session)
         why = explain_segment(store, where, key)
     text = excerpt(str(doc.get("text", "")), lines=line_range(lines), pattern=pattern)
     if as_json:
         found = {**segment_row(where, key, doc), "text": None if only_why else text}
-        write_json({**found, "why": why.to_dict()})
+        write_json({**found, "why": why.to_dict()}, secrets=True)
     elif not quiet:
         _write_facts(where, key, doc, why)
         if not only_why:
@@ -77,7 +76,7 @@ def _write_facts(where: str, key: str, doc: dict[str, Any], why: SegmentReason) 
     about = ("type", "role", "tokens", "file_path", "command", "task_id", "tags", "name", "policy")
     known = [(name, doc.get(name)) for name in about]
     facts = [(name, printable(str(value))) for name, value in known if value not in (None, [], "")]
-    write_table(
+    write_facts(
         [
             ("segment", f"{key} ({row['handle']}) of session {printable(where)}, {row['age']} old"),
             *facts,
@@ -86,6 +85,5 @@ def _write_facts(where: str, key: str, doc: dict[str, Any], why: SegmentReason) 
             *(("left", each) for each in why.moves),
             *((link.way, f"{link.segment_id}  {preview(link.text)}") for link in why.links),
             *([("score", why.score)] if why.score else []),
-        ],
-        indent="",
+        ]
     )

@@ -23,12 +23,15 @@ from ctxgc.cli.stash_admin import export, gc, import_, migrate
 from ctxgc.cli.stores import (
     LINES_HELP,
     command_store,
-    find_segment,
+    command_stores,
+    find_in_stores,
     line_range,
     segment_row,
     session_option,
     store_option,
+    stores_with,
 )
+from ctxgc.drawing import Column, Entry
 from ctxgc.session import (
     SearchFilters,
     SegmentType,
@@ -118,10 +121,15 @@ def search(
     Exit codes: 0 found something, 1 found nothing.
     """
     wanted = SearchFilters(type=type_, **{name: _aware(value) for name, value in filters.items()})
-    with command_store(store_url) as store:
-        if session is not None:
-            chosen_sessions(store, [session])
-        hits = store.search(" ".join(query), session_id=session, filters=wanted, limit=limit)
+    with command_stores(store_url) as stores:
+        hits = [
+            hit
+            for store in stores_with(stores, session)
+            for hit in store.search(
+                " ".join(query), session_id=session, filters=wanted, limit=limit
+            )
+        ]
+    hits = sorted(hits, key=lambda hit: -hit.score)[:limit]
     found = [_hit(hit, query) for hit in hits]
     columns = ["score", "session", "handle", "type", "tokens", "age", "line"]
     _write(found, columns, as_json, quiet, query)
@@ -151,14 +159,11 @@ def show(
 
     Secrets in it are not masked, since you asked for this text.
     """
-    with command_store(store_url) as store:
-        found = find_segment(
-            store, handle, chosen_sessions(store, None if session is None else [session])
-        )
-    where, key, doc = found
+    with command_stores(store_url) as stores:
+        _, where, key, doc = find_in_stores(stores, handle, session)
     text = excerpt(str(doc.get("text", "")), lines=line_range(lines), pattern=pattern)
     if as_json:
-        write_json({**segment_row(where, key, doc), "text": text})
+        write_json({**segment_row(where, key, doc), "text": text}, secrets=True)
     elif not quiet:
         tty = sys.stdout.isatty()
         click.echo(printable(text) if tty else text.encode("utf-8", "surrogatepass"))
@@ -198,13 +203,26 @@ def _write(
     if as_json:
         write_json(found)
     elif not quiet:
-        rows = [[_cell(each.get(name)) for name in columns] for each in found]
-        marked = [[*cells, highlighted(last, words)] for *cells, last in rows]
-        write_table([columns, *marked] if rows else [])
+        shown = [_COLUMNS.get(name, Column(name)) for name in columns]
+        rows = [[_cell(name, each.get(name), words) for name in columns] for each in found]
+        write_table(shown, rows)
 
 
-def _cell(value: object) -> str:
-    return "-" if value is None else printable(str(value))
+_COLUMNS = {
+    "session": Column("session", least=8),
+    "line": Column("line", least=20),
+    "revision": Column("revision", rank=1),
+    "score": Column("score", rank=2),
+}
+
+
+def _cell(name: str, value: object, words: Sequence[str]) -> Entry:
+    if value is None:
+        return "-"
+    if isinstance(value, int | float):
+        return f"{value:,}"
+    shown = printable(str(value))
+    return highlighted(shown, words) if name == "line" else shown
 
 
 def _tier_order(doc: dict[str, Any]) -> int:
@@ -221,7 +239,9 @@ def _aware(value: Any) -> Any:
 def stash() -> None:
     """Inspect stores, copy sessions from one to another, and collect the stash.
 
-    The store is the one of --store, else of CTXGC_STORE, else the file artifacts/context_stash.json.
+    The store is the one of --store, else of CTXGC_STORE, else the user's, where the sessions of coding
+    agents are; before there is one, that of the library in this folder. `search` and `show` look into
+    both.
     Errors end with exit code 1 and one line that says what to do next.
     """
 

@@ -12,9 +12,10 @@ from typing import Any
 import click
 import msgspec
 
-from ctxgc.cli.output import count, output_options, preview, warn, write_json, write_ok, write_table
+from ctxgc.cli.output import output_options, preview, warn, write_json, write_ok, write_table
 from ctxgc.cli.stores import command_store, session_option, store_option, tell_progress
 from ctxgc.config import load_config
+from ctxgc.drawing import Column, count
 from ctxgc.errors import InputError, StoreError
 from ctxgc.files import os_errors
 from ctxgc.session import (
@@ -149,7 +150,17 @@ def _write(
         ]
         write_json({"applied": applied, "tokens": tokens, "segments": rows})
     elif not quiet:
-        write_table([(name, s.segment_id, s.type, preview(s.text)) for name, s in found])
+        columns = (
+            Column("session", least=8),
+            "segment",
+            "type",
+            "tokens",
+            Column("line", least=20),
+        )
+        cells = [
+            (name, s.segment_id, s.type, f"{s.tokens or 0:,}", preview(s.text)) for name, s in found
+        ]
+        write_table(columns, cells)
         said = "deleted" if applied else "would be deleted; --apply does it"
         write_ok(f"{count(len(found), 'segment')}, {count(tokens, 'token')} {said}")
 

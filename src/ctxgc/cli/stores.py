@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, TypeVar
 
 import click
 
-from ctxgc.agents import default_home, store_in
 from ctxgc.cli.output import age, paint, preview
 from ctxgc.config import SessionSettings
 from ctxgc.errors import ConfigError, InputError, StoreError, UnknownHandleError
-from ctxgc.session import DEFAULT_URL, Store, file_of, inbox_of, open_store
+from ctxgc.places import user_store
+from ctxgc.session import Store, chosen_sessions, default_url, file_of, inbox_of, open_store
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -23,7 +23,7 @@ def store_option(command: F) -> F:
     """Give a command `--store`, as `store_url`: None if it is not given."""
     return click.option(
         "--store", "store_url", metavar="URL",
-        help=f"json:PATH, sqlite:PATH or postgresql://...  [default: CTXGC_STORE, else {DEFAULT_URL}]",
+        help="json:PATH, sqlite:PATH or postgresql://...  [default: CTXGC_STORE, else the user's]",
     )(command)  # fmt: skip
 
 
@@ -32,9 +32,25 @@ def session_option(command: F) -> F:
     return click.option("--session", metavar="ID", help="Session to use.")(command)
 
 
+def agents_address(url: str | None) -> str:
+    """Return the store for the sessions of coding agents: the named one, or else the user's."""
+    return url or SessionSettings.from_env().store or user_store()
+
+
+def addresses_of(url: str | None) -> list[str]:
+    """Return the addresses of the stores that a command looks into.
+
+    That is the one for coding agents and, if no store is named, that of the library in this folder.
+    """
+    of_agents = agents_address(url)
+    is_named = of_agents != user_store()
+    return [of_agents] if is_named else [of_agents, *filter(_is_there, [default_url()])]
+
+
 def address_of(url: str | None) -> str:
-    """Return the address of a store; None means the one of the environment, or the default."""
-    return url or SessionSettings.from_env().store or DEFAULT_URL
+    """Return the address of the one store that a command works on: of those the first that exists."""
+    found = addresses_of(url)
+    return next(filter(_is_there, found), found[0])
 
 
 @contextmanager
@@ -57,6 +73,18 @@ def command_store(url: str | None, *, new: bool = False) -> Iterator[Store]:
         for report in store.reports:
             click.echo(f"{paint('warning:', 'yellow')} {report.message}", err=True)
         store.close()
+
+
+@contextmanager
+def command_stores(url: str | None) -> Iterator[list[Store]]:
+    """Open every store that a command looks into for a `with` block, the one that is meant first.
+
+    Raises:
+        StoreError: there is none.
+    """
+    found = [each for each in addresses_of(url) if _is_there(each)] or [address_of(url)]
+    with ExitStack() as stack:
+        yield [stack.enter_context(command_store(each)) for each in found]
 
 
 def tell_progress(what: str, *, quiet: bool) -> Callable[[int, int], None]:
@@ -82,13 +110,10 @@ def _check(url: str, *, new: bool) -> None:
             key="store",
         )
     file = file_of(url)
-    if file is not None and not new and not _is_there(url):
-        agents = store_in(default_home())
-        of_agents = _is_there(agents)
+    if not new and not _is_there(url):
         raise StoreError(
             f"there is no store at {file}",
-            hint="name one with --store or CTXGC_STORE"
-            + (f"; coding agents keep theirs at {agents}" if of_agents else ""),
+            hint="the first prune or install makes one; or name another with --store or CTXGC_STORE",
             path=str(file),
         )
 
@@ -96,7 +121,7 @@ def _check(url: str, *, new: bool) -> None:
 def _is_there(url: str) -> bool:
     # What hooks left in the inbox is taken in when the store is opened.
     file = file_of(url)
-    return (file is not None and file.exists()) or inbox_of(url).exists()
+    return file is None or file.exists() or inbox_of(url).exists()
 
 
 # -- Segments: how they are found and listed
@@ -142,6 +167,38 @@ def find_segment(store: Store, handle: str, sessions: list[str]) -> tuple[str, s
         )
     # The tombstone of a stashed segment has its handle too; the original is meant.
     return min(found, key=lambda row: row[2].get("derived_from") is not None)
+
+
+def find_in_stores(
+    stores: Sequence[Store], handle: str, session: str | None
+) -> tuple[Store, str, str, dict[str, Any]]:
+    """Return what `find_segment` finds in the first store that has it, and that store.
+
+    Raises:
+        UnknownHandleError: none of them has it.
+        InputError: several sessions have one, or there is no such session.
+    """
+    *others, last = stores_with(stores, session)
+    for store in others:
+        with suppress(UnknownHandleError):
+            return store, *find_segment(store, handle, _named(store, session))
+    return last, *find_segment(last, handle, _named(last, session))
+
+
+def stores_with(stores: Sequence[Store], session: str | None) -> list[Store]:
+    """Return the stores that have a session; all of them if none is named.
+
+    Raises:
+        InputError: none of them has it.
+    """
+    having = [store for store in stores if session is None or store.revision(session)]
+    if not having:
+        _named(stores[0], session)
+    return having
+
+
+def _named(store: Store, session: str | None) -> list[str]:
+    return chosen_sessions(store, None if session is None else [session])
 
 
 def _matches(

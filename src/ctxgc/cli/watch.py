@@ -12,7 +12,17 @@ import click
 
 from ctxgc.cli.output import printable, write_json, write_lines
 from ctxgc.cli.session_argument import optional_session_argument
-from ctxgc.drawing import Line, bar, chart, plain, shortened, terminal_bars
+from ctxgc.drawing import (
+    Line,
+    bar,
+    chart,
+    count,
+    cut,
+    plain,
+    terminal_bars,
+    terminal_width,
+    wrapped,
+)
 from ctxgc.insight import LiveWindow, SessionFollower, ToolSample, age_text
 from ctxgc.session import mask_secrets
 
@@ -54,7 +64,7 @@ def watch(
     if as_json:
         write_json(follower.window().to_dict())
     elif once or not _is_seen():
-        write_lines(draw(follower.window(), _width()))
+        write_lines(draw(follower.window(), terminal_width()))
     else:
         _follow(follower, interval)
 
@@ -82,17 +92,13 @@ def _rich(now: LiveWindow) -> Text:
 
     lines = [
         Text.assemble(*((text, STYLES[style]) for text, style in line))
-        for line in draw(now, _width(), shutil.get_terminal_size((100, 24)).lines - 1)
+        for line in draw(now, terminal_width(), shutil.get_terminal_size((100, 24)).lines - 1)
     ]
     return Text("\n").join(lines)
 
 
 def _is_seen() -> bool:
     return sys.stdout.isatty()
-
-
-def _width() -> int:
-    return min(110, max(50, shutil.get_terminal_size((100, 24)).columns))
 
 
 # -- One frame
@@ -104,24 +110,26 @@ def draw(now: LiveWindow, width: int, height: int | None = None) -> list[Line]:
     If the height is too small, the oldest tools go first, then the chart.
     """
     head, over_time, tools, garbage = (
-        _head(now), _over_time(now, width), _tools(now), _garbage(now)
+        _head(now, width), _over_time(now, width), _tools(now), _garbage(now, width)
     )  # fmt: skip
     if height is not None:
         room = height - len(head) - len(garbage)
         over_time = over_time if len(over_time) <= room else []
         room -= len(over_time)
         tools = tools[:room] if room > _TOOLS_HEAD else []
-    return [_cut(line, width) for line in (*head, *over_time, *tools, *garbage)]
+    return [cut(line, width) for line in (*head, *over_time, *tools, *garbage)]
 
 
-def _head(now: LiveWindow) -> list[Line]:
+def _head(now: LiveWindow, width: int) -> list[Line]:
     about = ", ".join(filter(None, (now.kind.replace("_", " "), now.model, now.project)))
     filled = f"{now.tokens:,} of {now.limit:,} tokens ({now.percent:.0f}%)"
     window = f", window {now.window}" if now.window > 1 else ""
+    written = f"last written {_ago(now.seconds_quiet)}"
+    said = f"{filled}, {count(now.messages, 'message')}{window}, {written}"
     return [
         [(printable(now.name), "name"), (f"  {printable(about)}", "faint")],
         [*bar(now.percent, _BAR), (f" {now.zone}", now.zone)],
-        plain(f"{filled}, {now.messages} messages{window}, last written {_ago(now.seconds_quiet)}"),
+        *map(plain, wrapped(said, width)),
     ]
 
 
@@ -133,7 +141,7 @@ def _over_time(now: LiveWindow, width: int) -> list[Line]:
     percents = [100.0 * sample.tokens / now.limit for sample in now.samples]
     if len(percents) < 2:
         return []
-    return [plain(""), plain("fill over time", "title"), *chart(percents, width - 20, _MARKS)]
+    return [plain(""), plain("fill over time", "title"), *chart(percents, width, _MARKS)]
 
 
 def _tools(now: LiveWindow) -> list[Line]:
@@ -143,20 +151,20 @@ def _tools(now: LiveWindow) -> list[Line]:
 
 
 def _tool(tool: ToolSample) -> Line:
-    said = printable(shortened(mask_secrets(tool.said), 60))
+    said = printable(" ".join(mask_secrets(tool.said).split()))
     if tool.tokens is None:
-        return [(f"  {'...':>8}  {printable(tool.name)} ", "name"), (f"{said} (running)", "faint")]
+        return [(f"  {'…':>8}  {printable(tool.name)} ", "name"), (f"{said} (running)", "faint")]
     style = "critical" if tool.failed else ""
     return [(f"  {tool.tokens:>8,}  {printable(tool.name)} ", style), (said, "faint")]
 
 
-def _garbage(now: LiveWindow) -> list[Line]:
+def _garbage(now: LiveWindow, width: int) -> list[Line]:
     total = sum(now.garbage.values())
     if not total:
         return [plain(""), plain("no garbage: everything is reachable", "faint")]
     rows = sorted(now.garbage.items(), key=lambda row: -row[1])
     share = 100.0 * total / max(1, now.tokens)
-    lines = terminal_bars([(name, float(n), f"{n:,} tokens") for name, n in rows], _BAR // 2)
+    lines = terminal_bars([(name, float(n), f"{n:,}", "tokens") for name, n in rows], width)
     advice = f"what would leave: ctxgc prune {printable(now.called)}"
     return [
         plain(""),
@@ -164,12 +172,3 @@ def _garbage(now: LiveWindow) -> list[Line]:
         *lines,
         plain(advice, "faint"),
     ]
-
-
-def _cut(line: Line, width: int) -> Line:
-    """Cut a line that would wrap and break the frame."""
-    cut: Line = []
-    for text, style in line:
-        cut.append((text[:width], style))
-        width -= len(text[:width])
-    return cut

@@ -7,7 +7,6 @@ The SDKs are extras (`ctxgc[openai]`, `ctxgc[anthropic]`), imported on `connect(
 - `client`: `ChatClient` and subagents; `conversation`: ask, run the calls, ask again.
 - `provider`: what a provider must do; `openai_chat`, `openai_responses`, `anthropic_messages`: the three.
 - `answer`: what a model answers; `tools`: functions that it may call, and recall.
-- `overflow`: a view that the provider refused as too long is made smaller.
 """
 
 from __future__ import annotations

@@ -296,7 +296,7 @@ class ClientSetup(msgspec.Struct, frozen=True, kw_only=True):
 def _open_conversation(setup: ClientSetup) -> Conversation:
     """Return a conversation with a session of its own, new or continued."""
     toolbox = Toolbox(setup.tools, workers=setup.tool_workers)
-    without_recall = {} if setup.recall else {"recall_call": None}
+    without_recall = {} if setup.recall else {"recall_call": ""}
     session = Session(model=setup.provider.model, **{**setup.session, **without_recall})
     try:
         return Conversation(

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ctxgc.client.answer import Answer, Call, Reply
-from ctxgc.client.overflow import OverflowRecovery, overflow_of
 from ctxgc.client.provider import OnText, Provider
 from ctxgc.client.tools import Tool, Toolbox, ToolOutcome, interrupted, recall_tools
-from ctxgc.errors import ClientError, InputError
+from ctxgc.errors import ClientError, ContextOverflowError, InputError
 from ctxgc.session import Session
+from ctxgc.wire import Overflow, parse_overflow
 
 OnThreshold = Callable[[float, float], object]
 
@@ -81,7 +81,6 @@ class Conversation:
         )
 
     def _ask(self, on_text: OnText | None) -> Answer:
-        recovery = OverflowRecovery(self.session)
         while True:
             view = [*self.session.messages(self.provider.format), *self._enrichment()]
             try:
@@ -93,7 +92,10 @@ class Conversation:
                 overflow = overflow_of(error)
                 if overflow is None:
                     raise
-                recovery.after(overflow, error)
+                try:
+                    self.session.recover(overflow)
+                except ContextOverflowError as fatal:
+                    raise fatal from error
         if answer.input_tokens:
             self.session.report_usage(answer.input_tokens)
         self._take(answer.messages)
@@ -146,3 +148,12 @@ class _ThresholdWatch:
         if self._callback is not None and percent >= threshold:
             callback, self._callback = self._callback, None
             callback(percent, threshold)
+
+
+def overflow_of(error: Exception) -> Overflow | None:
+    """Return what an SDK's error says about an overflow, or None if it is about something else."""
+    details = getattr(error, "details", None)
+    body = getattr(error, "body", None) or (details or {}).get("error") or str(error)
+    if not isinstance(body, dict | str | bytes):
+        body = str(body)
+    return parse_overflow(getattr(error, "status_code", None), body)

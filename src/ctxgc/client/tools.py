@@ -17,42 +17,16 @@ import msgspec
 
 from ctxgc.budget import GCPolicy
 from ctxgc.client.answer import Call
-from ctxgc.collector import first_lines
 from ctxgc.config import mask_text
 from ctxgc.errors import InputError
-from ctxgc.session import Hit, Session
+from ctxgc.session import RECALL_TOOLS, RecallAnswers, Session
 
 INTERRUPTED = "the call was interrupted before it was answered"
 NOTHING = "(no output)"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
-RECALL_NAMES = ("context_recall", "context_search")
-EXCERPT = 200
-_RECALL = (
-    "Return text that was moved out of this conversation, by the handle in a [ctxgc: ...] note."
-)
-_SEARCH = (
-    "Search everything that was moved out of this conversation; returns handles with excerpts."
-)
-_RECALL_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "handle": {"type": "string"},
-        "lines": {
-            "type": "array",
-            "items": {"type": "integer"},
-            "description": "[first, last], from 1",
-        },
-        "pattern": {"type": "string", "description": "only lines near this text"},
-    },
-    "required": ["handle"],
-}
-_SEARCH_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {"query": {"type": "string"}, "limit": {"type": "integer"}},
-    "required": ["query"],
-}
+RECALL_NAMES = tuple(tool.name for tool in RECALL_TOOLS)
 
 
 class ToolOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -287,41 +261,16 @@ def _schema_of(kind: type[msgspec.Struct], name: str) -> dict[str, Any]:
 # -- Recall: the tools that bring back what was moved out of the view
 
 
-def recall_tools(session: Session) -> tuple[Tool, Tool]:
-    """Return `context_recall` and `context_search` for a session."""
-
-    def recall(handle: str, lines: list[int] | None = None, pattern: str | None = None) -> str:
-        text = session.read(handle, lines=_range(lines), pattern=pattern, together=True)
-        session.note_fault(handle)
-        # As many characters as the window has tokens are about a quarter of it.
-        number = None if pattern else lines[0] if lines else 1
-        return first_lines(text, session.context_limit, number)
-
-    def search(query: str, limit: int = 5) -> str:
-        hits = session.search(query, limit, {"tier": "stashed"})
-        return "\n".join(map(_line, hits)) or "nothing that was moved out matches"
-
-    return (
+def recall_tools(session: Session) -> tuple[Tool, ...]:
+    """Return `context_recall` and `context_search`; the session knows then that its model has them."""
+    session.tools()
+    answers = RecallAnswers(session, session.note_fault).by_name
+    return tuple(
         Tool(
-            name="context_recall", description=_RECALL, parameters=_RECALL_SCHEMA, function=recall
-        ),
-        Tool(
-            name="context_search", description=_SEARCH, parameters=_SEARCH_SCHEMA, function=search
-        ),
-    )
-
-
-def _range(lines: list[int] | None) -> tuple[int, int] | None:
-    if not lines:
-        return None
-    if len(lines) != 2:
-        raise InputError(
-            f"lines must be two numbers, got {lines}", hint="[first, last], from 1", field="lines"
+            name=tool.name,
+            description=tool.description,
+            parameters=tool.parameters,
+            function=answers[tool.name],
         )
-    return lines[0], lines[1]
-
-
-def _line(hit: Hit) -> str:
-    start = " ".join(hit.text[: EXCERPT * 2].split())[:EXCERPT]
-    what = hit.segment.file_path or hit.segment.name or hit.segment.type
-    return f"{hit.handle} ({what}, {hit.segment.tokens or 0} tokens): {start}"
+        for tool in RECALL_TOOLS
+    )

@@ -28,20 +28,22 @@ if TYPE_CHECKING:
         minimal_view, root_knobs, root_messages, turn_ids, whole_groups,
     )
     from ctxgc.collector.liveness import Analysis, Hop, analyze
-    from ctxgc.collector.pending import shorten_pending
+    from ctxgc.collector.pending import pending_tokens, shorten_pending
     from ctxgc.collector.presets import (
-        Coefficients, PRESETS, Preset, Shares, WindowConstants, WindowFile, coefficients, custom,
+        Coefficients, PRESETS, PROBATION, Preset, Shares, WindowConstants, WindowFile, coefficients, custom,
         preset, window_constants, window_file,
     )
     from ctxgc.collector.price import Billing, Edit, PriceCollector, PricePlan, PriceRequest
     from ctxgc.collector.priorities import (
-        Category, Focus, Priority, Ranked, kind_of, rank, rank_heap,
+        Category, Focus, Priority, Ranked, Weighed, essentials, kept_always, kind_of,
+        plan_by_priority, rank, rank_heap, weigh,
     )
-    from ctxgc.collector.result import GCRemovalItem, GCResult, GCTriggerReason
+    from ctxgc.collector.probation import Certificate, NotedUse, PlannedExit, Probation
+    from ctxgc.collector.result import GCRemovalItem, GCResult, GCTriggerReason, plan_of
     from ctxgc.collector.room import NEWEST, RoomPass
     from ctxgc.collector.run import CollectionRun, OLD_NOTICE
     from ctxgc.collector.segmenter import Exchange, Segmenter
-    from ctxgc.collector.sweep import Planner, choose, order_of_leaving
+    from ctxgc.collector.sweep import Planner
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
@@ -54,16 +56,19 @@ else:
                 "Bindable Host TurnSpan bare_view engine_options frame_of locked_messages "
                 "minimal_view root_knobs root_messages turn_ids whole_groups",
             "liveness": "Analysis Hop analyze",
-            "pending": "shorten_pending",
+            "pending": "pending_tokens shorten_pending",
             "presets":
-                "Coefficients PRESETS Preset Shares WindowConstants WindowFile coefficients "
+                "Coefficients PRESETS PROBATION Preset Shares WindowConstants WindowFile coefficients "
                 "custom preset window_constants window_file",
             "price": "Billing Edit PriceCollector PricePlan PriceRequest",
-            "priorities": "Category Focus Priority Ranked kind_of rank rank_heap",
-            "result": "GCRemovalItem GCResult GCTriggerReason",
+            "priorities":
+                "Category Focus Priority Ranked Weighed essentials kept_always kind_of "
+                "plan_by_priority rank rank_heap weigh",
+            "probation": "Certificate NotedUse PlannedExit Probation",
+            "result": "GCRemovalItem GCResult GCTriggerReason plan_of",
             "room": "NEWEST RoomPass",
             "run": "CollectionRun OLD_NOTICE",
             "segmenter": "Exchange Segmenter",
-            "sweep": "Planner choose order_of_leaving",
+            "sweep": "Planner",
         },
     )

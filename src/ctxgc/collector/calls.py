@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from ctxgc.collector.presets import Shares
-from ctxgc.core import OPENING, Message, Part, Text, note
+from ctxgc.core import HANDLE, OPENING, RECALL_TOOL, Message, Part, Text, note
 from ctxgc.wire import strings_of, understand
 
 # -- Calls: the old text of an edit, which need not be sent once the edit is made
@@ -161,6 +161,7 @@ _LOOK = re.compile(
     r"(?:ls|find|grep|rg|git|cat|sed|nl|head|tail|echo|wc|mkdir|cp|mv|rm)\b"
 )
 _PATH = re.compile(r"[\w./\-]+\.\w+")
+_GIVEN_HANDLE = re.compile(rf'"handle"\s*:\s*"(?:s-\d+|{HANDLE.pattern})"')
 
 
 class CallEffect(msgspec.Struct, frozen=True, kw_only=True):
@@ -169,6 +170,7 @@ class CallEffect(msgspec.Struct, frozen=True, kw_only=True):
     `tool` is the name of the tool where calls of the same one replace each other. Files are named by the last
     part of their path, as shells do; `file` is the whole path of the one that a tool for files was given.
     `gathers` says that it fetches something for what it says: data, or what nobody knows anything about.
+    `recalls` says that it asks for what had left the view.
     """
 
     kind: Kind
@@ -179,6 +181,26 @@ class CallEffect(msgspec.Struct, frozen=True, kw_only=True):
     edited: frozenset[str] = frozenset()
     checks: bool = False
     gathers: bool = False
+    recalls: bool = False
+
+
+def is_recall(name: str, arguments: str) -> bool:
+    """Return whether a call recalls something: by its name, or by the handle that it is given."""
+    return name.endswith(RECALL_TOOL) or _GIVEN_HANDLE.search(arguments) is not None
+
+
+def unread_recalls(history: Sequence[Message]) -> set[str]:
+    """Return the ids of the calls in the model's last answer that recall something.
+
+    Whoever asked for a text by its handle gets all of it: a part would have to be asked for again.
+    """
+    last = next((m for m in reversed(history) if m.role == "assistant"), None)
+    parts = () if last is None else last.parts
+    return {
+        part.call_id
+        for part in parts
+        if part.kind == "tool_call" and part.call_id and is_recall(part.name or "", part.text)
+    }
 
 
 def read_call(name: str, arguments: str) -> CallEffect:
@@ -202,6 +224,7 @@ def read_call(name: str, arguments: str) -> CallEffect:
         kind="search" if is_search else "other",
         named=_argument_paths(arguments),
         gathers=not is_search,
+        recalls=is_recall(name, arguments),
     )
 
 

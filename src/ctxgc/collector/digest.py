@@ -180,10 +180,10 @@ def without_copies(
         text: the result.
         runs: what need not be sent.
         names: what to call each source.
-        recall: the call that recalls the result as it was, or empty; the first mark carries it, since the
-            source may leave the view before the mark does.
+        recall: the call that recalls the result as it was; the first mark carries it, since the source may
+            leave the view before the mark does.
     """
-    call = f"; {recall}" if recall else ""
+    call = f"; {recall}"
     passages: list[str] = []
     last = 0
     for run in runs:

@@ -194,9 +194,17 @@ class Analysis:
         """Return why a segment that no root reaches may leave."""
         is_stale = segment.superseded_by is not None
         if is_stale and _is_led_back(segment, self.state.heap):
-            return _UNREACHABLE
+            return self._unheld_since(segment, _UNREACHABLE)
         replaced = is_stale and self._would_live(segment)
-        return unheld(segment, self.state.heap.peek, replaced=replaced, request_of=request_of)
+        found = unheld(segment, self.state.heap.peek, replaced=replaced, request_of=request_of)
+        return self._unheld_since(segment, found)
+
+    def _unheld_since(self, segment: ContextSegment, found: Evidence) -> Evidence:
+        """Return evidence that no root reaches a segment with the rule that held it last, if one is known."""
+        if found.kind != "unreachable" or segment.segment_id not in self.state.let_go:
+            return found
+        rule, requests = self.state.let_go[segment.segment_id]
+        return replace(found, rule=rule, requests=requests)
 
     def bond_lives(self, segment: ContextSegment) -> bool:
         """Return whether something that a segment is bonded to is live: it can only leave a stub then."""
@@ -349,8 +357,8 @@ def superseding(segment: ContextSegment, find: Find, request_of: RequestOf) -> E
 def _described(segment: ContextSegment) -> str:
     if segment.access == "run" and segment.command:
         return f"the run of {short_command(segment.command)}"
-    if segment.access is not None and segment.file_path:
-        return f"the {segment.access} of {segment.file_path}"
+    if segment.file_path and (segment.access is not None or segment.type == "code"):
+        return f"the {segment.access or segment.type} of {segment.file_path}"
     return segment.segment_id
 
 
@@ -411,9 +419,9 @@ class Clues:
 
     def idle(self, item: Item, request: int) -> int:
         """Return for how many requests no call named a file of a result, at most since it was first sent."""
-        return min(request - item.born, request - self._last_named(item) - 1)
+        return min(request - item.born, request - self.last_named(item) - 1)
 
-    def _last_named(self, item: Item) -> int:
+    def last_named(self, item: Item) -> int:
         """Return the request whose answer last named a file that a result is about; far back if none did."""
         return max([self._named.get(name, _NEVER) for name in item.files], default=_NEVER)
 
@@ -433,7 +441,7 @@ class Clues:
 
     def bonus(self, item: Item, how: Preset) -> int:
         """Return the idle requests that a check or a word of the user since is worth."""
-        last = max(self._last_named(item), item.born - 1)
+        last = max(self.last_named(item), item.born - 1)
         checked = how.after_check if self._checked > last else 0
         return checked + (how.after_user if self._steered > last else 0)
 

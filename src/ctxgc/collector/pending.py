@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from itertools import takewhile
+
 import msgspec
 
+from ctxgc.collector.calls import unread_recalls
 from ctxgc.collector.excerpt import Excerpt
 from ctxgc.collector.host import Host, call_that_recalls
 from ctxgc.collector.run import CollectionRun
@@ -40,10 +44,22 @@ def shorten_pending(run: CollectionRun) -> None:
             run.draft.replace(shorter, Evidence(kind="oldest", tokens=run.excess))
 
 
+def pending_tokens(history: Sequence[Message], tokens: Callable[[Message], int]) -> int:
+    """Return about how many tokens shortening could win of the results after the model's last answer."""
+    recalled = unread_recalls(history)
+    pending = [
+        message
+        for message in takewhile(Message.results, reversed(history))
+        if not recalled.issuperset(message.results())
+    ]
+    return sum(max(0, tokens(m) - 2 * LEAST_TOKENS * len(m.results())) for m in pending)
+
+
 def _pending(run: CollectionRun) -> list[_Pending]:
     """Return the results after the model's last answer that may be shortened."""
     heap = run.host.gc_state(run.history).heap
     pinned = frozenset(run.usage.get("pinned_message_ids", ()))
+    recalled = unread_recalls(run.history)
     found = []
     for message in reversed(run.history):
         if not message.results():
@@ -52,7 +68,7 @@ def _pending(run: CollectionRun) -> list[_Pending]:
         found += [
             _Pending(message.message_id, place, run.host.counter.count(part.text), whole)
             for place, (part, segment_id) in enumerate(zip(message.parts, ids, strict=False))
-            if part.kind == "tool_result" and not part.server_side
+            if part.kind == "tool_result" and not part.server_side and part.call_id not in recalled
             and (whole := _whole(heap, segment_id)) is not None
         ]  # fmt: skip
     return [p for p in found if p.tokens > LEAST_TOKENS and p.message_id not in pinned]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import replace
 
 from ctxgc.errors import ConfigError
 
@@ -75,6 +76,8 @@ def coefficients() -> Coefficients:
 
 
 PRESETS = ("default", "lean", "careful")
+PROBATION = 4
+"""For how many steps of the agent `proven`, which has the constants of `default`, waits."""
 
 
 def preset(name: str) -> Preset:
@@ -142,6 +145,7 @@ class WindowConstants(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         names_share: the share of that room which bare names get.
         least_work_share: what the target grows by, as a share of itself, above what must stay; but
         tight_share: never beyond this share of the window.
+        work_margin: the share of the window above the hard limit up to which what is in work stays.
         keep_whole: a stub of more than this share of its original is not worth the loss;
         least_saving: nor is one that saves fewer tokens.
         least_rate: the worth per token below which no line is kept, though there were room.
@@ -163,6 +167,7 @@ class WindowConstants(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     names_share: Share
     least_work_share: Share
     tight_share: Share
+    work_margin: Share
     keep_whole: Share
     least_saving: Annotated[int, Meta(ge=0)]
     least_rate: Weight
@@ -197,3 +202,28 @@ def window_file() -> WindowFile:
 def window_constants() -> WindowConstants:
     """Return the constants that ship with the package."""
     return window_file().constants
+
+
+# -- Where the reader of a view has no way to recall
+
+
+WITHOUT_RECALL = 2.0
+"""How much more of a text may stay as lines, and how much less each of them need be worth."""
+
+How = TypeVar("How", Preset, WindowConstants)
+
+
+def larger(share: float) -> float:
+    """Return the share of a text that may stay where the rest cannot be recalled."""
+    return min(1.0, WITHOUT_RECALL * share)
+
+
+def without_recall(how: How) -> How:
+    """Return constants by which more lines stay, for a view whose reader cannot recall the rest."""
+    if isinstance(how, WindowConstants):
+        return replace(how, least_rate=how.least_rate / WITHOUT_RECALL)
+    shares = {
+        kind: Shares(lines=larger(share.lines), names=share.names)
+        for kind, share in how.shares.items()
+    }
+    return replace(how, floor=how.floor / WITHOUT_RECALL, shares=shares)

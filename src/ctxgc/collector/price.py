@@ -26,9 +26,10 @@ from ctxgc.collector.liveness import (
     overdue,
     work_rule,
 )
-from ctxgc.collector.presets import Preset
+from ctxgc.collector.presets import Preset, without_recall
+from ctxgc.collector.probation import Certificate, PlannedExit, Probation, looked_at
 from ctxgc.collector.reader import Born, Item, Known, Reader
-from ctxgc.collector.worth import CopiedLines, PriceCover, cover
+from ctxgc.collector.worth import Census, CopiedLines, PriceCover, cover
 from ctxgc.core import Evidence, Message, mask_secrets, short_tombstone
 from ctxgc.economics import PriceSheet
 from ctxgc.errors import MessageError
@@ -108,6 +109,7 @@ def best_cut(
     sheet: PriceSheet,
     how: Preset,
     requests: int,
+    waits: bool = False,
 ) -> int | None:
     """Return the place from which on to cut, or None when waiting is better.
 
@@ -119,6 +121,7 @@ def best_cut(
         sheet: the prices.
         how: the constants.
         requests: how many requests there were, this one included.
+        waits: the cut is not made now, so nothing is cheaper for having come last.
     """
     worth = sheet.read * min(how.horizon, max(LEAST_REQUESTS, requests))
     extra = 0.0 if books.is_cold else sheet.write - sheet.read
@@ -139,7 +142,7 @@ def best_cut(
         cost = _cost(books, sheet, before[offer.place], rewritten + fresh)
         if cost > (1 + how.guard) * books.unpruned_bill:
             continue
-        if requests - offer.born == 1:
+        if requests - offer.born == 1 and not waits:
             tail = (gain, rewritten) if tail is None or gain > tail[0] else tail
         elif rent < how.patience * extra * (rewritten - (tail[1] if tail else 0.0)):
             continue
@@ -234,14 +237,15 @@ class PriceRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     `number` counts requests from 1; the last one carried the first `sent` messages of the view,
     unchanged, and the last decision saw the first `same`. No message in `untouchable` may change.
-    `born` tells which request was the first that could carry a message. `recall` gives the exact call
-    that recalls a part of a message, `ghost` how strong the ghost of its kin is; None while nothing was
-    recalled. While cuts are paused only copies are left out; in a tight window a cut does not wait, and takes
-    at most `batch` results. `need` are tokens that must leave whatever that costs. `masks` says that secrets
-    are masked.
+    `born` tells which request was the first that could carry a message. `can_recall` says whether the model
+    can recall, `recall` gives the exact call for a part of a message, `ghost` how strong the ghost of its kin
+    is; None while nothing was recalled. While cuts are paused only copies are left out; in a tight window a
+    cut does not wait, and takes at most `batch` results. `need` are tokens that must leave whatever that
+    costs. `masks` says that secrets are masked. `probation` is the plan that waits to be carried out.
     """
 
     context_limit: int
+    can_recall: bool = True
     is_paused: bool = False
     is_tight: bool = False
     batch: int = 20
@@ -257,6 +261,7 @@ class PriceRequest(msgspec.Struct, frozen=True, kw_only=True):
     born: Born | None = None
     ghost: Ghost | None = None
     same: int = 0
+    probation: Probation | None = None
 
 
 class Round:
@@ -267,27 +272,58 @@ class Round:
     ) -> None:
         self._reader = reader
         # A step of a tight window does not wait until what is dead has cost enough.
-        self._how = replace(how, patience=0.0) if asked.is_tight else how
+        how = replace(how, patience=0.0) if asked.is_tight else how
+        self._how = how if asked.can_recall else without_recall(how)
         self._most = asked.batch if asked.is_tight and not asked.need else None
         self._sheet = sheet
         self._sizes = sizes
         self._asked = asked
+        self._only: frozenset[str] | None = None
         self.held: dict[str, float] = {}
         """The messages that would leave but for a ghost, and how strong it is."""
 
     def edits(self) -> list[Edit]:
         """Return the stubs to make, in the order of the view."""
-        place = self._place()
+        asked = self._asked
+        cut = partial(room_cut, need=asked.need) if asked.need else best_cut
+        place = self._place(self.offers()[: self._most], cut)
         if place is None:
             return []
         return list(reversed(list(islice(self._carry_out(place), self._most))))
 
-    def _place(self) -> int | None:
+    def exits(self) -> list[PlannedExit]:
+        """Return what would leave by a cut that pays and is not made yet."""
+        place = self._place(self.offers()[: self._most], partial(best_cut, waits=True))
+        found = () if place is None else islice(self._leaving(place), self._most)
+        return [PlannedExit(message_id=i.message_id, part=i.part, why=why) for i, why, _ in found]
+
+    def proven(self, plan: Probation) -> list[Edit]:
+        """Return the stubs for what is left of a plan, in the order of the view; none if they do not pay."""
+        self._only = plan.sources()
+        offers = [item for item in self.offers() if item.source in self._only]
+        # It has waited already.
+        self._how = replace(self._how, patience=0.0)
+        place = self._place(offers, partial(best_cut, waits=True))
+        return [] if place is None else list(reversed(list(self._carry_out(place))))
+
+    def stub(self, item: Item, why: str, census: Census) -> PriceCover:
+        """Return what would stay of an item in a view with such a census."""
+        shares = SHARES if item.kind == "todo" else self._how.shares[_share_of(item, why)]
+        return cover(
+            item.text,
+            item.shown,
+            shares,
+            census=census,
+            how=self._how,
+            size=item.chars,
+            values=item.call.gathers,
+        )
+
+    def _place(self, offers: Sequence[Item], cut: Callable[..., int | None]) -> int | None:
         """Return from where on to cut: where it pays, or where it makes the room that is needed."""
         asked = self._asked
-        cut = partial(room_cut, need=asked.need) if asked.need else best_cut
         return cut(
-            self._offers()[: self._most],
+            offers,
             self._sizes,
             asked.sent,
             books=asked.books,
@@ -296,7 +332,7 @@ class Round:
             requests=asked.number,
         )
 
-    def _offers(self) -> list[Item]:
+    def offers(self) -> list[Item]:
         """Return the results that may leave and would save something, the last of the view first."""
         asked, request = self._asked, self._asked.number
         read, news, ghosts = self._sheet.read, self._reader.clues.news, asked.ghost is not None
@@ -318,16 +354,12 @@ class Round:
         item.looks_at, item.heard = next_look(
             item, why, self._reader.clues, self._how, self._asked.number
         )
-        if self._asked.ghost is not None or self._reader.leaning_on(item):
+        if self._asked.ghost is not None:
             item.wake()
 
     def _right(self, item: Item) -> tuple[str | None, int]:
         """Return by what right an item may leave, ghosts considered, and for how long it was idle."""
         how, request = self._how, self._asked.number
-        if any(
-            each.message_id in self._asked.untouchable for each in self._reader.leaning_on(item)
-        ):
-            return None, 0
         why, idle = evidence(item, self._reader.clues, self._reader.census, how, request)
         weight = 0.0 if self._asked.ghost is None else self._asked.ghost(item.message_id, item.part)
         if not weight:
@@ -360,16 +392,7 @@ class Round:
         return self._saving(item, self._cover(item, why))
 
     def _cover(self, item: Item, why: str) -> PriceCover:
-        shares = SHARES if item.kind == "todo" else self._how.shares[_share_of(item, why)]
-        return cover(
-            item.text,
-            item.shown,
-            shares,
-            census=self._reader.census,
-            how=self._how,
-            size=item.chars,
-            values=item.call.gathers,
-        )
+        return self.stub(item, why, self._reader.census)
 
     def _saving(self, item: Item, plan: PriceCover) -> float:
         """Return the tokens that a stub saves; nothing when it is hardly smaller."""
@@ -392,6 +415,11 @@ class Round:
 
     def _carry_out(self, start: int) -> Iterator[Edit]:
         """Make every stub from a place on, newest first: the newest copy of a name carries it."""
+        for item, why, plan in self._leaving(start):
+            yield self._make(item, plan, self._evidence(item, why))
+
+    def _leaving(self, start: int) -> Iterator[tuple[Item, str, PriceCover]]:
+        """Yield what leaves from a place on, newest first, by what right, and what stays of it."""
         for place in range(self._asked.sent - 1, start - 1, -1):
             message_id = self._asked.view[place].message_id
             for item in reversed(self._reader.items_of(message_id)):
@@ -400,16 +428,14 @@ class Round:
                     continue
                 plan = self._cover(item, why)
                 if self._saving(item, plan) > 0:
-                    evidence = self._evidence(item, why)
-                    for each in self._reader.leaning_on(item):
-                        # It must not point at lines that are no longer there.
-                        yield self._make(each, _all_shown(each), evidence)
-                    yield self._make(item, plan, evidence)
+                    yield item, why, plan
 
     def _may_leave(self, item: Item) -> str | None:
         """Return by what right an item leaves now that all from a place on is written anew anyway."""
         how = self._how
         if item.stubbed_at is not None or self._sizes[item.place] < how.least_tokens:
+            return None
+        if self._only is not None and item.source not in self._only:
             return None
         return self._right(item)[0]
 
@@ -440,8 +466,12 @@ class Round:
         return evidence_for(item, why, self._reader.clues, self._asked.number)
 
 
-def _all_shown(item: Item) -> PriceCover:
-    return PriceCover(kept=tuple(item.shown), listed=(), chars=item.chars)
+def _certified(
+    request: PriceRequest, plan: Probation, cuts: list[Edit], *, at_once: str = ""
+) -> PricePlan:
+    left = dict.fromkeys(edit.message_id for edit in cuts)
+    said = plan.certificate(request.number, left, at_once=at_once)
+    return PricePlan(cuts=cuts, certificate=said)
 
 
 def _share_of(item: Item, why: str) -> str:
@@ -460,20 +490,24 @@ class PricePlan(msgspec.Struct, frozen=True, kw_only=True):
     """What to do before a request: the view to show, and the edits that lead to it.
 
     `copies` were never sent; `cuts` change what was. `held` are the messages that stayed because of ghosts,
-    and how strong those are.
+    and how strong those are. `probation` is the plan that waits from now on, and `certificate` what the
+    cuts can show that have waited.
     """
 
-    view: list[Message]
-    copies: list[Edit]
-    cuts: list[Edit]
+    view: list[Message] = []
+    copies: list[Edit] = []
+    cuts: list[Edit] = []
     held: Mapping[str, float] = {}
+    probation: Probation | None = None
+    certificate: Certificate | None = None
 
 
 class PriceCollector:
     """Decides for one session; what it decides counts as done until `reset`.
 
     `tokens` counts a message; `texts` has what messages say that were read before; `trims_calls` lets
-    the agent's own calls be shortened too.
+    the agent's own calls be shortened too. `probation` is how many steps a plan waits for uses of what would
+    leave.
     """
 
     def __init__(
@@ -484,8 +518,10 @@ class PriceCollector:
         *,
         texts: PartTexts | None = None,
         trims_calls: bool = False,
+        probation: int = 0,
     ) -> None:
         self._how = how
+        self._steps = probation
         self._trims_calls = trims_calls
         self._sheet = sheet
         self._tokens = tokens
@@ -502,10 +538,56 @@ class PriceCollector:
         if copies:
             view = edited(view, copies, masks=request.masks)
             self.settle(view[request.same :])
-        is_paused = request.is_paused and not request.need
-        cuts = [] if is_paused else self.cut(replace(request, view=view))
-        return PricePlan(
-            view=edited(view, cuts, masks=request.masks), copies=copies, cuts=cuts, held=self.held
+        now = replace(request, view=view, is_paused=request.is_paused and not request.need)
+        found = self._on_probation(now) if self._steps else PricePlan(cuts=self.cut(now))
+        shown = edited(view, found.cuts, masks=request.masks)
+        return replace(found, view=shown, copies=copies, held=self.held)
+
+    def _on_probation(self, request: PriceRequest) -> PricePlan:
+        """Return cuts that have waited for the steps that they must, or that make room; else the plan."""
+        self._sizes.follow(request.view)
+        decision = self._round(request)
+        plan = self._watched(request, decision)
+        if request.need:
+            return self._at_once(request, plan)
+        if plan is not None and plan.exits and (request.is_paused or not plan.is_over):
+            # What waits goes on paying for its place, as it does without a plan.
+            decision.offers()
+            return PricePlan(probation=plan)
+        if plan is not None and plan.exits:
+            return self._proven(request, plan, decision)
+        exits = () if request.is_paused else tuple(decision.exits())
+        self.held = decision.held
+        return PricePlan(probation=self._plan(request, exits) if exits else None)
+
+    def _watched(self, request: PriceRequest, decision: Round) -> Probation | None:
+        """Return the open plan without what was used since."""
+        plan = request.probation
+        if plan is None:
+            return None
+        return looked_at(plan, self._reader, request.view, request.number, decision.stub)
+
+    def _at_once(self, request: PriceRequest, plan: Probation | None) -> PricePlan:
+        """Return the cuts that make room, but for what was used while a plan waited."""
+        used = {use.message_id for use in plan.used} if plan is not None else set[str]()
+        cuts = self.cut(replace(request, untouchable={*request.untouchable, *used}))
+        if not cuts:
+            return PricePlan(probation=plan)
+        closed = plan or replace(self._plan(request), planned=len(cuts))
+        return _certified(request, closed, cuts, at_once="room")
+
+    def _proven(self, request: PriceRequest, plan: Probation, decision: Round) -> PricePlan:
+        """Return the cuts of a plan that has waited; none, and no plan, where they do not pay any longer."""
+        cuts, self.held = decision.proven(plan), decision.held
+        return _certified(request, plan, cuts) if cuts else PricePlan()
+
+    def _plan(self, request: PriceRequest, exits: tuple[PlannedExit, ...] = ()) -> Probation:
+        return Probation(
+            planned_at=request.number,
+            steps=self._steps,
+            planned=len(exits),
+            exits=exits,
+            read=len(request.view),
         )
 
     def spare_copies(self, request: PriceRequest) -> list[Edit]:
@@ -526,10 +608,15 @@ class PriceCollector:
 
         `spare_copies` comes first, and `settle` when it changed the view.
         """
+        if request.is_paused:
+            return []
         self._sizes.follow(request.view)
-        decision = Round(self._reader, self._how, self._sheet, self._sizes, request)
+        decision = self._round(request)
         edits, self.held = decision.edits(), decision.held
         return edits
+
+    def _round(self, request: PriceRequest) -> Round:
+        return Round(self._reader, self._how, self._sheet, self._sizes, request)
 
     def in_work(self, request: int) -> dict[tuple[str, int], str]:
         """Return the results that are in work, by message and part, each with the root rule that holds it."""
@@ -538,6 +625,18 @@ class PriceCollector:
             (item.message_id, item.part): work_rule(item, request)
             for item in reader.open
             if evidence(item, reader.clues, reader.census, how, request)[0] is None
+        }
+
+    def let_go(self, request: int) -> dict[tuple[str, int], tuple[str, int]]:
+        """Return the results that the running work holds no longer: which rule did, and since when not."""
+        reader, how = self._reader, self._how
+        return {
+            (item.message_id, item.part): (
+                work_rule(item, request),
+                overdue(item, reader.clues, how, request),
+            )
+            for item in reader.open
+            if evidence(item, reader.clues, reader.census, how, request)[0] == "idle"
         }
 
     def settle(self, changed: Iterable[Message]) -> None:
@@ -585,17 +684,22 @@ class PriceCollector:
             message = self._reader.known[item.message_id].message
             runs = self._reader.copies.find(item.text, self._how, item.source)
             large = self._tokens(message) >= self._how.least_tokens
-            if runs and large and item.message_id not in request.untouchable:
+            if runs and large and self._may_thin(item, request):
                 yield self._without(item, runs, request)
+
+    def _may_thin(self, item: Item, request: PriceRequest) -> bool:
+        """Tell whether marks may take the place of lines: not in what was asked for by its handle.
+
+        Where nothing recalls the result, a mark would lead nowhere once its source has left.
+        """
+        is_free = item.message_id not in request.untouchable and not item.call.recalls
+        return is_free and bool(request.recall(item.message_id, item.part))
 
     def _without(self, item: Item, runs: list[CopiedLines], request: PriceRequest) -> Edit:
         gone = {line for run in runs for line in range(run.first, run.last)}
         kept = [n for n in range(len(item.text.lines)) if n not in gone]
         self._reader.show(item, kept)
         names = {run.source: self._reader.describe(run.source, request.number) for run in runs}
-        recall = request.recall(item.message_id, item.part)
-        if not recall:
-            self._reader.lean(item, names)
-        text = without_copies(item.text, runs, names, recall)
+        text = without_copies(item.text, runs, names, request.recall(item.message_id, item.part))
         evidence = Evidence(kind="copy", by=f"the earlier {names[runs[0].source]}")
         return Edit(message_id=item.message_id, part=item.part, text=text, evidence=evidence)

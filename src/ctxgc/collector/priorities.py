@@ -2,11 +2,12 @@
 
 The first rule of the matrix that holds decides; rules that keep come before rules that prune, so that a doubt
 is settled in favour of the content. What no rule holds for goes through S4's decision tree.
+`plan_by_priority` is S4's pruner over bare content.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import IntEnum, StrEnum
@@ -14,8 +15,20 @@ from functools import cached_property
 from operator import attrgetter
 from typing import NamedTuple
 
-from ctxgc.config import PriorityMatrix, PriorityRule
-from ctxgc.core import ContextSegment, GCState, Heap, checked_time, is_request
+from ctxgc.collector.sweep import choose, order_of_leaving
+from ctxgc.config import LAST_RESORT, PriorityMatrix, PriorityRule
+from ctxgc.core import (
+    ContextSegment,
+    Evidence,
+    GCState,
+    Heap,
+    PruningCandidate,
+    PruningPlan,
+    assemble,
+    candidate_for,
+    checked_time,
+    is_request,
+)
 from ctxgc.errors import InputError
 
 
@@ -195,12 +208,115 @@ def _task_request(heap: Heap, task: str | None) -> frozenset[str]:
     return frozenset(index.messages.get(said.message_id or said.segment_id, ()))
 
 
+# -- Choosing by priority: what leaves of bare content, as S4's pruner has it
+
+
+class Weighed(NamedTuple):
+    """A segment with its own points and rank, and those of its bond, which decide."""
+
+    segment: ContextSegment
+    score: int
+    ranked: Ranked
+    best: int
+    priority: Priority
+    bond: tuple[str, ...]
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """Its place among what stays, the best first."""
+        return self.priority, -self.best
+
+    def candidate(self, now: datetime, need: int) -> PruningCandidate:
+        """Return the segment as a candidate; no score outweighs a priority."""
+        evidence = Evidence(kind="least_worth", tokens=need)
+        if self.priority is Priority.ALWAYS_PRUNE:
+            evidence = Evidence(kind="priority", how=self.ranked.rule)
+        score = self.best - 1000.0 * self.priority
+        return candidate_for(self.segment, now, score, evidence, reachable=True, bond=self.bond)
+
+    def why(self, *, left: bool) -> str:
+        """Return why the segment stays or leaves."""
+        own, rule = self.ranked
+        if not left and self.priority < own:
+            return "bonded to what stays"
+        if own in (1, 4) or (own is Priority.KEEP_IF_RELEVANT and not left):
+            return rule
+        return f"{rule}: {self.score} points, {'no room left' if left else 'fits'}"
+
+
+def weigh(
+    segments: Sequence[ContextSegment],
+    points: Mapping[str, int],
+    focus: Focus,
+    matrix: PriorityMatrix,
+    threshold: float,
+) -> dict[str, Weighed]:
+    """Return segments with their priorities by id, oldest first; bonds have their best points and priority.
+
+    What may stay only if there is space, and has no more points than the threshold, always leaves.
+    """
+    ranks = rank(segments, focus, matrix)
+    bonds: dict[tuple[bool, str], list[ContextSegment]] = {}
+    for segment in sorted(segments, key=attrgetter("created_at")):
+        name = segment.bond_id or segment.segment_id
+        bonds.setdefault((segment.bond_id is None, name), []).append(segment)
+    weighed: dict[str, Weighed] = {}
+    for bond in bonds.values():
+        ids = tuple(segment.segment_id for segment in bond)
+        best = max(points[i] for i in ids)
+        priority = min(ranks[i].priority for i in ids)
+        if priority is Priority.KEEP_IF_SPACE and best <= threshold:
+            priority = Priority.ALWAYS_PRUNE
+        weighed |= {
+            s.segment_id: Weighed(s, points[s.segment_id], ranks[s.segment_id], best, priority, ids)
+            for s in bond
+        }
+    return weighed
+
+
+def plan_by_priority(weighed: Iterable[Weighed], focus: Focus, target: int) -> PruningPlan:
+    """Return what leaves down to a target: all of the fourth priority, then the least of third and second."""
+    weighed = list(weighed)
+    always = [one for one in weighed if one.priority is Priority.ALWAYS_PRUNE]
+    size = sum(one.segment.tokens or 0 for one in weighed)
+    need = max(0, size - sum(one.segment.tokens or 0 for one in always) - target)
+    rest = {
+        one.segment.segment_id: one.candidate(focus.now, need)
+        for one in weighed
+        if one.priority in (Priority.KEEP_IF_RELEVANT, Priority.KEEP_IF_SPACE)
+    }
+    chosen = choose(order_of_leaving(rest.values()), rest.get, need)
+    leaving = [*(one.candidate(focus.now, need) for one in always), *chosen]
+    return assemble(leaving, target_tokens=max(0, size - target), tokens_before=size)
+
+
+def essentials(segments: Sequence[ContextSegment], focus: Focus) -> dict[str, str]:
+    """Return what S4's last resort keeps, by id with its rule: essentials, pins, what is bonded to them."""
+    ranks = rank(segments, focus, LAST_RESORT)
+    rules = {"pinned", *(rule.name for rule in LAST_RESORT.always_keep)}
+    named = {i: ranked.rule for i, ranked in ranks.items() if ranked.rule in rules}
+    bonds = {s.bond_id for s in segments if s.segment_id in named} - {None}
+    bonded = [s.segment_id for s in segments if s.bond_id in bonds and s.segment_id not in named]
+    return named | dict.fromkeys(bonded, "bonded")
+
+
 # -- The rank of many segments, in one pass
 
 
 def rank_heap(state: GCState, matrix: PriorityMatrix | None = None) -> dict[str, Ranked]:
     """Return the priority of every working segment of a heap, by its id."""
     return rank(state.heap.working(), Focus.of(state), matrix)
+
+
+def kept_always(state: GCState, matrix: PriorityMatrix) -> dict[str, str]:
+    """Return what a configured rule of `always_keep` holds, by segment with the name of the rule."""
+    own = matrix.own_always_keep()
+    if not own:
+        return {}
+    bare = PriorityMatrix(always_keep=own, keep_if_relevant=(), keep_if_space=(), always_prune=())
+    names = {rule.name for rule in own}
+    ranks = rank_heap(state, bare)
+    return {i: ranked.rule for i, ranked in ranks.items() if ranked.rule in names}
 
 
 def rank(

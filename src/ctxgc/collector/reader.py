@@ -227,7 +227,6 @@ class Reader:
         self._called: dict[str, tuple[str, int]] = {}
         self._answers: dict[tuple[str, str], Item] = {}
         self._names: dict[str, str] = {}
-        self._leaning: dict[str, list[Item]] = {}
         self._ever: set[str] = set()
 
     def follow(
@@ -313,19 +312,6 @@ class Reader:
             item.born, item.rerun_at = request, 0
             item.wake()
         return self._names.get(name, "text")
-
-    def lean(self, item: Item, names: Iterable[str]) -> None:
-        """Take note that an item only points at these sources for some lines, and nothing recalls it."""
-        for name in names:
-            self._leaning.setdefault(name, []).append(item)
-
-    def leaning_on(self, item: Item) -> list[Item]:
-        """Return what in the view leads nowhere without an item."""
-        known = [
-            (each, self.known.get(each.message_id)) for each in self._leaning.get(item.source, ())
-        ]
-        shown = [each for each, message in known if message is not None and each in message.items]
-        return [each for each in shown if each.stubbed_at is None]
 
     def _read(self, message: Message, place: int, request: int) -> list[Item]:
         old = self.known.pop(message.message_id, None)

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from ctxgc.budget import InstructionSource
-from ctxgc.core import Evidence
+from ctxgc.collector.probation import Certificate
+from ctxgc.core import (
+    Action,
+    ContextSegment,
+    Evidence,
+    GCState,
+    KeepScore,
+    PruningPlan,
+    ScoreContext,
+    assemble,
+    candidate_for,
+)
 from ctxgc.errors import InputError
 
 
@@ -47,6 +59,7 @@ class GCResult(msgspec.Struct):
     """What a collection did.
 
     `shortfall` says how many tokens it stayed above its target, `turns_over` how many turns above theirs.
+    `certificate` is what it can show for itself if it was planned some steps before.
     """
 
     success: bool
@@ -61,6 +74,7 @@ class GCResult(msgspec.Struct):
     removal_list: list[GCRemovalItem] = msgspec.field(default_factory=list)
     shortfall: int = 0
     turns_over: int = 0
+    certificate: Certificate | None = None
 
     @property
     def tokens_freed(self) -> int:
@@ -72,6 +86,8 @@ class GCResult(msgspec.Struct):
         data: dict[str, Any] = msgspec.to_builtins(self, enc_hook=repr, str_keys=True)
         if not self.turns_over:
             del data["turns_over"]
+        if self.certificate is None:
+            del data["certificate"]
         for item in data["removal_list"]:
             item["message_ids"] = list(item["message_ids"])
             if item["evidence"] is None:
@@ -89,3 +105,44 @@ class GCResult(msgspec.Struct):
             return msgspec.convert(dict(data), cls)
         except msgspec.ValidationError as error:
             raise InputError(f"GC result: {error}", hint="pass what to_dict() gave") from None
+
+
+def plan_of(
+    result: GCResult,
+    leaving: Iterable[tuple[ContextSegment, Action]],
+    state: GCState,
+    score: KeepScore,
+) -> PruningPlan:
+    """Return a collection that was only tried as a plan: its segments with the evidence that decided."""
+    why = {name: item for item in result.removal_list for name in item.message_ids}
+    context = ScoreContext(now=state.now, step=state.heap.step)
+    chosen = []
+    for segment, action in leaving:
+        item = why.get(segment.message_id or "")
+        said = Evidence(kind="plugin", how="" if item is None else item.reason)
+        evidence = said if item is None or item.evidence is None else item.evidence
+        chosen.append(
+            candidate_for(
+                segment,
+                state.now,
+                score(segment, context),
+                evidence,
+                action=action,
+                reachable=evidence.kind in ("least_worth", "oldest"),
+                superseded=evidence.kind in ("superseded", "copy", "resolved"),
+                bond=state.heap.bonds.group(segment),
+            )
+        )
+    made = assemble(
+        chosen,
+        target_tokens=None,
+        why=result.error or f"{result.plugin_name}: {len(chosen)} segments leave",
+        tokens_before=result.tokens_before,
+        heap_version=state.heap.version,
+    )
+    return replace(
+        made,
+        total_tokens_freed=result.tokens_freed,
+        shortfall=result.shortfall,
+        occasion="by hand",
+    )

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from ctxgc.collector.calls import is_code
+from ctxgc.collector.calls import is_code, unread_recalls
 from ctxgc.collector.digest import (
     DigestEntry,
     digest_of,
@@ -28,7 +28,7 @@ from ctxgc.collector.digest import (
 )
 from ctxgc.collector.host import call_that_recalls
 from ctxgc.collector.liveness import WORK_RULES, Analysis, is_replaced, superseding
-from ctxgc.collector.presets import WindowConstants
+from ctxgc.collector.presets import WindowConstants, larger, without_recall
 from ctxgc.collector.priorities import Priority, Ranked, rank_heap
 from ctxgc.collector.run import OLD_NOTICE, CollectionRun
 from ctxgc.collector.worth import Cover, Passage, Pick, Worth
@@ -145,6 +145,9 @@ class Scene:
         fixed = {p for group in run.groups if group[-1] >= self._newest for p in group}
         # What is only in work yields, as what else is reachable does, where room must be made.
         firm = {i for i in roots if not WORK_RULES.issuperset(roots.why(i))}
+        # Who asks for a target gets the same whatever the zone is, and so whether one collected before.
+        if not run.is_forced:
+            firm |= {i for i, rank in self._ranks.items() if rank.priority is Priority.ALWAYS_KEEP}
         fixed.update([s.place for s in self.parts if s.segment.segment_id in firm])
         held = run.untouchable
         untouchable = {p for p, m in enumerate(run.history) if m.message_id in held}
@@ -157,6 +160,11 @@ class Scene:
     def _newest(self) -> int:
         """The place from which on messages are the newest."""
         return len(self.run.history) - min(NEWEST, self.run.config.recent_messages)
+
+    @cached_property
+    def _recalled(self) -> set[str]:
+        """The calls whose answers the model asked for by a handle and has not read yet."""
+        return unread_recalls(self.run.history)
 
     @cached_property
     def _by_place(self) -> dict[int, list[ShownPart]]:
@@ -191,12 +199,22 @@ class Scene:
         ]
         return sorted(loose, key=self.standing)
 
+    def loose_talk(self) -> list[Group]:
+        """Return those that hold no tool result, where most groups hold none; else nothing."""
+        talk = {group for group in self.run.groups if not self._results_of(group)}
+        if 2 * len(talk) <= len(self.run.groups):
+            return []
+        return [group for group in self.loose_groups() if group in talk]
+
+    def _results_of(self, group: Group) -> list[ShownPart]:
+        return [shown for shown in self.parts_of(group) if shown.part.kind == "tool_result"]
+
     def standing(self, group: Group) -> Standing:
         """Return where a group is in the order of leaving."""
         run, standing = self.run, self._standings.get(group)
         if standing is None:
             parts = self.parts_of(group)
-            results = [shown for shown in parts if shown.part.kind == "tool_result"]
+            results = self._results_of(group)
             is_talk = not results and self._is_chat
             standing = self._standings[group] = Standing(
                 is_recent=any(message_id in run.protected for message_id in run.ids(group)),
@@ -238,10 +256,24 @@ class Scene:
             stale = next(s for s in shown if self._is_replaced(s.segment))
             return self._superseding(stale.segment)
         if own.stage <= UNREACHABLE and stays_if_live:
-            return Evidence(kind="unreachable")
+            return self._unreachable(group, place)
         if own.priority == -Priority.ALWAYS_PRUNE:
             return Evidence(kind="priority", how=self._rule(group))
         return Evidence(kind="oldest" if own.is_talk else "least_worth", tokens=need)
+
+    def _unreachable(self, group: Group, place: int) -> Evidence:
+        """Return the evidence that no root reaches a group: with the rule that held a result of it last.
+
+        What is said was one of the recent messages once, and each message since made it less so.
+        """
+        said = [self.analysis.evidence(s.segment) for s in self.parts_of(group)]
+        ruled = next((e for e in said if e.kind == "unreachable" and e.rule), None)
+        recent = place + self.analysis.state.knobs.recent_messages
+        if ruled is not None or recent >= len(self.run.history):
+            return ruled or Evidence(kind="unreachable")
+        since = self.run.host.request_of(self.run.history[recent].message_id)
+        passed = 0 if since is None else max(0, self.analysis.state.request - since)
+        return Evidence(kind="unreachable", rule="recent message", requests=passed)
 
     def _superseding(self, segment: ContextSegment) -> Evidence:
         find, request_of = self.analysis.state.heap.peek, self.run.host.request_of
@@ -365,11 +397,13 @@ class Scene:
 
     def _passage(self, shown: ShownPart) -> Passage:
         config, segment = self.run.config, shown.segment
-        most = 1.0 if shown.place >= self._newest else config.evacuate_keep_percent / 100
+        most = config.evacuate_keep_percent / 100
+        if self.run.host.recall_call is None:
+            most = larger(most)
         passage = Passage(
             shown.text,
             tokens=segment.tokens or 0,
-            most=most,
+            most=1.0 if shown.place >= self._newest else most,
             names=config.tombstone_names_percent / 100,
             is_dead=self._is_dead(shown),
         )
@@ -378,7 +412,7 @@ class Scene:
 
     def _can_shrink(self, shown: ShownPart) -> bool:
         part, segment = shown.part, shown.segment
-        if part.kind != "tool_result" or part.server_side:
+        if part.kind != "tool_result" or part.server_side or part.call_id in self._recalled:
             return False
         if is_tombstone(part.text):
             return segment.derived_from is not None
@@ -595,8 +629,8 @@ class RoomPass:
         self, run: CollectionRun, analysis: Analysis, how: WindowConstants, *, digests: bool
     ) -> None:
         self._run = run
-        self._how = how
-        self._scene = Scene(run, analysis, how)
+        self._how = how if run.host.recall_call is not None else without_recall(how)
+        self._scene = Scene(run, analysis, self._how)
         self.digest = DigestDraft(self._scene, allowed=digests)
         self._target = self._reachable_target()
         self._results: list[Result] = []
@@ -605,11 +639,15 @@ class RoomPass:
         self._stage = SUPERSEDED
         self.need = max(0, run.draft.tokens - self._target)
         """The tokens that have to go."""
+        self.waits = not run.is_forced and run.draft.tokens <= self._full()
+        """Whether what is reachable stays yet: nobody asked for a target, and the window is not full."""
 
     def make_room(self) -> None:
         """Shrink results and dissolve groups in the draft until the target is met, or nothing helps.
 
-        When the superseded results are enough, only they shrink; else the unreachable ones too; else all.
+        When the superseded results are enough, only they shrink; else the unreachable ones too; else all, but
+        not before the window is full: what is in work stays as long as it fits, and a later collection finds
+        more that is dead.
         Stubs of earlier collections, and their digest, stay as they are while there is room for the rest.
         """
         if self._run.draft.tokens <= self._target:
@@ -622,10 +660,11 @@ class RoomPass:
             if self._room() >= wanted:
                 break
         else:
-            self._results, self._stage = whole, REACHABLE
-            if self._room() < self._how.freeze_share * self._target:
-                self._results = found
-                self._older = self.digest.unfreeze()
+            if not self.waits:
+                self._results, self._stage = whole, REACHABLE
+                if self._room() < self._how.freeze_share * self._target:
+                    self._results = found
+                    self._older = self.digest.unfreeze()
             if self._room() < self._wanted_room():
                 self._dissolve()
         self._cover()
@@ -647,6 +686,12 @@ class RoomPass:
         must = self._scene.size(tuple(self._scene.fixed))
         least = min(must + how.least_work_share * run.target, how.tight_share * limit)
         return max(run.target, int(least))
+
+    def _full(self) -> float:
+        """The tokens from which on what is in work yields."""
+        run = self._run
+        share = min(1.0, run.config.hard_limit_percent / 100 + self._how.work_margin)
+        return float(share * run.usage.get("context_limit", 0))
 
     def _room(self) -> float:
         """Return the tokens that are left for lines and names."""
@@ -670,7 +715,7 @@ class RoomPass:
         for result in self._results:
             place = result.shown.place
             shrinking[place] = shrinking.get(place, 0) + result.tokens - HEAD_TOKENS
-        for group in self._scene.loose_groups():
+        for group in self._loose_groups():
             if room >= wanted:
                 break
             size = self._scene.size(group)
@@ -681,6 +726,12 @@ class RoomPass:
             self.digest.add(group)
         gone = self._gone()
         self._results = [result for result in self._results if result.shown.place not in gone]
+
+    def _loose_groups(self) -> list[Group]:
+        """The groups that may leave, in their order; while it waits only what is said in a plain chat."""
+        if not self.waits:
+            return self._scene.loose_groups()
+        return self._scene.loose_talk()
 
     def _gone(self) -> set[int]:
         return {place for group in self._dissolved for place in group}

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from ctxgc.collector.excerpt import evacuate
+from ctxgc.collector.excerpt import LINE_SHARE, evacuate
 from ctxgc.collector.liveness import Analysis
+from ctxgc.collector.presets import larger
 from ctxgc.core import (
     IN_PLACE,
     Action,
@@ -83,7 +84,8 @@ class Shrinker:
         """Note the stub with the live lines and return what it frees, zero when that is too little."""
         mentions = self._heap.mentions
         names = mentions.going(segment.segment_id, segment.text, self.leaving)
-        found = evacuate(segment.text, names)
+        share = larger(LINE_SHARE) if self._options.recall_call is None else LINE_SHARE
+        found = evacuate(segment.text, names, line_share=share)
         said = f"{_FOR_ROOM}; its live lines stay"
         stub = stub_of(segment, said, self._options, names=found.names, kept=found.kept)
         return self._saved(segment, stub)

@@ -49,6 +49,13 @@ class Census:
         self.seen: Counter[str] = Counter()
         """How many messages ever held a name or a word, those that left included."""
 
+    def copy(self) -> Census:
+        """Return another census that counts the same now."""
+        twin = Census()
+        for name in ("names", "words", "keys", "listed", "seen"):
+            setattr(twin, name, getattr(self, name).copy())
+        return twin
+
     def enter(self, holding: Holding, *, new: bool) -> None:
         """Count what a message holds; `new` when it came in from the host."""
         self.names.update(holding.names)

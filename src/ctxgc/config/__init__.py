@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     )
     from ctxgc.config.files import (
         DEFAULT_PLUGIN, GCSpec, NO_FILE, find_gc_file, load_config, parse_spec, read_gc_file,
+        read_object,
     )
     from ctxgc.config.gc_config import DEFAULTS, GCConfig
     from ctxgc.config.keys import (
@@ -40,7 +41,9 @@ else:
             "explain":
                 "ConfigReport ExplainedKey config_schema environment_warnings explain_file "
                 "origins sift_file",
-            "files": "DEFAULT_PLUGIN GCSpec NO_FILE find_gc_file load_config parse_spec read_gc_file",
+            "files":
+                "DEFAULT_PLUGIN GCSpec NO_FILE find_gc_file load_config parse_spec read_gc_file "
+                "read_object",
             "gc_config": "DEFAULTS GCConfig",
             "keys": "NOTICE_FIELDS check_template choices in_words located render_notice unknown_key",
             "priorities": "LAST_RESORT PriorityMatrix PriorityRule",

@@ -18,6 +18,7 @@ from msgspec import Meta
 from ctxgc.config.keys import in_words, nearest
 from ctxgc.config.secrets import mask_text
 from ctxgc.errors import ConfigError
+from ctxgc.places import STATE_VARIABLE
 
 _SHORT_NAMES = {
     "threshold_percent": "JAATO_GC_THRESHOLD",
@@ -25,7 +26,10 @@ _SHORT_NAMES = {
     "pressure_percent": "JAATO_GC_PRESSURE",
 }
 _PREFIXES = ("CTXGC_", "JAATO_GC_")
-_OTHERS = ("CTXGC_PLUGINS_ALLOW",)  # read by ctxgc.strategies.plugins
+_OTHERS = (
+    "CTXGC_PLUGINS_ALLOW",  # read by ctxgc.strategies.plugins
+    STATE_VARIABLE,
+)
 _WORDS = {"yes": "true", "on": "true", "no": "false", "off": "false", "none": "null"}
 
 
@@ -135,12 +139,16 @@ def _convert(raw: str, field: msgspec.structs.FieldInfo) -> Any:
 
 
 class SessionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`CTXGC_PLUGIN`, `CTXGC_STORE`, `CTXGC_CONTEXT_LIMIT`, `CTXGC_PRICES`; None where unset."""
+    """`CTXGC_PLUGIN`, `CTXGC_STORE`, `CTXGC_CONTEXT_LIMIT` and so on; None where unset.
+
+    `prices` names a sheet that decisions are weighed with, `price_table` a file with dollars by model.
+    """
 
     plugin: str | None = None
     store: str | None = None
     context_limit: Annotated[int, Meta(ge=1)] | None = None
     prices: str | None = None
+    price_table: str | None = None
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] | None = None) -> SessionSettings:

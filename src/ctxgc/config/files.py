@@ -86,7 +86,7 @@ def read_object(path: str | Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(f"{path} cannot be read: {why}", hint="check path and rights") from None
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise ConfigError(f"{path} holds no JSON object: {error}", hint="correct it") from None
 
 

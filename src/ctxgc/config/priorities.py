@@ -117,6 +117,10 @@ class PriorityMatrix(msgspec.Struct, frozen=True, kw_only=True):
         _check_names(data, cls.__struct_fields__, "list of priorities")
         return cls(**data)
 
+    def own_always_keep(self) -> tuple[PriorityRule, ...]:
+        """Return the rules of `always_keep` that are not S4's: they hold in every zone, as roots do."""
+        return tuple(rule for rule in self.always_keep if rule not in ALWAYS_KEEP)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the lists that are not S4's as JSON values; S4's own rules are in them by name."""
         return {

@@ -33,14 +33,14 @@ if TYPE_CHECKING:
         marked_roots, message_key,
     )
     from ctxgc.core.score import Explanation, KeepScore, POINTS_TYPE, ScoreContext, prune_score
-    from ctxgc.core.secrets import find_secrets, mask_secrets
+    from ctxgc.core.secrets import find_secrets, mask_secrets, without_passwords
     from ctxgc.core.segment import (
         Access, ContextSegment, FORMATS, Format, Message, Origin, Part, PartKind, Policy, Role,
         SECRET_TAG, SEGMENT_FIELDS, SegmentType, Source, Tier, Trust, checked_time, common_prefix,
         explicit_references, segment_from_dict, segment_to_dict, utc_now, without_strays,
     )
     from ctxgc.core.text import (
-        Names, Text, identifiers, is_line, is_word, looks_like_path, pieces_of, tokens,
+        LONG_LINE, Names, Text, identifiers, is_line, is_word, looks_like_path, pieces_of, tokens,
     )
     from ctxgc.core.tombstone import (
         GAP, HANDLE, OPENING, RECALL_CALL, RECALL_TOOL, SHORT_GAP, copy_mark, describe, is_tombstone,
@@ -64,13 +64,13 @@ else:
                 "GCState RootKnobs RootSet SESSION_INVARIANT compute_roots is_message is_request "
                 "marked_roots message_key",
             "score": "Explanation KeepScore POINTS_TYPE ScoreContext prune_score",
-            "secrets": "find_secrets mask_secrets",
+            "secrets": "find_secrets mask_secrets without_passwords",
             "segment":
                 "Access ContextSegment FORMATS Format Message Origin Part PartKind Policy Role "
                 "SECRET_TAG SEGMENT_FIELDS SegmentType Source Tier Trust checked_time "
                 "common_prefix explicit_references segment_from_dict segment_to_dict utc_now "
                 "without_strays",
-            "text": "Names Text identifiers is_line is_word looks_like_path pieces_of tokens",
+            "text": "LONG_LINE Names Text identifiers is_line is_word looks_like_path pieces_of tokens",
             "tombstone":
                 "GAP HANDLE OPENING RECALL_CALL RECALL_TOOL SHORT_GAP copy_mark describe is_tombstone "
                 "kept_of looks_like_ours moved_handles moved_note note points_back quotable "

@@ -12,7 +12,7 @@ from math import lcm
 from operator import attrgetter
 from typing import Literal, NamedTuple, TypeVar
 
-from ctxgc.core.segment import REF_TAG, SECRET_TAG, ContextSegment, Superseding
+from ctxgc.core.segment import REF_TAG, SECRET_TAG, Access, ContextSegment, Superseding
 from ctxgc.core.text import identifiers
 
 # -- Mentions: which segments hold which rare identifier; the soft links and the write barrier
@@ -195,7 +195,7 @@ class Supersession:
         # A call says what is wanted; only its result says what is so.
         if segment.part == "tool_call":
             return stale
-        if segment.file_path is not None and segment.access in ("read", "edit"):
+        if segment.file_path is not None and _file_access(segment) is not None:
             stale.update(self._file(segment, segment.file_path))
         if segment.command is not None:
             stale.update(self._command(segment, segment.command))
@@ -222,10 +222,11 @@ class Supersession:
 
     def _file(self, segment: ContextSegment, path: str) -> dict[str, Superseding]:
         views = self._views.get(path, ())
-        how: Superseding = "re-read" if segment.access == "read" else "edited"
+        access = _file_access(segment)
+        how: Superseding = "re-read" if access == "read" else "edited"
         stale = {view.segment_id: how for view in views if _outdates(segment, view)}
         live = [view for view in views if view.segment_id not in stale]
-        if segment.access == "read" or segment.failed:
+        if access == "read" or segment.failed:
             live.append(segment)
         self._keep_views(path, live[-VIEWS_PER_FILE:])
         return stale
@@ -256,10 +257,17 @@ def _repeatable(segment: ContextSegment) -> bool:
     return segment.type in ("log", "code")
 
 
+def _file_access(segment: ContextSegment) -> Access | None:
+    """Return how a segment came by its file; code that is put in says what is there now, as a read does."""
+    if segment.access is None and segment.type == "code" and segment.part is None:
+        return "read"
+    return segment.access if segment.access in ("read", "edit") else None
+
+
 def _outdates(segment: ContextSegment, view: ContextSegment) -> bool:
     """A failed access is outdated by the next of its kind; a view by a success that covers it."""
     if view.failed:
-        return segment.access in (view.access, "edit")
+        return _file_access(segment) in (_file_access(view), "edit")
     return not segment.failed and _covers(segment, view.line_range)
 
 

@@ -62,7 +62,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_default
         if self.kind == "idle":
             return _idle_for(self)
         if self.kind == "unreachable":
-            return _unreachable(msgspec.structs.replace(self, how=""))
+            return f"no longer {self.rule}{_since(self)}" if self.rule else self.kind
         return str(self).partition(":")[0]
 
 
@@ -85,8 +85,12 @@ def _superseded(evidence: Evidence) -> str:
     return f"superseded ({_HOW.get(evidence.how, evidence.how)}){_by(evidence)}"
 
 
+def _requests(evidence: Evidence) -> str:
+    return f"{evidence.requests} request{'' if evidence.requests == 1 else 's'}"
+
+
 def _idle_for(evidence: Evidence) -> str:
-    return f"idle for {evidence.requests} request{'' if evidence.requests == 1 else 's'}"
+    return f"idle for {_requests(evidence)}"
 
 
 def _idle(evidence: Evidence) -> str:
@@ -98,8 +102,12 @@ def _room(word: str) -> Callable[[Evidence], str]:
     return lambda evidence: f"{word}: {evidence.tokens:,} tokens had to go"
 
 
+def _since(evidence: Evidence) -> str:
+    return f" for {_requests(evidence)}" if evidence.requests else ""
+
+
 def _unreachable(evidence: Evidence) -> str:
-    held = f", no longer {evidence.rule}" if evidence.rule else ""
+    held = f", no longer {evidence.rule}{_since(evidence)}" if evidence.rule else ""
     return f"unreachable{held}{f'; {_superseded(evidence)}' if evidence.how else ''}"
 
 

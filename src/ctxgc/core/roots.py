@@ -282,7 +282,8 @@ class GCState(msgspec.Struct, frozen=True, kw_only=True):
     """What the host knows besides the heap: the time, the task, the open file, its own roots.
 
     `held` names further segments to keep, each with a reason; it serves session invariants and hosts
-    that compute roots of their own. `recalls` remembers what was recalled, up to `request`. `alongside` are
+    that compute roots of their own. `let_go` names those that such a root held before, each with the rule and
+    for how many requests it has not. `recalls` remembers what was recalled, up to `request`. `alongside` are
     the tokens in the window that no working segment counts.
     """
 
@@ -293,6 +294,7 @@ class GCState(msgspec.Struct, frozen=True, kw_only=True):
     active_file: str | None = None
     active_range: tuple[int, int] | None = None
     held: Mapping[str, str] = {}
+    let_go: Mapping[str, tuple[str, int]] = {}
     knobs: RootKnobs = RootKnobs()
     recalls: RecallMemory | None = None
     request: int = 0

@@ -163,3 +163,15 @@ def _without_overlaps(secrets: list[Secret]) -> list[Secret]:
         if not kept or secret.start >= kept[-1].end:
             kept.append(secret)
     return kept
+
+
+# -- Passwords in addresses
+
+
+_USER_PASSWORD = re.compile(r"(://[^\s/?#:@]{0,200}):[^\s/?#]{0,400}@")
+_NAMED_PASSWORD = re.compile(r"([?&])password=[^\s&]*+&?")
+
+
+def without_passwords(text: str) -> str:
+    """Return a text without the passwords of the addresses in it, whatever they look like."""
+    return _NAMED_PASSWORD.sub(r"\1", _USER_PASSWORD.sub(r"\1@", text))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import io
-import logging
 import sys
 from pathlib import Path
 from typing import TextIO
 
 from ctxgc.demo.pages import open_screen, sections, write_report
 from ctxgc.demo.run import PRICE_WINDOW, ROOM_WINDOW, play
+from ctxgc.drawing import terminal_width
 
 
 def main(arguments: list[str] | None = None, stream: TextIO | None = None) -> int:
@@ -29,11 +29,10 @@ def main(arguments: list[str] | None = None, stream: TextIO | None = None) -> in
     chosen = parser.parse_args(arguments)
     stream = stream or _stdout()
     screen = open_screen(stream)
-    logging.getLogger("ctxgc").addHandler(logging.NullHandler())  # the page shows how full it was
     with screen.filling() as watch:
         windows = (ROOM_WINDOW, PRICE_WINDOW)
         room, price = (play(window, chosen.segments, chosen.seed, watch) for window in windows)
-    for section in sections(room, price):
+    for section in sections(room, price, terminal_width()):
         for line in section:
             screen.line(line)
         screen.line([])

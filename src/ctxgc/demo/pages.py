@@ -15,90 +15,103 @@ import msgspec
 
 from ctxgc.core import Amount
 from ctxgc.demo.run import FirstCollection, Play, Watch, messages
-from ctxgc.drawing import STYLES, Line, bar, chart, plain, shortened, terminal_table, text_of, zone
+from ctxgc.drawing import (
+    STYLES,
+    Column,
+    Line,
+    bar,
+    chart,
+    chart_columns,
+    plain,
+    rule,
+    shortened,
+    terminal_table,
+    text_of,
+    wrapped,
+    zone,
+)
 from ctxgc.files import write_atomic
 from ctxgc.insight import analyze_transcript
 from ctxgc.wire.transcripts import open_transcript
 
-_WIDTH = 98
-_CHART_WIDTH = 74
+_LONGEST_BAR = 56
 _EXAMPLES = 6
 _STUB_LINES = 8
 _FOLDER = re.compile(r"cd /home/dev/\w+ && |/home/dev/\w+/")
 
 
-def sections(room: Play, price: Play) -> Iterator[list[Line]]:
-    """Yield the sections in the order of the story: a window that fills up, and one with room to spare."""
-    yield _session(room, price)
-    yield _window(room)
-    if room.first is not None:
-        yield _path(room, room.first)
-        yield _entries(room.first)
-        yield _roots(room.first)
-    if room.by_itself:
-        yield _departures(room, "Then by itself: what left for the price, and for room")
-    if price.by_itself:
-        yield _departures(
-            price, f"In {price.window:,} tokens: what left for the price", _best(price)
+def sections(room: Play, price: Play, width: int) -> Iterator[list[Line]]:
+    """Yield the sections in the order of the story: a window that fills up, and one with room to spare.
+
+    No line is wider than `width`.
+    """
+    for title, lines in _told(room, price, width):
+        yield [rule(shortened(title, width - 4), width), *lines]
+
+
+def _told(room: Play, price: Play, width: int) -> Iterator[tuple[str, list[Line]]]:
+    yield "A session, twice", _session(room, price, width)
+    yield f"{room.window:,} tokens: the window before each request", _window(room, width)
+    if (first := room.first) is not None:
+        yield (
+            f"Request {first.request}, the soft limit is reached: one collection, asked for by hand",
+            (_path(room, first, width)),
         )
+        yield "What left, and the evidence that decided", _entries(first, width)
+        yield "What stayed, and by which root", _roots(first, width)
+    if room.by_itself:
+        yield "Then by itself: what left for the price, and for room", _departures(room, width)
+    if price.by_itself:
+        said = f"In {price.window:,} tokens: what left for the price"
+        yield said, _departures(price, width, _best(price))
     if any(play.recalled for play in (room, price)):
-        yield _recalls(room, price)
-    yield _bill(room, price)
-    yield _books(room)
+        yield "Back again, by the handle in its tombstone", _recalls(room, price)
+    yield "The bill, in tokens, against what would really have been sent", _bill(room, price, width)
+    yield f"The ledger of {room.window:,} tokens", _books(room, width)
 
 
-def _title(text: str) -> Line:
-    return plain(f"── {text} ".ljust(_WIDTH, "─"), "title")
+def _text(text: str, width: int) -> list[Line]:
+    return [plain(f"  {line}") for line in wrapped(text, width - 2)]
 
 
-def _session(room: Play, price: Play) -> list[Line]:
-    return [
-        _title("A session, twice"),
-        plain(
-            f"  A scripted agent fixes tests, adds functions and reads logs: {room.messages:,} messages."
-        ),
-        plain(
-            f"  It runs in a Session with a window of {room.window:,} tokens, where room must be made, and"
-        ),
-        plain(
-            f"  in one of {price.window:,}, where nothing has to leave, and only what pays does."
-        ),
-    ]
+def _session(room: Play, price: Play, width: int) -> list[Line]:
+    return _text(
+        f"A scripted agent fixes tests, adds functions and reads logs: {room.messages:,} messages. "
+        f"It runs in a Session with a window of {room.window:,} tokens, where room must be made, and "
+        f"in one of {price.window:,}, where nothing has to leave, and only what pays does.",
+        width,
+    )
 
 
-def _window(play: Play) -> list[Line]:
+def _window(play: Play, width: int) -> list[Line]:
     marks = {play.threshold: "threshold", play.soft_limit: "soft limit", play.target: "target"}
     end = f"{len(play.fills):,} requests"
+    columns = min(chart_columns(width, marks), len(play.fills))
     return [
-        _title(f"{play.window:,} tokens: the window before each request"),
-        *chart(play.fills, _CHART_WIDTH, marks),
-        plain(f"      0{end:>{_CHART_WIDTH - 1}}", "faint"),
+        *chart(play.fills, width, marks),
+        plain(f"      0{end:>{max(columns - 1, len(end) + 1)}}", "faint"),
     ]
 
 
 # -- One collection
 
 
-def _path(play: Play, first: FirstCollection) -> list[Line]:
+def _path(play: Play, first: FirstCollection, width: int) -> list[Line]:
     """Show the first collection by the stations of its path."""
     done = first.result
+    stations = [((name, "name"), said) for name, said in _stations(first)]
     return [
-        _title(
-            f"Request {first.request}, the soft limit is reached: one collection, asked for by hand"
-        ),
-        *([(f"  {name:<11}", "name"), (said, "")] for name, said in _stations(first)),
-        _level("before", done.tokens_before, play.window),
-        _level("after", done.tokens_after, play.window),
+        *terminal_table(("", Column(right=False, least=20, keep="all")), stations, width),
+        _level("before", done.tokens_before, play.window, width),
+        _level("after", done.tokens_after, play.window, width),
     ]
 
 
 def _stations(first: FirstCollection) -> Iterator[tuple[str, str]]:
     done, live, won = first.result, first.liveness, first.result.details
     alive = f"{live.rooted} roots, {live.reached} more that they reach"
-    loose = (
-        f"{live.segments - live.rooted - live.reached} loose, {live.superseded} of them superseded"
-    )
-    yield "liveness", f"{live.segments} segments: {alive}; {loose}"
+    rest = f"{live.segments - live.rooted - live.reached} unreachable, {live.superseded} of them superseded"
+    yield "liveness", f"{live.segments} segments: {alive}; {rest}"
     size = sum(entry.segment.tokens or 0 for entry in first.entries)
     kept = f"{size - done.tokens_freed:,} of {size:,} tokens stay"
     yield "worth", f"{kept}: lines and names that nothing else in the view holds"
@@ -114,24 +127,26 @@ def _stations(first: FirstCollection) -> Iterator[tuple[str, str]]:
     yield "apply", f"{len(first.plan)} segments stashed, {done.tokens_freed:,} tokens freed"
 
 
-def _level(name: str, tokens: int, window: int) -> Line:
+def _level(name: str, tokens: int, window: int, width: int) -> Line:
     percent = 100 * tokens / window
-    return [(f"  {name:<11}", ""), *bar(percent, 56), (f" {tokens:>7,} tokens {percent:5.1f}%", "")]
+    said = f" {tokens:>7,} tokens {percent:5.1f}%"
+    drawn = bar(percent, min(_LONGEST_BAR, width - 14 - len(said)))
+    return [(f"  {name:<12}", ""), *drawn, (said, "")]
 
 
-def _entries(first: FirstCollection) -> list[Line]:
-    lines = [_title("What left, and the evidence that decided")]
+def _entries(first: FirstCollection, width: int) -> list[Line]:
+    lines: list[Line] = []
     for entry in first.entries[-_EXAMPLES:]:
         segment = entry.segment
-        what = shortened(_local(segment.file_path or segment.command or ""), _WIDTH - 24)
-        evidence = shortened(_local(str(entry.evidence)), _WIDTH - 24)
+        what = shortened(_local(segment.file_path or segment.command or ""), width - 24)
+        evidence = shortened(_local(str(entry.evidence)), width - 24)
         size = f"{segment.tokens:>6,} tokens  "
         lines.append([(f"  {segment.segment_id:<6}", "name"), (size, ""), (what, "")])
         lines.append(plain(f"{'':24}{evidence}", "faint"))
     stubbed = [entry for entry in first.entries if 0 < entry.stub.count("\n") < _STUB_LINES]
     for entry in sorted(stubbed, key=lambda entry: -entry.stub.count("\n"))[:1]:
         lines.append(plain(f"  What is in the place of {entry.segment.segment_id} now:"))
-        drawn = [f"    {shortened(line, _WIDTH - 4)}" for line in entry.stub.splitlines()]
+        drawn = [f"    {shortened(line, width - 4)}" for line in entry.stub.splitlines()]
         lines += [plain(line, "faint") for line in drawn]
     return lines
 
@@ -141,29 +156,27 @@ def _local(text: str) -> str:
     return _FOLDER.sub("", text)
 
 
-def _roots(first: FirstCollection) -> list[Line]:
-    rows = [("root", "segments", "tokens")]
-    rows += [(rule, f"{n:,}", f"{tokens:,}") for rule, (n, tokens) in first.liveness.roots.items()]
-    return [_title("What stayed, and by which root"), *terminal_table(rows)]
+def _roots(first: FirstCollection, width: int) -> list[Line]:
+    roots = first.liveness.roots
+    rows = [(name, f"{n:,}", f"{tokens:,}") for name, (n, tokens) in roots.items()]
+    return terminal_table(("root", "segments", "tokens"), rows, width)
 
 
 # -- All collections
 
 
-def _departures(play: Play, title: str, *more: Line) -> list[Line]:
+def _departures(play: Play, width: int, *more: str) -> list[Line]:
     groups: dict[str, list[tuple[int, str]]] = {}
     for evidence, tokens in play.departures():
         groups.setdefault(evidence.kind, []).append((tokens, str(evidence)))
     ordered = sorted(groups.items(), key=lambda item: -_tokens(item[1]))
-    rows = [("evidence", "messages", "tokens")]
-    rows += [(kind.replace("_", " "), f"{len(g):,}", f"{_tokens(g):,}") for kind, g in ordered]
+    rows = [(kind.replace("_", " "), f"{len(g):,}", f"{_tokens(g):,}") for kind, g in ordered]
     largest = [_local(max(group)[1]) for _, group in ordered]
     return [
-        _title(title),
-        plain(f"  {len(play.by_itself)} collections before {len(play.fills)} requests."),
-        *more,
-        *terminal_table(rows),
-        *(plain(f"    {shortened(said, _WIDTH - 6)}", "faint") for said in largest),
+        plain(f"  {len(play.by_itself):,} collections before {len(play.fills):,} requests."),
+        *(line for said in more for line in _text(said, width)),
+        *terminal_table(("evidence", "messages", "tokens"), rows, width),
+        *(plain(f"    {shortened(said, width - 4)}", "faint") for said in largest),
     ]
 
 
@@ -171,17 +184,17 @@ def _tokens(group: Iterable[tuple[int, str]]) -> int:
     return sum(tokens for tokens, _ in group)
 
 
-def _best(play: Play) -> Line:
+def _best(play: Play) -> str:
     """Say what the largest collection won and cost."""
     done = max((r.details for r in play.results), key=lambda details: details["tokens_won"])
-    return plain(
-        f"  The largest won {done['tokens_won']:,} tokens in each request from then on, and had "
+    return (
+        f"The largest won {done['tokens_won']:,} tokens in each request from then on, and had "
         f"{done['tokens_rewritten']:,} written anew."
     )
 
 
 def _recalls(*plays: Play) -> list[Line]:
-    lines = [_title("Back again, by the handle in its tombstone")]
+    lines: list[Line] = []
     for play in plays:
         if (back := play.recalled) is not None:
             verdict = "the same bytes" if back.is_same else "OTHER BYTES"
@@ -191,25 +204,26 @@ def _recalls(*plays: Play) -> list[Line]:
     return lines
 
 
-def _bill(*plays: Play) -> list[Line]:
-    rows: list[tuple[str, ...]]
-    rows = [("window", "requests", "sent", "without", "bill", "without", "saved")]
-    for play in plays:
+def _bill(room: Play, price: Play, width: int) -> list[Line]:
+    rows: list[tuple[str, ...]] = []
+    for play in (room, price):
         books = play.savings
         sums = (books.requests, books.sent_tokens, books.counterfactual_tokens)
         bills = (books.bill, books.counterfactual_bill)
         row = (f"{play.window:,}", *(f"{n:,}" for n in sums), *(f"{bill:,.0f}" for bill in bills))
         rows.append((*row, f"{books.saved_percent:.1f}%"))
     return [
-        _title("The bill, in tokens, against what would really have been sent"),
-        *terminal_table(rows),
-        plain(
-            "  Without collections a request would hold all messages, but never more than the window."
+        *terminal_table(
+            ("window", "requests", "sent", "without", "bill", "without", "saved"), rows, width
+        ),
+        *_text(
+            "Without collections a request would hold all messages, but never more than the window.",
+            width,
         ),
     ]
 
 
-def _books(play: Play) -> list[Line]:
+def _books(play: Play, width: int) -> list[Line]:
     ledger = play.ledger
     sums = (
         ("ingested", ledger.ingested),
@@ -217,15 +231,15 @@ def _books(play: Play) -> list[Line]:
         ("stashed", ledger.stashed),
         ("deleted", ledger.deleted),
     )
-    rows = [("", "segments", "tokens"), *(_row(name, amount) for name, amount in sums)]
+    rows = [_row(name, amount) for name, amount in sums]
     adds_up = "ingested = working + stashed + deleted: nothing was lost."
     return [
-        _title(f"The ledger of {play.window:,} tokens"),
-        *terminal_table(rows),
+        *terminal_table(("", "segments", "tokens"), rows, width),
         plain(f"  {adds_up if ledger.balanced() else 'The figures do NOT add up.'}"),
-        plain(
-            f"  {play.deleted_of_session} segments of the session were deleted; the others are old stubs and "
-            "notes of the collector."
+        *_text(
+            f"{play.deleted_of_session} segments of the session were deleted; the others are old stubs and "
+            "notes of the collector.",
+            width,
         ),
     ]
 

@@ -154,6 +154,7 @@ class _Recorder:
         self.session = Session(
             window, store="memory:", prices=_PRICES, clock=lambda: self._now, handle_key=b"demo"
         )
+        self.session.tools()  # the agent's model can recall
         self.came: list[dict[str, Any]] = []
         self.fills: list[float] = []
         self._ids: list[str] = []

@@ -2,8 +2,8 @@
 
 `charts` draws bars, donuts, lines, scatters and strips; `html_page` puts them with tables on one
 self-contained page; `terminal` draws with characters (its names start with `terminal_*` where a page has
-the same). `scales` and `svg` are what they share. Everything is pure: values in, text out, the same
-bytes each time.
+the same); `layout` fits lines and tables into the columns of a terminal. `scales` and `svg` are what they
+share. Everything but `terminal_width` is pure: values in, text out, the same bytes each time.
 """
 
 from __future__ import annotations
@@ -17,14 +17,17 @@ if TYPE_CHECKING:
         Bar, Dot, Series, Slice, Strip, bars, donut, lines, scatter, strips,
     )
     from ctxgc.drawing.html_page import (
-        Cell, Section, figure, folded, listing, page, paragraph, preformatted, readable_json,
+        Cell, DrawnAtWidth, Section, figure, folded, listing, page, paragraph, preformatted, readable_json,
         side_by_side, table,
     )
-    from ctxgc.drawing.scales import short
+    from ctxgc.drawing.layout import (
+        Column, Entry, Line, PIPED_WIDTH, Span, cut, display_width, plain, shortened, terminal_table,
+        terminal_width, text_of, wrapped,
+    )
+    from ctxgc.drawing.scales import count, short
     from ctxgc.drawing.svg import Axis, Html, joined, tag, tone_at
     from ctxgc.drawing.terminal import (
-        Line, STYLES, ScatterPoint, bar, chart, plain, shortened, terminal_bars, terminal_scatter,
-        terminal_table, text_of, zone,
+        STYLES, ScatterPoint, bar, chart, chart_columns, rule, terminal_bars, terminal_scatter, zone,
     )
 else:
     __getattr__, __dir__, __all__ = lazy(
@@ -32,12 +35,14 @@ else:
         {
             "charts": "Bar Dot Series Slice Strip bars donut lines scatter strips",
             "html_page":
-                "Cell Section figure folded listing page paragraph preformatted readable_json "
+                "Cell DrawnAtWidth Section figure folded listing page paragraph preformatted readable_json "
                 "side_by_side table",
-            "scales": "short",
+            "layout":
+                "Column Entry Line PIPED_WIDTH Span cut display_width plain shortened terminal_table "
+                "terminal_width text_of wrapped",
+            "scales": "count short",
             "svg": "Axis Html joined tag tone_at",
             "terminal":
-                "Line STYLES ScatterPoint bar chart plain shortened terminal_bars "
-                "terminal_scatter terminal_table text_of zone",
+                "STYLES ScatterPoint bar chart chart_columns rule terminal_bars terminal_scatter zone",
         },
     )

@@ -8,6 +8,7 @@ from itertools import chain
 from statistics import quantiles
 from typing import NamedTuple
 
+from ctxgc.drawing.layout import shortened
 from ctxgc.drawing.scales import Scale, check_finite, fitted_scale, pareto_front, short
 from ctxgc.drawing.svg import (
     Axis,
@@ -32,6 +33,8 @@ from ctxgc.errors import InputError
 
 _BAR_ROW = 26.0
 _BAR_TOP = 6.0
+_NAME_ROW = 17.0
+_MOST_FOR_NAMES = 0.4
 
 
 class Bar(NamedTuple):
@@ -55,20 +58,57 @@ def bars(
         title: what the chart shows, for screen readers.
         axis: the label and the format of the values.
         mark: a value to draw a line at, for example 1 for "as before".
-        width: the width in pixels; the drawing shrinks with the page.
+        width: the width in pixels.
     """
     if not items:
         return empty(title, width)
     axis = axis or Axis()
     values = [*chain.from_iterable(_values(item) for item in items), *_known(mark)]
     check_finite(values, "bars")
-    left = 14 + min(max(text_width(item.name) for item in items), width * 0.4)
-    scale = fitted_scale(values, left, width - 70, floor=0.0)
-    bottom = _BAR_TOP + _BAR_ROW * len(items)
-    rows = [part for place, item in enumerate(items) for part in _row(item, place, scale, axis)]
+    names = _Names([item.name for item in items], width, _BAR_ROW, _BAR_TOP)
+    scale = fitted_scale(values, names.left, width - 70, floor=0.0)
+    bottom = names.bottom
+    rows = [
+        part
+        for place, item in enumerate(items)
+        for part in (names.written(place), *_row(item, names.top(place), scale, axis))
+    ]
     line = [_mark(scale.at(value), bottom) for value in _known(mark)]
     parts = [*x_axis(scale, axis, _BAR_TOP, bottom), *rows, *line]
     return drawing(title, width, bottom + 42, parts)
+
+
+class _Names:
+    """The names of rows: at the left, or above each row where they would take too much of the width."""
+
+    def __init__(self, names: Sequence[str], width: float, row: float, start: float) -> None:
+        longest = max(map(text_width, names))
+        self._above = longest > width * _MOST_FOR_NAMES
+        self._names, self._row, self._start, self._room = names, row, start, width - 4
+        self.left = 4.0 if self._above else 14 + longest
+
+    @property
+    def bottom(self) -> float:
+        """Where the last row ends."""
+        return self._start + self._step * len(self._names)
+
+    def top(self, place: int) -> float:
+        """Return where a row begins, below its name if that is above it."""
+        return self._start + self._step * place + (_NAME_ROW if self._above else 0.0)
+
+    def written(self, place: int) -> Html:
+        """Return the name of a row, cut where it would leave the drawing."""
+        name = self._names[place]
+        x, y = self.left - 8, self.top(place) + self._row / 2 + 4
+        if self._above:
+            x, y = 2.0, self.top(place) + 1
+            name = shortened(name, int(self._room // text_width("x")), keep="end")
+        anchor = "start" if self._above else "end"
+        return tag("text", text(name), class_="name", x=x, y=y, text_anchor=anchor)
+
+    @property
+    def _step(self) -> float:
+        return self._row + (_NAME_ROW if self._above else 0.0)
 
 
 def _values(item: Bar) -> tuple[float, ...]:
@@ -79,12 +119,8 @@ def _known(value: float | None) -> list[float]:
     return [] if value is None else [value]
 
 
-def _row(item: Bar, place: int, scale: Scale, axis: Axis) -> list[Html]:
-    y = _BAR_TOP + _BAR_ROW * place
+def _row(item: Bar, y: float, scale: Scale, axis: Axis) -> list[Html]:
     zero, end = scale.at(0.0), scale.at(item.value)
-    name = tag(
-        "text", text(item.name), class_="name", x=scale.start - 8, y=y + 17, text_anchor="end"
-    )
     hint = item.hint or f"{item.name}: {axis.form(item.value)}"
     drawn = hinted(
         "rect", hint, class_=f"fill tone-{item.tone}",
@@ -92,7 +128,7 @@ def _row(item: Bar, place: int, scale: Scale, axis: Axis) -> list[Html]:
     )  # fmt: skip
     reach = max([end, *(scale.at(value) for value in item.span or ())])
     value = tag("text", text(axis.form(item.value)), class_="tick", x=reach + 6, y=y + 17)
-    return [name, drawn, *_whisker(item, y + _BAR_ROW / 2, scale), value]
+    return [drawn, *_whisker(item, y + _BAR_ROW / 2, scale), value]
 
 
 def _whisker(item: Bar, y: float, scale: Scale) -> list[Html]:
@@ -111,6 +147,9 @@ def _mark(x: float, bottom: float) -> Html:
 
 
 OUTER, INNER, MIDDLE = 92.0, 58.0, 104.0
+_ENTRY_ROW = 24.0
+_ENTRY_ROOM = 230.0
+_ENTRY_MOST = 360.0
 
 
 class Slice(NamedTuple):
@@ -131,7 +170,7 @@ def donut(
         title: what the chart shows, for screen readers.
         centre: a short text in the middle, for example the sum.
         unit: written after each value in the list.
-        width: the width in pixels; the drawing shrinks with the page.
+        width: the width in pixels.
     """
     check_finite([part.value for part in slices], "slices")
     if any(part.value < 0 for part in slices):
@@ -146,12 +185,15 @@ def donut(
         said = f"{part.name}: {short(part.value)}{unit} ({share:.0%})"
         if share > 0:
             parts.append(_ring(begin, begin + share, part.tone, said))
-        parts += _entry(part, place, f"{short(part.value)}{unit} · {share:.0%}", width)
+        parts += _entry(
+            part, f"{short(part.value)}{unit} · {share:.0%}", *_entry_place(place, width)
+        )
         begin += share
     parts.append(
         tag("text", text(centre), class_="centre", x=MIDDLE, y=MIDDLE + 6, text_anchor="middle")
     )
-    return drawing(title, width, max(2 * MIDDLE, 40 + 24 * len(slices)), parts)
+    last = _entry_place(len(slices) - 1, width)[1] + 16
+    return drawing(title, width, max(2 * MIDDLE, last), parts)
 
 
 def _ring(begin: float, end: float, tone: str, hint: str) -> Html:
@@ -176,13 +218,19 @@ def _at(share: float, radius: float) -> tuple[float, float]:
     return MIDDLE + radius * math.sin(angle), MIDDLE - radius * math.cos(angle)
 
 
-def _entry(part: Slice, place: int, said: str, width: float) -> list[Html]:
-    y = 34.0 + 24 * place
+def _entry_place(place: int, width: float) -> tuple[float, float, float]:
+    """Return the left end, the foot and the right end of an entry: next to the ring, or below it."""
     left = 2 * MIDDLE + 16
+    if width - left < _ENTRY_ROOM:
+        return 8.0, 2 * MIDDLE + 18 + _ENTRY_ROW * place, width - 6
+    return left, 34 + _ENTRY_ROW * place, min(width - 6, left + _ENTRY_MOST)
+
+
+def _entry(part: Slice, said: str, left: float, y: float, right: float) -> list[Html]:
     return [
         tag("circle", class_=f"dot tone-{part.tone}", cx=left, cy=y - 4, r=5),
         tag("text", text(part.name), class_="name", x=left + 12, y=y),
-        tag("text", text(said), class_="tick", x=width - 6, y=y, text_anchor="end"),
+        tag("text", text(said), class_="tick", x=right, y=y, text_anchor="end"),
     ]
 
 
@@ -216,7 +264,7 @@ def lines(
         marks: named levels, drawn as dashed lines.
         floor: where the left axis begins; None for just below the smallest value.
         dots: whether each point is shown, with its values as a hint.
-        width: the width in pixels; the drawing shrinks with the page.
+        width: the width in pixels.
         height: of the drawing.
     """
     points = [point for one in series for point in one.points]
@@ -227,14 +275,15 @@ def lines(
     names = [(one.name, one.tone) for one in series] if len(series) > 1 else []
     left = 46.0
     bottom = height - 44 - 18 * (legend_lines(names, left, width - 12) if names else 0)
-    across = fitted_scale([p[0] for p in points], left, width - 14)
+    right = width - 14 - max((text_width(name) for name in marks), default=0.0)
+    across = fitted_scale([p[0] for p in points], left, right)
     up = fitted_scale([p[1] for p in points] + list(marks.values()), bottom, _LINE_TOP, floor=floor)
     parts = [
         *x_axis(across, x, _LINE_TOP, bottom),
-        *y_axis(up, y, left, width - 14),
+        *y_axis(up, y, left, right),
         *(part for one in series for part in _line(one, across, up)),
         *(dot for one in series if dots for dot in _dots(one, across, up, x, y)),
-        *(part for name, level in marks.items() for part in _level(name, up.at(level), across)),
+        *_levels({name: up.at(level) for name, level in marks.items()}, across),
         *legend(names, left, bottom + 54, width - 12),
     ]
     return drawing(title, width, height, parts)
@@ -262,12 +311,15 @@ def _dots(one: Series, across: Scale, up: Scale, x: Axis, y: Axis) -> list[Html]
     ]  # fmt: skip
 
 
-def _level(name: str, y: float, across: Scale) -> list[Html]:
-    x = across.end - text_width(name) - 2
-    return [
-        tag("line", class_="mark", x1=across.start, x2=across.end, y1=y, y2=y),
-        tag("text", text(name), class_="tick", x=x, y=y - 4),
-    ]
+def _levels(marks: Mapping[str, float], across: Scale) -> list[Html]:
+    """Return the named levels, with their names at the right of the curves and clear of each other."""
+    parts: list[Html] = []
+    free = math.inf
+    for name, y in sorted(marks.items(), key=lambda mark: -mark[1]):
+        free = min(y, free - _NAME_ROW * 0.8)
+        parts.append(tag("line", class_="mark", x1=across.start, x2=across.end, y1=y, y2=y))
+        parts.append(tag("text", text(name), class_="tick", x=across.end + 6, y=free + 4))
+    return parts
 
 
 # -- Scatter
@@ -304,7 +356,7 @@ def scatter(
         groups: names and tones for a legend.
         with_front: draw the line through the points that no other beats, less x and more y being
             better. Hollow points do not count: they only show what is possible.
-        width: the width in pixels; the drawing shrinks with the page.
+        width: the width in pixels.
         height: of the drawing.
     """
     if not dots:
@@ -395,18 +447,18 @@ def strips(
         title: what the chart shows, for screen readers.
         axis: the label and the format of the values.
         mark: a value to draw a line at.
-        width: the width in pixels; the drawing shrinks with the page.
+        width: the width in pixels.
     """
     values = [value for row in rows for value, _ in row.values]
     if not values:
         return empty(title, width)
     known = values + ([] if mark is None else [mark])
     check_finite(known, "strips")
-    left = 14 + min(max(text_width(row.name) for row in rows), width * 0.4)
-    scale, bottom = fitted_scale(known, left, width - 16), _STRIP_TOP + _STRIP_ROW * len(rows)
+    names = _Names([row.name for row in rows], width, _STRIP_ROW, _STRIP_TOP)
+    scale, bottom = fitted_scale(known, names.left, width - 16), names.bottom
     parts = [*x_axis(scale, axis or Axis(), _STRIP_TOP, bottom)]
     for place, row in enumerate(rows):
-        parts += _strip(row, _STRIP_TOP + _STRIP_ROW * place + _STRIP_ROW / 2, scale)
+        parts += [names.written(place), *_strip(row, names.top(place) + _STRIP_ROW / 2, scale)]
     if mark is not None:
         x = scale.at(mark)
         parts.append(tag("line", class_="mark", x1=x, x2=x, y1=_STRIP_TOP, y2=bottom))
@@ -414,9 +466,8 @@ def strips(
 
 
 def _strip(row: Strip, y: float, scale: Scale) -> list[Html]:
-    name = tag("text", text(row.name), class_="name", x=scale.start - 8, y=y + 4, text_anchor="end")
     if not row.values:
-        return [name]
+        return []
     low, middle, high = _quarters([value for value, _ in row.values])
     left, right = scale.at(low), scale.at(high)
     half = tag(
@@ -432,7 +483,7 @@ def _strip(row: Strip, y: float, scale: Scale) -> list[Html]:
         )
         for number, (value, hint) in enumerate(row.values)
     ]  # fmt: skip
-    return [name, half, *dots, line]
+    return [half, *dots, line]
 
 
 def _quarters(values: list[float]) -> tuple[float, float, float]:

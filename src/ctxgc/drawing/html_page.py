@@ -1,6 +1,6 @@
 """One self-contained page: no network, no script, light and dark.
 
-    page("A report", [Section("Bill", joined([paragraph("..."), figure(bars(...))]))])
+    page("A report", [Section("Bill", joined([paragraph("..."), figure(partial(bars, ...))]))])
 
 A content security policy forbids the page to load anything, so that a report can be mailed and opened
 anywhere without contacting any host.
@@ -9,7 +9,7 @@ anywhere without contacting any host.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -29,14 +29,14 @@ def readable_json(found: object) -> bytes:
 _LIGHT = {
     "paper": "#f6f7f9", "card": "#ffffff", "ink": "#1b2330", "soft": "#5a6676", "rule": "#dde2ea",
     "stripe": "#f2f5f9", "strong": "#e7f0fe", "accent": "#1f63d6", "blue": "#2f8fc9",
-    "teal": "#0f8b84", "green": "#2f8f46", "amber": "#b97a00", "orange": "#c9591c", "red": "#c8323f",
-    "violet": "#7d4fc4", "grey": "#77828f",
+    "shade": "#aab6c6", "teal": "#0f8b84", "green": "#2f8f46", "amber": "#b97a00",
+    "orange": "#c9591c", "red": "#c8323f", "violet": "#7d4fc4", "grey": "#77828f",
 }  # fmt: skip
 _DARK = {
     "paper": "#11151c", "card": "#191f29", "ink": "#e4e9f1", "soft": "#9aa7b8", "rule": "#2d3644",
     "stripe": "#1e2530", "strong": "#1d3050", "accent": "#6aa6ff", "blue": "#62bdf0",
-    "teal": "#45c8bf", "green": "#63c97c", "amber": "#e6b450", "orange": "#f0935c", "red": "#f27a84",
-    "violet": "#b493f5", "grey": "#94a1b1",
+    "shade": "#47566b", "teal": "#45c8bf", "green": "#63c97c", "amber": "#e6b450",
+    "orange": "#f0935c", "red": "#f27a84", "violet": "#b493f5", "grey": "#94a1b1",
 }  # fmt: skip
 
 _SHEET = """
@@ -44,30 +44,36 @@ _SHEET = """
 html{scroll-behavior:smooth}
 body{margin:0;background:var(--paper);color:var(--ink);line-height:1.5;
  font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
-main,header,footer{max-width:1120px;margin:0 auto;padding:0 20px}
+main,header,footer{max-width:1120px;margin:0 auto;padding:0 clamp(10px,3vw,20px)}
 header{padding-top:36px}
-h1{font-size:27px;line-height:1.2;margin:0 0 6px;letter-spacing:-.01em}
+h1{font-size:27px;line-height:1.2;margin:0 0 6px;letter-spacing:-.01em;overflow-wrap:anywhere}
 h2{font-size:19px;margin:0 0 4px}
 h3{font-size:15px;margin:18px 0 4px}
-p{margin:6px 0 10px;max-width:80ch}
+p{margin:6px 0 10px;overflow-wrap:anywhere}
 .soft,.note,footer{color:var(--soft)}
 .note{font-size:14px}
 a{color:var(--accent)}
 code,.mono{font:13px/1.45 ui-monospace,SFMono-Regular,Menlo,"DejaVu Sans Mono",monospace}
 nav{display:flex;flex-wrap:wrap;gap:6px 16px;margin:16px 0 4px;font-size:14px}
 section{background:var(--card);border:1px solid var(--rule);border-radius:10px;
- padding:20px 22px;margin:18px 0}
+ padding:20px clamp(12px,3vw,22px);margin:18px 0}
 .facts{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:12px;margin:18px 0 0}
 .fact{background:var(--card);border:1px solid var(--rule);border-radius:10px;padding:11px 14px}
 .fact b{display:block;font-size:21px;line-height:1.25;font-variant-numeric:tabular-nums;
  overflow-wrap:anywhere}
 .fact span{color:var(--soft);font-size:13px}
 .pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(440px,100%),1fr));gap:18px 26px}
-figure{margin:12px 0 4px;min-width:0}
-figcaption{color:var(--soft);font-size:13.5px;margin-top:4px;max-width:80ch}
-.wide{overflow-x:auto;margin:10px 0}
+figure{margin:12px 0 4px;min-width:0;container-type:inline-size}
+figcaption{color:var(--soft);font-size:13.5px;margin-top:4px}
+.wide{overflow-x:auto;margin:10px 0;background:
+ linear-gradient(to right,var(--card) 40%,transparent) 0/36px 100% no-repeat local,
+ linear-gradient(to left,var(--card) 40%,transparent) 100%/36px 100% no-repeat local,
+ linear-gradient(to right,var(--shade),transparent) 0/14px 100% no-repeat scroll,
+ linear-gradient(to left,var(--shade),transparent) 100%/14px 100% no-repeat scroll}
+.wide::-webkit-scrollbar{height:9px}
+.wide::-webkit-scrollbar-thumb{background:var(--rule);border-radius:5px}
 table{border-collapse:collapse;width:100%;font-size:14px;font-variant-numeric:tabular-nums}
-caption{caption-side:bottom;text-align:left;color:var(--soft);font-size:13.5px;padding-top:6px}
+.table{min-width:0}
 th,td{padding:6px 10px;text-align:right;white-space:nowrap;border-bottom:1px solid var(--rule)}
 th{font-weight:600;color:var(--soft);vertical-align:bottom}
 th:first-child,td:first-child,th.left,td.left{text-align:left}
@@ -79,13 +85,16 @@ td.stack small{display:block;line-height:1.15}
 td.good{color:var(--green)} td.bad{color:var(--red)} td.warn{color:var(--amber)}
 .chip{display:inline-block;border-radius:9px;padding:0 8px;font-size:12px;
  border:1px solid currentColor;color:var(--tone)}
-ul{margin:6px 0 10px;padding-left:20px} li{margin:3px 0;max-width:84ch;overflow-wrap:anywhere}
-pre{background:var(--stripe);border-radius:8px;padding:10px 12px;overflow-x:auto;margin:8px 0}
+ul{margin:6px 0 10px;padding-left:20px} li{margin:3px 0;overflow-wrap:anywhere}
+pre{background:var(--stripe);border-radius:8px;padding:10px 12px;margin:8px 0;
+ white-space:pre-wrap;overflow-wrap:anywhere}
 details{margin:10px 0} summary{cursor:pointer;color:var(--accent)}
 footer{padding-bottom:40px;font-size:13.5px}
-.chart{max-width:100%;height:auto;display:block;
+.chart{width:100%;height:auto;display:block;
  font:12px system-ui,-apple-system,"Segoe UI","DejaVu Sans",sans-serif}
-.plot .chart{min-width:720px}
+.narrow,.middle{display:none}
+@container(max-width:740px){.broad{display:none} .middle{display:block}}
+@container(max-width:440px){.middle{display:none} .narrow{display:block}}
 .chart text{fill:var(--ink)} .chart .tick,.chart .axis{fill:var(--soft)} .chart .axis{font-weight:600}
 .chart .tick{font-variant-numeric:tabular-nums}
 .chart .label{font-size:11.5px;paint-order:stroke;stroke:var(--card);stroke-width:3px}
@@ -102,6 +111,7 @@ footer{padding-bottom:40px;font-size:13.5px}
 .chart .leader{stroke:var(--soft);stroke-width:.8;opacity:.7}
 .chart .front{fill:none;stroke:var(--soft);stroke-width:1.4;stroke-dasharray:2 4}
 .chart :is(.fill,.dot,.ring,.speck):hover{stroke:var(--ink);stroke-width:2;opacity:1}
+@media(max-width:560px){th,td{padding:6px 7px} .facts{grid-template-columns:1fr 1fr}}
 @media print{body{background:#fff} section{break-inside:avoid}}
 """
 
@@ -195,11 +205,27 @@ def listing(items: Iterable[str]) -> Html:
     return tag("ul", *(tag("li", text(item)) for item in items))
 
 
-def figure(chart: Html, caption: str = "", heading: str = "") -> Html:
-    """Return a chart with its heading above and a caption below."""
+class DrawnAtWidth(Protocol):
+    """A chart that can be drawn at any width: a chart of `charts` with all but its width given."""
+
+    def __call__(self, *, width: float) -> Html:
+        """Return the chart at this width, in pixels."""
+        ...
+
+
+_WIDTHS = {"broad": 1034.0, "middle": 560.0, "narrow": 350.0}
+"""How wide charts are drawn: as a card in a wide window, half of one, and one on a telephone."""
+
+
+def figure(chart: DrawnAtWidth, caption: str = "", heading: str = "") -> Html:
+    """Return a chart with its heading above and a caption below.
+
+    It fills its place and stays readable in it: it is drawn at three widths, of which one is shown.
+    """
     above = [tag("h3", text(heading))] if heading else []
     below = [tag("figcaption", text(caption))] if caption else []
-    return tag("figure", *above, chart, *below)
+    drawn = [tag("div", chart(width=width), class_=name) for name, width in _WIDTHS.items()]
+    return tag("figure", *above, *drawn, *below)
 
 
 def side_by_side(*parts: Html) -> Html:
@@ -231,6 +257,8 @@ def table(
 ) -> Html:
     """Return a table; the first column is aligned left, the others right unless their cells say otherwise.
 
+    One that is wider than its place scrolls, and a shadow at its edge says so.
+
     Args:
         head: the names of the columns.
         rows: strings and cells, both escaped.
@@ -245,10 +273,13 @@ def table(
         tag("tr", *map(_cell, row), class_="strong" if place in marked else None)
         for place, row in enumerate(rows)
     ]
-    below = [tag("caption", text(caption))] if caption else []
-    return tag(
-        "div", tag("table", *below, tag("thead", names), tag("tbody", *lines)), class_="wide"
-    )
+    # What scrolls must be reachable by keyboard, too; the caption stays where it is.
+    scrolled = tag(
+        "div", tag("table", tag("thead", names), tag("tbody", *lines)),
+        class_="wide", tabindex=0, role="region", aria_label=caption or head[0],
+    )  # fmt: skip
+    below = [tag("p", text(caption), class_="note")] if caption else []
+    return tag("div", scrolled, *below, class_="table")
 
 
 def _is_left(cell: str | Cell) -> bool:

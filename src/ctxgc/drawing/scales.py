@@ -99,6 +99,11 @@ def short(value: float, digits: int = 3) -> str:
     return _plain(value, digits)
 
 
+def count(number: int, thing: str, things: str | None = None) -> str:
+    """Return for example `1 session` or `2 sessions`; `things` is an irregular plural."""
+    return f"{number:,} {thing if number == 1 else things or thing + 's'}"
+
+
 def distinct_labels(values: Sequence[float]) -> list[str]:
     """Return short forms of the numbers of an axis, with as many digits (up to five) as tell them apart."""
     for digits in (3, 4, 5):

@@ -53,6 +53,7 @@ TONES = ("accent", "blue", "teal", "green", "amber", "orange", "red", "violet", 
 Format = Callable[[float], str]
 
 _LETTER = 7.0
+_TICK_ROOM = 90.0
 
 
 class Axis(NamedTuple):
@@ -63,7 +64,7 @@ class Axis(NamedTuple):
 
 
 def drawing(title: str, width: float, height: float, inside: Iterable[Html]) -> Html:
-    """Return an SVG that shrinks with its page and says its title to a screen reader."""
+    """Return an SVG that fills its place and says its title to a screen reader."""
     return tag(
         "svg",
         *inside,
@@ -99,7 +100,7 @@ def text_width(written: str) -> float:
 def x_axis(scale: Scale, axis: Axis, top: float, bottom: float) -> list[Html]:
     """Return the vertical grid lines with their values below, and the label of the axis."""
     parts: list[Html] = []
-    for value in scale.ticks():
+    for value in scale.ticks(round(min(max((scale.end - scale.start) / _TICK_ROOM, 2), 10))):
         x = scale.at(value)
         parts.append(tag("line", class_="grid", x1=x, x2=x, y1=top, y2=bottom))
         parts.append(_tick(axis.form(value), x, bottom + 16, "middle"))

@@ -1,7 +1,6 @@
-"""Drawings for a terminal, as lines of styled text: bars, a sparkline, a chart over time, a table, a scatter.
+"""Drawings for a terminal, as lines of styled text: bars, a sparkline, a chart over time, a scatter.
 
-A line is a list of spans, each with the name of its style; `STYLES` says how rich writes them, and
-`text_of` gives the plain text for pipes and files.
+`STYLES` says how rich writes the styles of a line; `layout` has the lines themselves, and tables.
 """
 
 from __future__ import annotations
@@ -9,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from string import ascii_lowercase, ascii_uppercase
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
+from ctxgc.drawing.layout import Column, Line, Span, display_width, plain, terminal_table
 from ctxgc.drawing.scales import (
     Scale,
     check_finite,
@@ -20,12 +20,12 @@ from ctxgc.drawing.scales import (
     ticks,
 )
 
-Span = tuple[str, str]
-"""A text and the name of its style; the plain style is empty."""
-Line = list[Span]
-
 BLOCKS = " ▁▂▃▄▅▆▇█"
 _PARTS = "▏▎▍▌▋▊▉█"
+_LONGEST_BAR, _SHORTEST_BAR = 40, 8
+_LEAST_NAME, _LEAST_NOTE = 14, 10
+_CHART_LABEL = 6
+_SCATTER_LABEL = 8
 ZONES = ((95.0, "critical"), (85.0, "danger"), (70.0, "warning"), (0.0, "safe"))
 
 
@@ -47,40 +47,51 @@ def zone(percent: float) -> str:
     return next(name for start, name in ZONES if percent >= start)
 
 
-def text_of(line: Line) -> str:
-    """Return a line without its styles."""
-    return "".join(text for text, _ in line)
-
-
-def plain(text: str, style: str = "") -> Line:
-    """Return a line of one style."""
-    return [(text, style)]
-
-
 def bar(percent: float, width: int) -> Line:
     """Return a bar that is filled to a percentage, in the style of its zone."""
     full = min(width, round(width * percent / 100))
     return [("█" * full, zone(percent)), ("░" * (width - full), "faint")]
 
 
+def rule(title: str, width: int) -> Line:
+    """Return a title with a line to the right edge."""
+    drawn = "─" * max(0, width - len(title) - 4)
+    return [("── ", "faint"), (title, "title"), (f" {drawn}", "faint")]
+
+
 def terminal_bars(
-    rows: Sequence[tuple[str, float, str]], width: int, style: str = "name"
+    rows: Sequence[tuple[str, float, *tuple[str, ...]]],
+    width: int,
+    style: str = "name",
+    keep: Literal["start", "end"] = "start",
 ) -> list[Line]:
-    """Return one bar per row of name, value and note; the largest is full.
+    """Return one bar per row of name, value and notes; the largest value has the longest bar.
 
     Args:
-        rows: the names, values (not negative) and notes, in the order to draw them.
-        width: columns of the longest bar.
+        rows: the names, values (not negative) and notes, in the order to draw them. Notes that are
+            numbers are aligned right.
+        width: columns of the whole line. Names and the last notes are cut if they leave no room.
         style: of the bars.
+        keep: which part of a name is kept if it is cut.
     """
-    names = max((len(name) for name, _, _ in rows), default=0)
-    most = max((value for _, value, _ in rows), default=0.0)
-    lines: list[Line] = []
-    for name, value, note in rows:
-        drawn = _partly(value / most * width if most > 0 else 0.0)
-        padded = drawn.ljust(width)
-        lines.append([(f"  {name.ljust(names)}  ", ""), (padded, style), (f"  {note}", "faint")])
-    return lines
+    if not rows:
+        return []
+    most = max(value for _, value, *_ in rows)
+    texts = zip(*([name, *said] for name, _, *said in rows), strict=True)
+    taken = sum(2 + max(map(display_width, column)) for column in texts)
+    notes = len(rows[0]) - 2
+    longest = min(_LONGEST_BAR, max(_SHORTEST_BAR, width - 2 - taken))
+    cells: list[list[Span]] = [
+        [(name, ""), (_partly(value / most * longest if most > 0 else 0.0).ljust(longest), style),
+         *((note, "faint") for note in said)]
+        for name, value, *said in rows
+    ]  # fmt: skip
+    columns = [
+        Column(least=_LEAST_NAME, keep=keep),
+        *(Column() for _ in range(notes)),
+        *([Column(least=_LEAST_NOTE)] if notes else []),
+    ]
+    return terminal_table(columns, cells, width)
 
 
 def sparkline(values: Sequence[float], width: int) -> str:
@@ -98,13 +109,18 @@ def chart(percents: Sequence[float], width: int, marks: dict[int, str]) -> list[
 
     Args:
         percents: the values in order; each column shows the highest of its group.
-        width: columns to draw.
+        width: columns of the whole line, the percentages and the names of the marks included.
         marks: percentages with a name, drawn as dotted lines.
     """
     if not percents:
         return []
-    columns = [max(part) for part in _parts(percents, width)]
+    columns = [max(part) for part in _parts(percents, chart_columns(width, marks))]
     return [_chart_row(columns, floor, marks) for floor in range(90, -10, -10)]
+
+
+def chart_columns(width: int, marks: dict[int, str]) -> int:
+    """Return how many values next to each other a chart of a width can show."""
+    return width - _CHART_LABEL - max((1 + len(name) for name in marks.values()), default=0)
 
 
 def _chart_row(columns: list[float], floor: int, marks: dict[int, str]) -> Line:
@@ -129,23 +145,6 @@ def _parts(values: Sequence[float], count: int) -> list[Sequence[float]]:
     return [values[start:end] for start, end in pairwise(edges)]
 
 
-def terminal_table(rows: Sequence[Sequence[str]], indent: str = "  ") -> list[Line]:
-    """Return rows in columns, the first row as a heading; all columns but the first are aligned right."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines: list[Line] = []
-    for number, row in enumerate(rows):
-        first, *rest = zip(row, widths, strict=True)
-        cells = [first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in rest)]
-        lines.append(plain(indent + "  ".join(cells), "" if number else "faint"))
-    return lines
-
-
-def shortened(text: str, width: int) -> str:
-    """Return a text on one line, cut to a width."""
-    flat = " ".join(text.split())
-    return flat if len(flat) <= width else f"{flat[: width - 3]}..."
-
-
 # -- Scatter
 
 
@@ -164,7 +163,7 @@ def terminal_scatter(
     *,
     x: str,
     y: str,
-    width: int = 64,
+    width: int = 72,
     height: int = 16,
     key: bool = True,
 ) -> list[Line]:
@@ -175,21 +174,22 @@ def terminal_scatter(
             drawn, and the key names them all.
         x: what the values along the bottom are.
         y: what the values at the left are.
-        width: columns of the plot.
+        width: columns of the whole line.
         height: rows of the plot.
         key: whether the names follow below.
     """
     if not points:
         return []
     check_finite([value for point in points for value in (point.x, point.y)], "points")
-    across = fitted_scale([point.x for point in points], 0, width - 1)
+    plot = width - _SCATTER_LABEL
+    across = fitted_scale([point.x for point in points], 0, plot - 1)
     up = fitted_scale([point.y for point in points], height - 1, 0)
     letters = _letters(points)
     grid = _grid(points, letters, across, up)
     lines = [plain(f"  {y}", "faint")]
-    lines += [_row(grid, row, up, width) for row in range(height)]
-    lines += [*_bottom(across, width), plain(f"{x:>{width + 8}}", "faint")]
-    return lines + (_key(points, letters) if key else [])
+    lines += [_row(grid, row, up, plot) for row in range(height)]
+    lines += [*_bottom(across, plot), plain(f"{x:>{width}}", "faint")]
+    return lines + (_key(points, letters, plot) if key else [])
 
 
 def _letters(points: Sequence[ScatterPoint]) -> list[str]:
@@ -236,9 +236,9 @@ def _bottom(across: Scale, width: int) -> list[Line]:
     return [plain(f"       └{''.join(rule)}", "faint"), plain("".join(line), "faint")]
 
 
-def _key(points: Sequence[ScatterPoint], letters: Sequence[str]) -> list[Line]:
+def _key(points: Sequence[ScatterPoint], letters: Sequence[str], width: int) -> list[Line]:
     wide = max(len(point.name) for point in points) + 6
-    columns = max(1, 72 // wide)
+    columns = max(1, width // wide)
     entries = [
         (f"{letter} {point.name}".ljust(wide), point.style)
         for point, letter in zip(points, letters, strict=True)

@@ -1,8 +1,8 @@
 """Prompt-cache economics: prices, when an edit pays, and what was saved.
 
-`prices` has the price sheets (relative to one plain input token) and finds one by name. `savings` has the
-formulas (what an edit costs, after how many requests it has paid for itself) and `SavingsLedger`, which
-compares what was paid with what would have been paid without collecting.
+`prices` has the price sheets (relative to one plain input token), the dollars of each model, and finds
+either by name. `savings` has the formulas (what an edit costs, after how many requests it has paid for
+itself) and `SavingsLedger`, which compares what was paid with what would have been paid without collecting.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ from ctxgc._lazy import lazy
 # fmt: off
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ctxgc.economics.prices import PriceSheet, SHEETS, price_sheet, sheet_of
+    from ctxgc.economics.prices import (
+        MODEL_PRICES, ModelPrice, PRICES_AS_OF, PriceSheet, SHEETS, model_price, price_sheet,
+        read_price_table, sheet_of,
+    )
     from ctxgc.economics.savings import (
         Savings, SavingsLedger, admission_gain, best_period, break_even, expected_gain,
         expected_requests_left, fault_adjusted_gain, fault_cost, highest_fault_rate, largest_saving,
@@ -22,7 +25,9 @@ else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
-            "prices": "PriceSheet SHEETS price_sheet sheet_of",
+            "prices":
+                "MODEL_PRICES ModelPrice PRICES_AS_OF PriceSheet SHEETS model_price price_sheet "
+                "read_price_table sheet_of",
             "savings":
                 "Savings SavingsLedger admission_gain best_period break_even expected_gain "
                 "expected_requests_left fault_adjusted_gain fault_cost highest_fault_rate "

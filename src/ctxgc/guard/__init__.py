@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ctxgc.guard.content import ContentItem
     from ctxgc.guard.monitor import (
         Alert, CheckpointTriggers, ContextMetrics, ContextMonitor, Progress, Reading, Thrash,
-        ThrashBreaker, Zone, next_zone, should_create_checkpoint, zone_of,
+        ThrashBreaker, TriggersSeen, Zone, next_zone, should_create_checkpoint, zone_of,
     )
     from ctxgc.guard.pruner import ContextPruner, PruneResult, ScoredContent, aggressive_prune
     from ctxgc.guard.recovery import (
@@ -36,7 +36,7 @@ else:
             "checkpoint_store": "CheckpointInfo CheckpointStore RetentionPolicy",
             "monitor":
                 "Alert CheckpointTriggers ContextMetrics ContextMonitor Progress Reading Thrash "
-                "ThrashBreaker Zone next_zone should_create_checkpoint zone_of",
+                "ThrashBreaker TriggersSeen Zone next_zone should_create_checkpoint zone_of",
             "content": "ContentItem",
             "ctxgc.collector": "Category Focus Priority",
             "ctxgc.config": "PriorityMatrix PriorityRule",

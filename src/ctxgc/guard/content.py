@@ -99,7 +99,11 @@ class ContentItem(msgspec.Struct, frozen=True, kw_only=True):
     def segment(self) -> ContextSegment:
         """Return the piece as the collector ranks it."""
         if isinstance(self.value, ContextSegment):
-            return self.value
+            return (
+                self.value
+                if self.value.tokens is not None
+                else replace(self.value, tokens=self.size)
+            )
         stale = self.resolved or self.superseded
         return ContextSegment(
             segment_id=self.id,

@@ -9,11 +9,12 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from ctxgc.config import GCConfig
 from ctxgc.core import checked_time, utc_now
@@ -297,13 +298,27 @@ def _waited(now: datetime, last: datetime | None) -> float:
     return (checked_time("now", now) - checked_time("last", last)).total_seconds()
 
 
+class TriggersSeen(msgspec.Struct, frozen=True, kw_only=True):
+    """What the triggers saw of a session so far; it is stored with the session."""
+
+    last: datetime | None = None
+    """When the last checkpoint was made, or the session began."""
+    due: frozenset[str] = frozenset()
+    is_above: bool = False
+    phase: str | None = None
+    task: str | None = None
+    tasks: int = 0
+    operation: str | None = None
+
+
 class CheckpointTriggers:
     """Watches a session and says when a checkpoint is due.
 
     Args:
         config: the marks and intervals.
         risky_operations: the operations before which a checkpoint is made.
-        clock: gives the present time; the first interval starts when this object is made.
+        clock: gives the present time.
+        seen: what was seen before; without it the first interval starts when this object is made.
     """
 
     def __init__(
@@ -312,59 +327,71 @@ class CheckpointTriggers:
         *,
         risky_operations: Collection[str] = RISKY_OPERATIONS,
         clock: Callable[[], datetime] = utc_now,
+        seen: TriggersSeen | None = None,
     ) -> None:
         self.config = config if config is not None else GCConfig()
         self.risky_operations = frozenset(risky_operations)
         self._clock = clock
-        self._last = clock()
-        self._due: set[str] = set()
-        self._above = False
-        self._phase: str | None = None
-        self._tasks = 0
-        self._operation: str | None = None
+        self.seen = TriggersSeen() if seen is None else seen
+        if self.seen.last is None:
+            self.seen = replace(self.seen, last=_utc(clock()))
 
     def check(
         self,
         metrics: ContextMetrics,
         *,
         phase: str | None = None,
+        phase_changed: bool = False,
         tasks_completed: int | None = None,
         next_operation: str | None = None,
+        task: str | None = None,
     ) -> tuple[bool, list[str]]:
         """Return whether a checkpoint is due, and all its triggers since the last one.
 
-        What is left out has not changed; a risky operation counts once each time it is announced.
+        What is left out has not changed; a risky operation counts once each time it is announced. Another
+        task is a phase, and one more that is done with; its name may be that of a risky operation.
         """
-        done = self._tasks if tasks_completed is None else tasks_completed
+        seen = self.seen
+        begun = task is not None and task != seen.task
+        is_next = begun and seen.task is not None
+        done = seen.tasks + is_next if tasks_completed is None else tasks_completed
+        announced = None if next_operation == seen.operation else next_operation
         progress = Progress(
-            phase_changed=None not in (phase, self._phase) and phase != self._phase,
+            phase_changed=phase_changed or is_next or phase not in (None, seen.phase or phase),
             tasks_completed=done,
-            tasks_seen=self._tasks,
-            next_operation=None if next_operation == self._operation else next_operation,
+            tasks_seen=seen.tasks,
+            next_operation=task if begun and announced is None else announced,
         )
         _, names = should_create_checkpoint(
-            progress, metrics, self._clock(), self._last,
+            progress, metrics, self._clock(), seen.last,
             config=self.config, risky_operations=self.risky_operations,
         )  # fmt: skip
-        self._due |= {name for name in names if name != CONTEXT_SIZE or not self._above}
-        self._watch_size(metrics.percent)
-        self._phase = self._phase if phase is None else phase
-        self._tasks, self._operation = done, next_operation
-        due = [name for name in TRIGGERS if name in self._due]
+        self.seen = replace(
+            seen,
+            due=seen.due.union(n for n in names if n != CONTEXT_SIZE or not seen.is_above),
+            is_above=self._is_above(metrics.percent),
+            phase=seen.phase if phase is None else phase,
+            task=seen.task if task is None else task,
+            tasks=done,
+            operation=next_operation,
+        )
+        due = [name for name in TRIGGERS if name in self.seen.due]
         return bool(due), due
 
     def made(self, at: datetime | None = None) -> None:
         """Note that a checkpoint was made: nothing is due, and a new interval starts."""
-        self._last = self._clock() if at is None else checked_time("at", at)
-        self._due.clear()
+        last = self._clock() if at is None else checked_time("at", at)
+        self.seen = replace(self.seen, last=_utc(last), due=frozenset())
 
-    def _watch_size(self, percent: float) -> None:
+    def _is_above(self, percent: float) -> bool:
         """A size counts again once it has been clearly below its mark."""
         mark = self.config.checkpoint_percent
-        if percent > mark:
-            self._above = True
-        elif percent < mark - self.config.zone_leave_points:
-            self._above = False
+        was_above = self.seen.is_above and percent >= mark - self.config.zone_leave_points
+        return percent > mark or was_above
+
+
+def _utc(moment: datetime) -> datetime:
+    return checked_time("clock", moment).astimezone(UTC)
 
 
 # -- Thrashing: what leaves comes back again and again, or collections follow close on each other

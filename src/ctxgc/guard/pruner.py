@@ -1,16 +1,16 @@
-"""ContextPruner: S4's pruning by priority, on any context; the collector ranks and chooses."""
+"""ContextPruner: S4's pruning by priority, on any context; the collector decides."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
-from ctxgc.collector import Category, Focus, Priority, Ranked, choose, order_of_leaving, rank
+from ctxgc.collector import Category, Focus, Weighed, essentials, plan_by_priority, weigh
 from ctxgc.config import LAST_RESORT, GCConfig, PriorityMatrix
-from ctxgc.core import KeepScore, PruningCandidate, ScoreContext, rough_tokens, utc_now
+from ctxgc.core import KeepScore, ScoreContext, rough_tokens, utc_now
 from ctxgc.errors import InputError, ShortfallError
 from ctxgc.guard.content import Content, ContentItem, Count, items_of
 
@@ -113,7 +113,7 @@ class ContextPruner:
         if self.calculate_size(selected) > target:
             return self.aggressive_prune(items, target)
         stays = {item.id for item in selected}
-        weighed = {one.item.id: one for one in self._weigh(scored)}
+        weighed = self._weigh(scored)
         judged = [Judged(i, weighed[i.id].why(left=i.id not in stays)) for i in items]
         gone = [one.best for i, one in weighed.items() if i not in stays and one.priority == 3]
         threshold = max(gone, default=self.threshold)
@@ -128,11 +128,7 @@ class ContextPruner:
             ShortfallError: these alone do not fit.
         """
         items, target = self._items(context), self._target(target)
-        ranks = rank([item.segment() for item in items], self._focus(), LAST_RESORT)
-        essential = {"pinned", *(rule.name for rule in LAST_RESORT.always_keep)}
-        named = {i: ranked.rule for i, ranked in ranks.items() if ranked.rule in essential}
-        bonds = {item.bond for item in items if item.id in named} - {None}
-        named |= {i.id: "bonded" for i in items if i.bond in bonds and i.id not in named}
+        named = essentials([item.segment() for item in items], self._focus())
         stays = [item for item in items if item.id in named]
         if self.calculate_size(stays) > target:
             raise _shortfall(stays, target)
@@ -163,14 +159,13 @@ class ContextPruner:
         self, scored: Iterable[ScoredContent], target_size: int | None = None
     ) -> list[ContentItem]:
         """Return what stays: all essentials, whatever their size, then the best that fit."""
+        scored, target = list(scored), self._target(target_size)
         weighed = self._weigh(scored)
-        always = {one.item.id for one in weighed if one.priority is Priority.ALWAYS_PRUNE}
-        rest = {o.item.id: o.candidate() for o in weighed if o.priority in (2, 3)}
-        size = sum(one.item.size for one in weighed if one.item.id not in always)
-        chosen = choose(order_of_leaving(rest.values()), rest.get, size - self._target(target_size))
-        leaving = always | {candidate.segment_id for candidate in chosen}
-        best = sorted(weighed, key=lambda one: (one.priority, -one.best))
-        return [one.item for one in best if one.item.id not in leaving]
+        plan = plan_by_priority(weighed.values(), self._focus(), target)
+        leaving = {candidate.segment_id for candidate in plan.candidates}
+        items = {one.content.id: one.content for one in scored}
+        best = sorted(weighed, key=lambda name: weighed[name].rank)
+        return [items[name] for name in best if name not in leaving]
 
     def build_context(self, selected: Iterable[ContentItem]) -> dict[str, Any]:
         """Return the values that items were made of, under the keys that they had; else items by type."""
@@ -187,24 +182,11 @@ class ContextPruner:
         """Return the tokens of content."""
         return sum(item.size for item in self._items(context))
 
-    def _weigh(self, scored: Iterable[ScoredContent]) -> list[_Weighed]:
-        """Return content with its priorities, oldest first; bonds have their best score and priority."""
+    def _weigh(self, scored: Iterable[ScoredContent]) -> dict[str, Weighed]:
         scored = list(scored)
-        score = {one.content.id: one.score for one in scored}
-        items = _in_order(one.content for one in scored)
-        ranks = rank([item.segment() for item in items], self._focus(), self.matrix)
-        bonds: dict[tuple[bool, str], list[ContentItem]] = {}
-        for item in sorted(items, key=lambda item: item.timestamp):
-            bonds.setdefault((item.bond is None, item.bond or item.id), []).append(item)
-        weighed: list[_Weighed] = []
-        for bond in bonds.values():
-            best = max(score[item.id] for item in bond)
-            priority = min(ranks[item.id].priority for item in bond)
-            if priority is Priority.KEEP_IF_SPACE and best <= self.threshold:
-                priority = Priority.ALWAYS_PRUNE
-            ids = tuple(item.id for item in bond)
-            weighed += [_Weighed(i, score[i.id], ranks[i.id], best, priority, ids) for i in bond]
-        return weighed
+        segments = [item.segment() for item in _in_order(one.content for one in scored)]
+        points = {one.content.id: one.score for one in scored}
+        return weigh(segments, points, self._focus(), self.matrix, self.threshold)
 
     def _focus(self) -> Focus:
         return self.focus if self.focus is not None else Focus(now=self._clock())
@@ -216,33 +198,6 @@ class ContextPruner:
 
     def _items(self, context: Content) -> list[ContentItem]:
         return items_of(context, self._focus().now, self._count)
-
-
-class _Weighed(NamedTuple):
-    """A piece with its own points and rank, and those of its bond, which decide."""
-
-    item: ContentItem
-    score: int
-    ranked: Ranked
-    best: int
-    priority: Priority
-    bond: tuple[str, ...]
-
-    def candidate(self) -> PruningCandidate:
-        """Return the piece as the collector chooses; no score outweighs a priority."""
-        return PruningCandidate(
-            segment_id=self.item.id, score=self.best - 1000.0 * self.priority, type="note", age=0.0,
-            tokens=self.item.size, reason=self.ranked.rule, reachable=True, bond=self.bond,
-        )  # fmt: skip
-
-    def why(self, *, left: bool) -> str:
-        """Return why the piece stays or goes."""
-        own, rule = self.ranked
-        if not left and self.priority < own:
-            return "bonded to what stays"
-        if own in (1, 4) or (own is Priority.KEEP_IF_RELEVANT and not left):
-            return rule
-        return f"{rule}: {self.score} points, {'no room left' if left else 'fits'}"
 
 
 def aggressive_prune(context: Content) -> PruneResult:

@@ -23,7 +23,8 @@ from ctxgc.errors import ContextOverflowError, CtxgcError, InputError
 from ctxgc.guard.monitor import ContextMonitor, percent_of, zone_of
 from ctxgc.wire import Overflow
 
-_log = logging.getLogger("ctxgc")
+_log = logging.getLogger("ctxgc.guard")
+_log.addHandler(logging.NullHandler())  # a program without logging must not see it on its stderr
 
 # -- What recovery asks of a session
 
@@ -302,10 +303,11 @@ class Recovery:
         self._machine = _StateMachine(subject, config)
         self._sent: list[int] = []
 
-    def before_call(self, off: str | None = None) -> RecoveryReport:
+    def before_call(self, off: str | None = None, *, again: bool = False) -> RecoveryReport:
         """Make the context ready for a call, and report what was done.
 
         `off` says why nothing may be taken out: then there are alerts and checkpoints, and no pruning.
+        `again` says that it is the call that was refused, with what `after_refusal` left.
 
         Raises:
             ContextOverflowError: what must stay does not fit; the error says why, `details` names the parts.
@@ -313,7 +315,7 @@ class Recovery:
         size, limit = self._subject.size(), self._subject.limit
         alert = self.monitor.check_and_alert(size, limit)
         attempt = _Attempt(before=size, limit=limit, entered=alert is not None, off=off)
-        self._sent = []
+        self._sent = self._sent[:-1] if again else []
         return self._ready(self._machine.run(attempt, State.CALL_REQUESTED))
 
     def after_refusal(self, overflow: Overflow, off: str | None = None) -> RecoveryReport:

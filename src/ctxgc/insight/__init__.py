@@ -1,10 +1,12 @@
 """Insight: what a session spent, lost and would save. The one place that makes figures; doors show them.
 
 `analyze_transcript` (`analysis`, from `measurement`, `survey`, `garbage` and `replay`) returns an
-`Insight` (`report`). `live` follows a session while its agent works, `local_sessions` finds the
-sessions on this machine. `prune_proposal` says what pruning a transcript would do and returns the new
-file, `transcript_edit` repairs one, `history_diff` compares two histories, and `segment_reason`
-explains where a stored segment is. `clock` shows the times of a transcript to what replays it.
+`Insight` (`report`); `cost` has the dollars. `live` follows a session while its agent works,
+`own_session` the one of the agent that started this process,
+`local_sessions` finds the sessions on this machine. `prune_proposal` says what pruning a transcript would
+do and returns the new file, `transcript_edit` repairs one, `session_conversion` makes one for another
+agent, `history_diff` compares two histories, and `segment_reason` explains where a stored segment is.
+`session_check` finds secrets and broken budgets. `clock` shows the times of a transcript to what replays it.
 
 For doors it also offers what opens transcripts. Nothing here changes a file.
 """
@@ -18,22 +20,28 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ctxgc.core import age_text
     from ctxgc.insight.analysis import analyze_transcript
+    from ctxgc.insight.cost import SessionCost, Spend, prices_in_use, session_cost
     from ctxgc.insight.garbage import find_garbage
     from ctxgc.insight.history_diff import (
         ComparedHistory, HistoryDifference, compared_history, history_changes,
     )
-    from ctxgc.insight.live import LiveWindow, RequestSample, SessionFollower, ToolSample
+    from ctxgc.insight.live import LiveWindow, RequestSample, SessionFollower, ToolSample, WindowFill
     from ctxgc.insight.local_sessions import (
         LocalSession, SessionFile, claude_folder, codex_folder, find_sessions, limit_for, peek,
-        project_of, session_folders,
+        project_of, resume_command, session_folders, RESUME,
     )
     from ctxgc.insight.measurement import ProgressCallback
+    from ctxgc.insight.own_session import OwnSession
     from ctxgc.insight.prune_proposal import (
         PRESETS, Proposal, ProposalRow, PruneTarget, propose_pruning, pruned_transcript,
         stored_session_id,
     )
     from ctxgc.insight.report import Insight, SCHEMA, UsageRow
     from ctxgc.insight.segment_reason import SegmentReason, explain_segment
+    from ctxgc.insight.session_check import (
+        BudgetResult, FoundSecret, SessionBudgets, check_session, scan_secrets, transcript_files,
+    )
+    from ctxgc.insight.session_conversion import CONVERTIBLE, SessionConversion, convert_session
     from ctxgc.insight.transcript_edit import broken_rules, damaged_lines, repair_transcript
     from ctxgc.wire.transcripts import Damage, Writable, open_transcript, open_writable
 else:
@@ -42,18 +50,24 @@ else:
         {
             "ctxgc.core": "age_text",
             "analysis": "analyze_transcript",
+            "cost": "SessionCost Spend prices_in_use session_cost",
             "garbage": "find_garbage",
             "history_diff": "ComparedHistory HistoryDifference compared_history history_changes",
-            "live": "LiveWindow RequestSample SessionFollower ToolSample",
+            "live": "LiveWindow RequestSample SessionFollower ToolSample WindowFill",
             "local_sessions":
                 "LocalSession SessionFile claude_folder codex_folder find_sessions limit_for "
-                "peek project_of session_folders",
+                "peek project_of resume_command session_folders RESUME",
             "measurement": "ProgressCallback",
+            "own_session": "OwnSession",
             "prune_proposal":
                 "PRESETS Proposal ProposalRow PruneTarget propose_pruning pruned_transcript "
                 "stored_session_id",
             "report": "Insight SCHEMA UsageRow",
             "segment_reason": "SegmentReason explain_segment",
+            "session_check":
+                "BudgetResult FoundSecret SessionBudgets check_session scan_secrets "
+                "transcript_files",
+            "session_conversion": "CONVERTIBLE SessionConversion convert_session",
             "transcript_edit": "broken_rules damaged_lines repair_transcript",
             "ctxgc.wire.transcripts": "Damage Writable open_transcript open_writable",
         },

@@ -83,6 +83,15 @@ class LiveWindow(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
 
+class WindowFill(NamedTuple):
+    """How full the window of a session is; the zone is that of the default configuration."""
+
+    tokens: int
+    limit: int
+    percent: float
+    zone: str
+
+
 class _Place(NamedTuple):
     """Which file was read, its size, and where its last complete line ended."""
 
@@ -123,11 +132,8 @@ class SessionFollower:
         messages = [message for _, message in known]
         sizes = [(line, self._tokens(message)) for line, message in known]
         scale = self._scale(sizes)
-        counted = round(scale * sum(size for _, size in sizes))
-        tokens = max(self._reported, counted) if self._reported else counted
-        limit = self._limit or limit_for(self._facts.model, self._facts.context_limit, tokens)
+        fill = self._fill(sizes, scale)
         garbage = find_garbage(list(whole_messages(entries)), self._counter)
-        percent = 100.0 * tokens / limit
         dead: dict[str, int] = {}
         for each in garbage.dead:
             dead[each.reason] = dead.get(each.reason, 0) + round(scale * each.tokens)
@@ -139,16 +145,30 @@ class SessionFollower:
             project=self._facts.project or "",
             model=self._facts.model or "",
             messages=len(messages),
-            tokens=tokens,
-            limit=limit,
-            percent=percent,
-            zone=zone_of(percent, GCConfig()).value,
+            tokens=fill.tokens,
+            limit=fill.limit,
+            percent=fill.percent,
+            zone=fill.zone,
             window=self._window.number,
             samples=list(self._samples),
             tools=self._tools(messages, scale),
             garbage=dead,
             seconds_quiet=max(0.0, time.time() - self._changed),
         )
+
+    def fill(self) -> WindowFill:
+        """Return how full the window is now, as `window` tells it."""
+        entries = self._window.entries(chained=self._kind == "claude_code")
+        known = [(e.line, message) for e in entries if (message := e.message()) is not None]
+        sizes = [(line, self._tokens(message)) for line, message in known]
+        return self._fill(sizes, self._scale(sizes))
+
+    def _fill(self, sizes: list[tuple[int, int]], scale: float) -> WindowFill:
+        counted = round(scale * sum(size for _, size in sizes))
+        tokens = max(self._reported, counted) if self._reported else counted
+        limit = self._limit or limit_for(self._facts.model, self._facts.context_limit, tokens)
+        percent = 100.0 * tokens / limit
+        return WindowFill(tokens, limit, percent, zone_of(percent, GCConfig()).value)
 
     def _begin(self) -> None:
         self._place: _Place | None = None

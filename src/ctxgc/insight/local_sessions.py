@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -39,6 +41,8 @@ def limit_for(model: str | None, reported: int | None = None, largest: int = 0) 
 HEAD_BYTES = 64 << 10
 _TAIL_BYTES = 512 << 10
 
+RESUME = {"claude_code": ("claude", "--resume"), "codex": ("codex", "resume")}
+"""The kinds of transcripts that an agent resumes, with its command; the session's id follows."""
 _READERS = {"claude-code": claude_code, "codex": codex}
 
 
@@ -83,6 +87,43 @@ def codex_folder(env: Mapping[str, str] | None = None) -> Path:
 def session_folders() -> list[Path]:
     """Return the folders that agents keep their sessions in."""
     return [claude_folder(), codex_folder()]
+
+
+def new_session_path(agent: str, session_id: str, project: str, at: datetime) -> Path:
+    """Return where an agent looks for the file of a session that worked in a folder.
+
+    Args:
+        agent: `claude-code` or `codex`.
+        session_id: a UUID.
+        project: the absolute path of the folder.
+        at: when the session began.
+    """
+    if agent == "codex":
+        local = at.astimezone()
+        name = f"rollout-{local:%Y-%m-%dT%H-%M-%S}-{session_id}.jsonl"
+        return codex_folder() / f"{local:%Y}" / f"{local:%m}" / f"{local:%d}" / name
+    return claude_folder() / re.sub(r"[^A-Za-z0-9]", "-", project) / f"{session_id}.jsonl"
+
+
+def resume_command(kind: str, file: Path, session_id: str, project: str | None) -> str | None:
+    """Return the shell command that continues a session file with its agent, copied to its folder first.
+
+    None for a file that no agent resumes, or of which the project is not known.
+    """
+    is_packed = file.suffix == ".gz"
+    if kind not in RESUME or is_packed or (kind == "claude_code" and project is None):
+        return None
+    # Claude Code looks in the folder of the project, Codex in all of its folders; both go by the name.
+    agent = kind.replace("_", "-")
+    place = new_session_path(agent, session_id, project or "", datetime.now(UTC))
+    folder = codex_folder() if agent == "codex" else place.parent
+    steps = []
+    if session_id not in file.name or not file.absolute().is_relative_to(folder.absolute()):
+        steps = [] if place.parent.is_dir() else [["mkdir", "-p", str(place.parent)]]
+        steps.append(["cp", str(file), str(place)])
+    if project is not None and Path(project) != Path.cwd():
+        steps.append(["cd", project])
+    return " && ".join(map(shlex.join, [*steps, [*RESUME[kind], session_id]]))
 
 
 def find_sessions(env: Mapping[str, str] | None = None) -> list[SessionFile]:

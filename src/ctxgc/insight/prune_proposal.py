@@ -30,7 +30,7 @@ from ctxgc.errors import InputError, PlanError
 from ctxgc.insight.clock import LONG_AGO, TranscriptClock
 from ctxgc.insight.transcript_edit import revision_between
 from ctxgc.invariants import check
-from ctxgc.session import RECALL_CALL, Session
+from ctxgc.session import Session
 from ctxgc.stores import Store
 from ctxgc.tokens import (
     QUORUM,
@@ -191,6 +191,7 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[ProposalRow]
     revision: Revision
     requests_to_pay_back: float | None = None
+    project: str | None = None
 
 
 def stored_session_id(file: Writable, path: Path) -> str:
@@ -210,12 +211,13 @@ def propose_pruning(
     context_limit: int,
     plugin: str | None = None,
     config: GCConfig | None = None,
-    recall_call: str = RECALL_CALL,
+    recall_call: str | None = None,
 ) -> Proposal:
     """Collect the window of a transcript; what leaves it is durable in the store on return.
 
     A session that the store has is rolled back to what its agent wrote and continued from there: the
-    handles of an earlier pruning stay valid. `recall_call` is what tombstones tell the model to call.
+    handles of an earlier pruning stay valid. `recall_call` is what tombstones tell the model to call; None
+    where the reader of the transcript has no way to recall, so that no handle is named.
 
     Raises:
         CtxgcError: the session could not be collected; the transcript is not touched by this.
@@ -236,6 +238,7 @@ def propose_pruning(
         raise PlanError(f"nothing was pruned: {result.error}", hint="choose another --strategy")
     handle_of = _handles(store, session_id)
     return Proposal(
+        project=file.facts.project,
         kind=file.kind,
         session_id=session_id,
         messages=len(file.entries),

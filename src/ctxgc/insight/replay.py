@@ -13,7 +13,7 @@ from ctxgc.core import Message
 from ctxgc.economics import PriceSheet
 from ctxgc.errors import CtxgcError
 from ctxgc.insight.clock import LONG_AGO, TranscriptClock
-from ctxgc.session import Session
+from ctxgc.session import RECALL_CALL, Session
 from ctxgc.tokens import Reported, TokenCounter, message_tokens
 from ctxgc.tokens import scale_of as reported_scale
 from ctxgc.wire import repair
@@ -83,7 +83,7 @@ class BillReplay:
         clock = TranscriptClock(next((at for at in times if at is not None), LONG_AGO))
         session = Session(
             self._limit, store="memory:", prices=self._sheet, counter=self._counter, clock=clock,
-            recall_call=None,
+            recall_call=RECALL_CALL,
         )  # fmt: skip
         sent, all_sent = _Sent(self, clock), _Sent(self, clock)
         said: list[Message] = []

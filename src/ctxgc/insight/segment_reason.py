@@ -83,7 +83,7 @@ def _standing(segment: ContextSegment, analysis: Analysis) -> str:
         return "working: a root, no collection removes it"
     if analysis.is_reachable(segment.segment_id):
         return "working: reachable, leaves only when garbage is not enough"
-    return "working: nothing refers to it, leaves first"
+    return "working: unreachable, leaves first"
 
 
 def _because(segment: ContextSegment, analysis: Analysis) -> list[str]:

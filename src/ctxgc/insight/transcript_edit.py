@@ -8,14 +8,19 @@ from typing import Any
 
 import msgspec
 
-from ctxgc.wire import repair, validate
+from ctxgc.wire import dump, repair, validate
 from ctxgc.wire.transcripts import (
+    HEAD_BYTES,
     Addition,
     Damage,
     Revision,
     TranscriptEntry,
     Writable,
+    decode_line,
     open_transcript,
+    read_whole,
+    sniff,
+    writable,
 )
 
 View = Sequence[tuple[str | None, dict[str, Any]]]
@@ -68,12 +73,14 @@ class BrokenRule(msgspec.Struct, frozen=True, kw_only=True):
 class TranscriptRepair(msgspec.Struct, frozen=True, kw_only=True):
     """A transcript that keeps all rules: its new bytes, and what was done.
 
-    `data` is None when no message would be left; `shapeless` counts messages that could not be read.
+    `data` is None when no message would be left; `shapeless` counts messages that could not be read,
+    `dropped` are the lines that could not.
     """
 
     data: bytes | None
     shapeless: int
     fixes: list[str]
+    dropped: list[int]
 
 
 def damaged_lines(path: Path) -> list[Damage]:
@@ -95,16 +102,69 @@ def broken_rules(file: Writable) -> Iterator[BrokenRule]:
         yield BrokenRule(index=each.index, line=line, text=each.text, fix=each.fix)
 
 
-def repair_transcript(file: Writable) -> TranscriptRepair:
-    """Return a transcript in which every message of the window is one that its provider takes."""
+def repair_transcript(path: Path) -> TranscriptRepair:
+    """Return a transcript that can be read, and in whose window every message is one its provider takes.
+
+    Damaged lines are dropped, and lines that followed one follow the line before it. The file is not
+    changed.
+
+    Raises:
+        TranscriptError: it cannot be read, or holds no message.
+    """
+    data, dropped = _without_damage(read_whole(path))
+    file = writable(data, name=str(path))
     messages = [m for m in (entry.message() for entry in file.entries) if m is not None]
     result = repair(messages, file.format, complete=False)
-    data = None
+    new = None
     if result.messages:
         view = [(message.message_id, message.data) for message in result.messages]
-        data = file.write(revision_between(file.entries, view))
+        new = file.write(revision_between(file.entries, view))
     return TranscriptRepair(
-        data=data,
+        data=new,
         shapeless=len(file.entries) - len(messages),
         fixes=[f"{fix.action}: {fix.text}" for fix in result.fixes],
+        dropped=dropped,
     )
+
+
+def _without_damage(data: bytes) -> tuple[bytes, list[int]]:
+    """Return a transcript without the lines that cannot be read, and their numbers.
+
+    A document is one value: no part of it can be dropped.
+    """
+    found = sniff(data[:HEAD_BYTES])
+    if found is None or found.is_document:
+        return data, []
+    raws = _lines(data)
+    read = [decode_line(raw)[0] if raw.strip() else {} for raw in raws]
+    dropped = [number for number, line in enumerate(read, 1) if line is None]
+    if not dropped:
+        return data, []
+    kept = [(raw, line) for raw, line in zip(raws, read, strict=True) if line is not None]
+    return b"".join(_linked(kept)), dropped
+
+
+def _lines(data: bytes) -> list[bytes]:
+    *whole, last = data.split(b"\n")
+    return [*(line + b"\n" for line in whole), *([last] if last else ())]
+
+
+def _linked(lines: Sequence[tuple[bytes, dict[str, Any]]]) -> Iterator[bytes]:
+    """Yield lines; one whose parent is lost gets the line before it as its parent.
+
+    Claude Code shows nothing that is before a gap.
+    """
+    known = {line.get("uuid") for _, line in lines}
+    last: dict[bool, str] = {}
+    for raw, line in lines:
+        is_side, parent, uuid = (
+            bool(line.get("isSidechain")),
+            line.get("parentUuid"),
+            line.get("uuid"),
+        )
+        if isinstance(parent, str) and parent not in known:
+            yield dump({**line, "parentUuid": last.get(is_side)}).encode() + b"\n"
+        else:
+            yield raw
+        if isinstance(uuid, str):
+            last[is_side] = uuid

@@ -800,13 +800,19 @@ class ItemsAreUnique(Invariant):
         ]
 
 
+PLACEHOLDER_ID = "__fake_id__"
+"""The id of every item that openai-agents makes of an answer over Chat Completions: it names none of them."""
+
+
 def repeated_items(messages: Sequence[Message]) -> list[int]:
     """Return the indices of the items whose id occurs earlier in the history."""
     seen: set[str] = set()
     repeated = []
     for index, message in enumerate(messages):
         item_id = message.data.get("id")
-        if not isinstance(item_id, str) or is_reference(message) or _names_its_call(message):
+        if not isinstance(item_id, str) or item_id == PLACEHOLDER_ID:
+            continue
+        if is_reference(message) or _names_its_call(message):
             continue
         if item_id in seen:
             repeated.append(index)

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
-from ctxgc.collector import GCResult
+from ctxgc.collector import Certificate, GCResult
 from ctxgc.economics import PriceSheet
 from ctxgc.errors import InputError
 from ctxgc.lab.needs import Needs, RequestNeeds, SentMessage
@@ -89,13 +90,18 @@ class Money(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CollectionSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """A collection of the session: its trigger, and the size of the view before and after."""
+    """A collection of the session: its trigger, and the size of the view before and after.
+
+    `certificate` is what a collection can show that was on probation; it has the numbers of messages in the
+    run instead of their ids.
+    """
 
     trigger: str
     tokens_before: int
     tokens_after: int
     shortfall: int
     error: str
+    certificate: Certificate | None = None
 
 
 class RequestExplanation(msgspec.Struct, frozen=True, kw_only=True):
@@ -214,7 +220,7 @@ class _ExplainedReplay:
             if gone:
                 self._others.append(number)
             if number == self._request:
-                collections = [_collection(result) for result in new]
+                collections = [self._collection(result) for result in new]
                 money = self._money(before, same, number)
                 self._note_gone(gone)
             self._note_uses(step, number)
@@ -236,7 +242,7 @@ class _ExplainedReplay:
 
     def _gone(self, new: Sequence[GCResult], whole: set[int]) -> dict[int, str]:
         """Return the messages that left or changed at this request, each with its reason."""
-        place = {name: i for i, name in enumerate(self._player.session.arrivals())}
+        place = self._numbers()
         said = {
             place[name]: item.reason
             for result in new
@@ -247,6 +253,25 @@ class _ExplainedReplay:
         }
         changed = {i for i in whole if not self._residency.is_whole(i)}
         return {i: said.get(i) or "shortened when it came" for i in sorted(changed | set(said))}
+
+    def _numbers(self) -> dict[str, int]:
+        """Return the number in the run of each message that the session knows by its id."""
+        return {name: i for i, name in enumerate(self._player.session.arrivals())}
+
+    def _collection(self, result: GCResult) -> CollectionSummary:
+        certificate, number = result.certificate, self._numbers()
+        if certificate is not None:
+            used = [replace(u, message_id=str(number[u.message_id])) for u in certificate.used]
+            left = [str(number[name]) for name in certificate.left if name in number]
+            certificate = replace(certificate, used=tuple(used), left=tuple(left))
+        return CollectionSummary(
+            trigger=str(result.trigger_reason),
+            tokens_before=result.tokens_before,
+            tokens_after=result.tokens_after,
+            shortfall=result.shortfall,
+            error=result.error or "",
+            certificate=certificate,
+        )
 
     def _note_gone(self, gone: dict[int, str]) -> None:
         self._reasons = gone
@@ -330,16 +355,6 @@ class _ExplainedReplay:
             uses=self._uses.get(index, []),
             lines=len(lines), lines_kept=sum(lines),
         )  # fmt: skip
-
-
-def _collection(result: GCResult) -> CollectionSummary:
-    return CollectionSummary(
-        trigger=str(result.trigger_reason),
-        tokens_before=result.tokens_before,
-        tokens_after=result.tokens_after,
-        shortfall=result.shortfall,
-        error=result.error or "",
-    )
 
 
 def _payback(price: float, saving: float) -> int | None:

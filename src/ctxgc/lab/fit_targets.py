@@ -250,6 +250,7 @@ _WINDOW_OFF: Mapping[str, Number] = {
     "names_share": 0.0,
     "least_work_share": 0.0,
     "tight_share": 1.0,
+    "work_margin": 0.0,
     "keep_whole": 1.0,
     "least_saving": 0,
     "least_rate": 0.0,
@@ -285,7 +286,7 @@ class WindowTarget(msgspec.Struct, frozen=True):
     @property
     def fixed(self) -> frozenset[str]:
         """A window must not be filled completely."""
-        return frozenset({"tight_share"})
+        return frozenset({"tight_share", "work_margin"})
 
     @property
     def off(self) -> Mapping[str, Number]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ctxgc.drawing import Html, Section, figure, joined, listing, paragraph, tag
+from ctxgc.drawing import Section, count, figure, joined, listing, paragraph
 from ctxgc.drawing import page as html_page
 from ctxgc.lab import html_charts, html_tables
 from ctxgc.lab.summary import PolicyRow, Report
@@ -121,26 +121,23 @@ def html_report(report: Report) -> str:
     )
 
 
-def _plot(chart: Html, caption: str, heading: str = "") -> Html:
-    """Return a chart that scrolls in a narrow window and does not shrink."""
-    return figure(tag("div", chart, class_="wide plot"), caption, heading)
-
-
 def _subtitle(report: Report) -> str:
     sheet = report.sheet
     life = "does not expire" if sheet.ttl_seconds is None else f"lives {sheet.ttl_seconds:g} s"
-    source = f"{report.source[:1].upper()}{report.source[1:]}"
     least = f" Runs of at least {report.least_tokens:,} tokens." if report.least_tokens else ""
     return (
-        f"{source}. Regime {report.regime}; prices {sheet.name} of {sheet.as_of or 'no date'}: "
-        f"a cached token costs {sheet.read:g}, a written one {sheet.write:g} times an uncached one, and the "
-        f"cache {life}.{least}"
+        f"Played: {report.source}. Regime {report.regime}; prices {sheet.name} of "
+        f"{sheet.as_of or 'no date'}: a cached token costs {sheet.read:g}, a written one "
+        f"{sheet.write:g} times an uncached one, and the cache {life}.{least}"
     )
 
 
 def _facts(report: Report) -> list[tuple[str, str]]:
     counted = [
-        (f"{report.runs:,}", f"runs in {report.groups:,} groups"),
+        (
+            f"{report.runs:,}",
+            f"{'run' if report.runs == 1 else 'runs'} in {count(report.groups, 'group')}",
+        ),
         (f"{report.requests:,}", "requests replayed"),
         (f"{report.tokens / 1e6:.2f} M", "tokens of history"),
         (f"{report.needs:,}", f"needs in {report.steps:,} steps"),
@@ -179,7 +176,7 @@ def _halves(report: Report) -> list[Section]:
 
 def _front(report: Report) -> Section:
     drawn = [
-        _plot(
+        figure(
             html_charts.front(report, measure),
             _caption_of_front(html_charts.beyond(report, measure)),
             f"Bill against {name}",
@@ -192,7 +189,7 @@ def _front(report: Report) -> Section:
 def _spread(report: Report) -> Section:
     caption = "Each dot is a run; the band holds the middle half, the line is the median."
     body = [
-        _plot(html_charts.spread(report), caption, "Bill of every single run"),
+        figure(html_charts.spread(report), caption, "Bill of every single run"),
         html_tables.worst(report),
     ]
     return Section("Run by run", joined(body), "spread")
@@ -201,7 +198,7 @@ def _spread(report: Report) -> Section:
 def _needs(report: Report) -> Section:
     caption = "Whiskers are 95% confidence intervals over groups."
     body = [
-        _plot(html_charts.non_resident(report), caption, "Needs that were no longer in the view"),
+        figure(html_charts.non_resident(report), caption, "Needs that were no longer in the view"),
         html_tables.needs(report),
     ]
     return Section("What was missing when it was used", joined(body), "needs")
@@ -233,7 +230,7 @@ def _times(report: Report) -> list[Section]:
         "Milliseconds per request, by the length of the history. They differ from run to run."
     )
     caption = "Median (p50) and 99th percentile (p99) of ctxgc's own policies."
-    drawn = _plot(html_charts.times(report), caption)
+    drawn = figure(html_charts.times(report), caption)
     return [Section("Decision time", joined([said, drawn, html_tables.times(report)]), "times")]
 
 
@@ -255,7 +252,7 @@ def _failures(report: Report) -> list[Section]:
 
 
 def _failure(row: PolicyRow) -> str:
-    return f"{row.policy}: {row.failed} runs. {'; '.join(row.errors)}"
+    return f"{row.policy}: {count(row.failed, 'run')}. {'; '.join(row.errors)}"
 
 
 def _meaning() -> Section:

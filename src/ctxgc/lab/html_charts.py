@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from ctxgc.drawing import (
     Axis,
     Bar,
     Dot,
-    Html,
+    DrawnAtWidth,
     Series,
     Strip,
     bars,
@@ -22,7 +23,6 @@ from ctxgc.lab.policies import Kind
 from ctxgc.lab.results import Figure
 from ctxgc.lab.summary import LENGTHS, PolicyRow, Report, Span, is_usable
 
-_WIDTH = 1036
 _MAX_BILL = 1.4
 _BILL = Axis("bill, as a share of never pruning")
 
@@ -54,24 +54,24 @@ def beyond(report: Report, measure: str) -> list[tuple[str, float, float]]:
     ]
 
 
-def front(report: Report, measure: str) -> Html:
+def front(report: Report, measure: str) -> DrawnAtWidth:
     """Return the chart of bills against a measure: `clean`, `line_step`, `strict` or `word`."""
     rows = [row for row in played(report) if row.bill.value <= _MAX_BILL]
     axis = Axis(f"{measure.replace('_', '-')}, higher is better", percent)
     kinds = [kind for kind in _TONES if any(row.kind == kind for row in rows)]
-    return scatter(
+    return partial(
+        scatter,
         [_dot(report, row, getattr(row, measure)) for row in rows],
         title=f"Bill against {measure} of {len(rows)} policies",
         x=_BILL,
         y=axis,
         groups=[(_NAMES[kind], _TONES[kind]) for kind in kinds],
         with_front=True,
-        width=_WIDTH,
         height=460,
     )
 
 
-def spread(report: Report) -> Html:
+def spread(report: Report) -> DrawnAtWidth:
     """Return the bills of all single runs, policy by policy."""
     found: dict[str, list[tuple[float, str]]] = {}
     for result in report.results:
@@ -81,17 +81,17 @@ def spread(report: Report) -> Html:
     rows = [
         Strip(row.policy, found.get(row.policy, []), _TONES[row.kind]) for row in played(report)
     ]
-    return strips(rows, title="Bill of every run by policy", axis=_BILL, mark=1.0, width=_WIDTH)
+    return partial(strips, rows, title="Bill of every run by policy", axis=_BILL, mark=1.0)
 
 
-def non_resident(report: Report) -> Html:
+def non_resident(report: Report) -> DrawnAtWidth:
     """Return the share of needs that were not in the view, policy by policy."""
     rows = sorted(played(report), key=lambda row: row.non_resident.value)
     shown = [_missing(row) for row in rows]
-    return bars(shown, title="Needs not resident", axis=Axis("needs", percent), width=_WIDTH)
+    return partial(bars, shown, title="Needs not resident", axis=Axis("needs", percent))
 
 
-def times(report: Report) -> Html:
+def times(report: Report) -> DrawnAtWidth:
     """Return how the time of our decisions grows with the length of the history."""
     timed = [row for row in played(report) if row.times and row.kind == "ours"]
     series = [
@@ -99,13 +99,13 @@ def times(report: Report) -> Html:
         for name, start in (("p50", 0), ("p99", len(timed)))
         for tone, row in zip(map(tone_at, range(start, start + len(timed))), timed, strict=True)
     ]
-    return lines(
+    return partial(
+        lines,
         series,
         title="Decision time by length of the history",
         x=Axis("messages in the history"),
         y=Axis("ms per decision"),
         dots=True,
-        width=_WIDTH,
         height=320 + 18 * (len(series) // 6),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from ctxgc.drawing import Cell, Html, folded, joined, table
+from ctxgc.drawing import Cell, Html, count, folded, joined, table
 from ctxgc.lab.html_charts import played
 from ctxgc.lab.markdown import HALF_COLUMNS, half_cells
 from ctxgc.lab.results import Figure, RunResult
@@ -32,7 +32,7 @@ def quality(report: Report) -> Html:
     return table(
         head,
         rows,
-        caption="Shares in percent; below each its 95% confidence interval.",
+        caption="Shares in percent; below each its 95% confidence interval, if there are several groups.",
         strong=_ours(report),
     )
 
@@ -113,7 +113,7 @@ def policies(report: Report) -> Html:
 def runs(report: Report) -> Html:
     """Return every single result, folded away policy by policy."""
     return joined(
-        folded(f"{row.policy}: {row.runs + row.failed} runs", _results(report, row))
+        folded(f"{row.policy}: {count(row.runs + row.failed, 'run')}", _results(report, row))
         for row in report.rows
     )
 
@@ -140,7 +140,7 @@ def _result(result: RunResult) -> Line:
 def _quality(row: PolicyRow) -> Line:
     if not row.runs:
         return [row.policy, Cell("failed", style="bad"), *[""] * 9]
-    bill = Cell(f"{row.bill.value:.3f}", f"{row.bill.low:.2f} to {row.bill.high:.2f}", "stack")
+    bill = Cell(f"{row.bill.value:.3f}", row.bill.interval(".2f", " to "), "stack")
     kept = (row.strict, row.clean, row.line_step, row.word, row.non_resident)
     wrong = _alarm(row.refused + row.over)
     more = [_ratio(row.bill_15k.value, 3), _bits(row)]
@@ -170,8 +170,8 @@ def _rules(row: PolicyRow) -> str:
 
 
 def _share(figure: Figure, digits: int = 1) -> Cell:
-    low, high = 100 * figure.low, 100 * figure.high
-    return Cell(f"{100 * figure.value:.{digits}f}", f"{low:.1f} to {high:.1f}", "stack")
+    said = figure.interval(".1f", " to ", scale=100)
+    return Cell(f"{100 * figure.value:.{digits}f}", said, "stack")
 
 
 def _missing(row: PolicyRow) -> tuple[Figure, ...]:
@@ -193,7 +193,7 @@ def _bad(count: int) -> str:
 def _of(figure: Figure | None) -> Cell:
     if figure is None:
         return Cell("-")
-    return Cell(f"{figure.value:.3f}", f"{figure.low:.2f} to {figure.high:.2f}", "stack")
+    return Cell(f"{figure.value:.3f}", figure.interval(".2f", " to "), "stack")
 
 
 def _taken(saving: float, other: float) -> str:

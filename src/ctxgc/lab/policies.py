@@ -85,6 +85,7 @@ POLICIES: dict[str, str] = {
     "ctxgc": "ctxgc.lab.policies_ctxgc:default",
     "ctxgc-lean": "ctxgc.lab.policies_ctxgc:lean",
     "ctxgc-careful": "ctxgc.lab.policies_ctxgc:careful",
+    "ctxgc-proven": "ctxgc.lab.policies_ctxgc:proven",
     "ctxgc-calls": "ctxgc.lab.policies_ctxgc:calls",
     "oracle-message": "ctxgc.lab.oracles:message_oracle",
     "oracle-line": "ctxgc.lab.oracles:line_oracle",

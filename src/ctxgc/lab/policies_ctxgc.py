@@ -11,7 +11,7 @@ import msgspec
 from ctxgc._version import __version__
 from ctxgc.collector import handles_in
 from ctxgc.config import GCConfig
-from ctxgc.core import RECALL_TOOL, recall_call
+from ctxgc.core import RECALL_CALL, RECALL_TOOL, recall_call
 from ctxgc.errors import ContextOverflowError, UnknownHandleError
 from ctxgc.lab.facts import texts_of, total_weight
 from ctxgc.lab.policies import Kind, Player, Policy, PolicyTask
@@ -63,6 +63,7 @@ class SessionPlayer:
             plugin=_PLUGIN,
             config=GCConfig(plugin_config=options),
             clock=self._now,
+            recall_call=RECALL_CALL,  # as in a host that took the recall tools
         )
 
     @property
@@ -206,6 +207,11 @@ def lean() -> Policy:
 def careful() -> Policy:
     """Return the preset that keeps more."""
     return CtxgcPolicy(name="ctxgc-careful", options={"preset": "careful"})
+
+
+def proven() -> Policy:
+    """Return the default preset on probation."""
+    return CtxgcPolicy(name="ctxgc-proven", options={"preset": "proven"})
 
 
 def calls() -> Policy:

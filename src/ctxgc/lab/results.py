@@ -22,6 +22,11 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     high: float
     of: float = 0.0
 
+    def interval(self, form: str, between: str, scale: float = 1.0) -> str:
+        """Return both bounds in a format, such as `.2f`; nothing where all draws agree, as of one group."""
+        bounds = (self.low, self.high) if self.low < self.high else ()
+        return between.join(f"{bound * scale:{form}}" for bound in bounds)
+
 
 class Bootstrap:
     """A bootstrap over groups, with the same draws for every figure.

@@ -6,8 +6,7 @@ hold the headers of segments instead of messages, and are restored by them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from datetime import datetime
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,6 @@ from ctxgc.mcp.request import MOST_LISTED, Json, RequestContext
 from ctxgc.session import (
     Checkpoint,
     CheckpointStore,
-    CheckpointTriggers,
-    ContextMetrics,
     compare_files,
 )
 
@@ -98,38 +95,11 @@ def _restore_saved(context: Context, doc: dict[str, Any]) -> None:
     context.session.set_active_file(doc.get("active_file"), doc.get("active_range"))
 
 
-class DueCheckpoints:
-    """Makes a checkpoint when S4's triggers ask for one.
-
-    They are the size, the time since the last one, another task, every fifth task that is done with, and a
-    task with the name of a risky operation.
-    """
-
-    def __init__(self, request: RequestContext, clock: Callable[[], datetime]) -> None:
-        self._request = request
-        self._triggers = CheckpointTriggers(clock=clock)
-        self._task: str | None = None
-        self._done = 0
-
-    def make_if_due(self, context: Context) -> None:
-        """Make a checkpoint that is due, unless the change made one; it is written with the change."""
-        self._triggers.config = context.config
-        metrics = ContextMetrics(context_size=context.tokens, context_limit=context.limit)
-        task = context.parts.state.task_id
-        if self._task not in (None, task):
-            self._done += 1
-        self._task = task
-        due, why = self._triggers.check(
-            metrics, phase=task, tasks_completed=self._done, next_operation=task
-        )
-        if due and not context.has_checkpoint:
-            _make(context, "", self._request.roots, why)
-
-    def note_written(self, context: Context) -> None:
-        """Note that the change was written: if it made a checkpoint, a new interval starts."""
-        if context.has_checkpoint:
-            self._triggers.made()
-        context.has_checkpoint = False
+def make_if_due(request: RequestContext, context: Context) -> None:
+    """Make a checkpoint if one of S4's triggers asks for it; it is written with the change."""
+    why = context.parts.guard.triggers_due()
+    if why:
+        _make(context, "", request.roots, why)
 
 
 def _make(context: Context, label: str, roots: AllowedRoots, triggers: list[str]) -> Checkpoint:
@@ -142,7 +112,6 @@ def _make(context: Context, label: str, roots: AllowedRoots, triggers: list[str]
         "active_file": state.active_file,
         "active_range": list(state.active_range) if state.active_range else None,
     }
-    context.has_checkpoint = True
     return context.session.checkpoint(
         label,
         system_state={_SERVER: known},

@@ -16,6 +16,7 @@ import msgspec
 
 from ctxgc.config import GCConfig
 from ctxgc.errors import InputError, StoreDamagedError
+from ctxgc.insight import OwnSession, WindowFill
 from ctxgc.session import SegmentWork, Session, Zone, load_gc_plugin
 
 DefaultStrategy = Literal["stash", "auto"]
@@ -44,6 +45,23 @@ class Saved(msgspec.Struct, kw_only=True):
     deleted: dict[str, int] = {}
 
 
+class AgentWindow:
+    """The window of the agent that started the server, by its transcript.
+
+    Args:
+        own: the agent's session; None if nothing can be known about it.
+        has_agent: whether a coding agent started the server, so that what it was given is not the window.
+    """
+
+    def __init__(self, own: OwnSession | None = None, *, has_agent: bool = False) -> None:
+        self._own = own
+        self.has_agent = has_agent
+
+    def fill(self) -> WindowFill | None:
+        """Return how full it is; None if that is not known."""
+        return None if self._own is None else self._own.fill()
+
+
 class Context:
     """A session in memory, with what the server knows besides.
 
@@ -52,20 +70,25 @@ class Context:
         saved: what only the server knows.
         base: the configuration that the server was started with.
         clock: gives the present time.
+        window: that of the agent.
     """
 
     def __init__(
-        self, session: Session, saved: Saved, base: GCConfig, clock: Callable[[], datetime]
+        self,
+        session: Session,
+        saved: Saved,
+        base: GCConfig,
+        clock: Callable[[], datetime],
+        window: AgentWindow,
     ) -> None:
         self.session = session
         self.saved = saved
         self.base = base
         self.clock = clock
+        self.window = window
         self.parts = session.inspect()
         self.heap = self.parts.heap
         self.stash = self.parts.stash
-        self.has_checkpoint = False
-        """Whether the change that is under way made a checkpoint."""
 
     @property
     def config(self) -> GCConfig:

@@ -156,8 +156,6 @@ def _segment(new: NewSegment, now: datetime, references: tuple[str, ...]) -> Con
         created_at=now,
         trust=_TRUST.get(new.role, "agent"),
         references=references,
-        # Code that is put in says what is in its file now, as a read does: older versions are superseded.
-        access="read" if kind == "code" and new.file_path else None,
         **{name: getattr(new, name) for name in _GIVEN},
     )
 

@@ -17,12 +17,14 @@ from ctxgc.errors import InputError, StoreVersionError
 from ctxgc.mcp.context import (
     DEFAULT_CONTEXT_LIMIT,
     FORMAT_VERSION,
+    AgentWindow,
     Context,
     Saved,
     saved_from_doc,
 )
 from ctxgc.session import (
     LEGACY_KEY,
+    RECALL_CALL,
     SERVER_KEY,
     Put,
     Session,
@@ -45,6 +47,7 @@ class ContextRepository:
         context_limit: the window of a session that the server begins; a known one keeps its own.
         counter: counts tokens.
         clock: gives the present time.
+        window: that of the agent.
     """
 
     def __init__(
@@ -56,6 +59,7 @@ class ContextRepository:
         context_limit: int | None,
         counter: TokenCounter,
         clock: Callable[[], datetime],
+        window: AgentWindow | None = None,
     ) -> None:
         self.store = store
         self.session_id = session_id
@@ -63,6 +67,7 @@ class ContextRepository:
         self._limit = context_limit
         self._counter = counter
         self._clock = clock
+        self._window = AgentWindow() if window is None else window
         self._context: Context | None = None
         self._staged = StagedStore(store, session_id)
         self._written: dict[str, Any] = {}
@@ -123,10 +128,11 @@ class ContextRepository:
             session_id=self.session_id,
             counter=self._counter,
             clock=self._clock,
+            recall_call=RECALL_CALL,
         )
         staged.base = session.inspect().archive.revision
         self._written = dict(doc or {})
-        return Context(session, saved, self._base, self._clock)
+        return Context(session, saved, self._base, self._clock, self._window)
 
     def _check_unused(self) -> None:
         if self.store.revision(self.session_id):

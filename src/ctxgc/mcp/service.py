@@ -16,7 +16,7 @@ from ctxgc.config import GCConfig
 from ctxgc.errors import StoreBusyError
 from ctxgc.mcp import checkpoints, compress, ingest, prune, recall, settings, usage
 from ctxgc.mcp.compress import CompressionDraft, Summary
-from ctxgc.mcp.context import AllowedRoots, Context
+from ctxgc.mcp.context import AgentWindow, AllowedRoots, Context
 from ctxgc.mcp.ingest import NewSegment
 from ctxgc.mcp.repository import ContextRepository
 from ctxgc.mcp.request import Json, KeptPlans, RequestContext
@@ -50,6 +50,7 @@ class ContextService:
         roots: directories that transcripts may be imported from.
         model: the model whose tokens are counted.
         alone: whether this is the store's only caller, who may recall handles of its other sessions.
+        window: tells how full the window of the agent is that started the server.
         counter: counts tokens instead of the model's counter.
         clock: gives the present time.
     """
@@ -64,6 +65,7 @@ class ContextService:
         roots: Iterable[str | Path] = (),
         model: str | None = None,
         alone: bool = True,
+        window: AgentWindow | None = None,
         counter: TokenCounter | None = None,
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
@@ -76,6 +78,7 @@ class ContextService:
             context_limit=context_limit,
             counter=self._counter,
             clock=clock,
+            window=window,
         )
         self._request = RequestContext(
             store=self._store,
@@ -85,8 +88,7 @@ class ContextService:
             alone=alone,
             revision=lambda: repository.revision,
         )
-        due = checkpoints.DueCheckpoints(self._request, clock)
-        self._lock = ContextWork(repository, due)
+        self._lock = ContextWork(repository, self._request)
 
     def usage(self) -> Json:
         """Return how full the context is, what fills it, and what to do about it."""
@@ -233,9 +235,9 @@ class ContextService:
 class ContextWork:
     """Runs work on the context of a repository, one caller at a time; safe to call from several threads."""
 
-    def __init__(self, repository: ContextRepository, due: checkpoints.DueCheckpoints) -> None:
+    def __init__(self, repository: ContextRepository, request: RequestContext) -> None:
         self._repository = repository
-        self._due = due
+        self._request = request
         self._lock = threading.Lock()
 
     def ask(self, work: Callable[[Context], T]) -> T:
@@ -273,9 +275,8 @@ class ContextWork:
             answer = work(context)
             now, alert = usage.watch(context, zone)
             context.parts.state.zone = now
-            self._due.make_if_due(context)
+            checkpoints.make_if_due(self._request, context)
             self._repository.save(context)
-            self._due.note_written(context)
         except BaseException:
             # What is in memory must never differ from what is stored.
             self._repository.forget()

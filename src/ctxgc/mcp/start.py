@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 import sys
 from pathlib import Path
@@ -12,6 +11,8 @@ import msgspec
 
 from ctxgc.config import SessionSettings, load_config
 from ctxgc.errors import ConfigError
+from ctxgc.insight import OwnSession
+from ctxgc.mcp.context import AgentWindow
 from ctxgc.mcp.server import build_server, listed
 from ctxgc.mcp.service import DEFAULT_SESSION, ContextService
 from ctxgc.mcp.tools import PROFILES, Profile, tools_of
@@ -26,7 +27,8 @@ from ctxgc.mcp.transport import (
     read_tokens,
     serve_stdio,
 )
-from ctxgc.session import DEFAULT_URL, ExactCounter, Store, open_store
+from ctxgc.places import state_folder, user_store
+from ctxgc.session import ExactCounter, Store, open_store
 
 _LOOPBACK_BINDS = ("127.0.0.1", "localhost", "::1")
 
@@ -40,6 +42,7 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     roots: tuple[str, ...] = ()
     tools: Profile = "full"
+    agent: str | None = None
     host: str = "127.0.0.1"
     port: int = 8423
     token_file: str | None = None
@@ -48,7 +51,9 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     allowed_origins: tuple[str, ...] = ()
 
 
-def open_service(options: ServerOptions, store: Store, caller: str = FIRST) -> ContextService:
+def open_service(
+    options: ServerOptions, store: Store, caller: str = FIRST, *, own: OwnSession | None = None
+) -> ContextService:
     """Return the context of a caller; that of the first has the session's own name."""
     session = options.session if caller == FIRST else f"{options.session}/{caller}"
     said = SessionSettings.from_env()
@@ -60,12 +65,13 @@ def open_service(options: ServerOptions, store: Store, caller: str = FIRST) -> C
         roots=options.roots or default_roots(),
         model=options.model,
         alone=caller == FIRST,
+        window=AgentWindow(own, has_agent=options.agent is not None),
     )
 
 
 def run_stdio(options: ServerOptions, stdout: ProtocolStdout) -> None:
     """Serve the client that started this process."""
-    service = open_service(options, _store(options))
+    service = open_service(options, _store(options), own=OwnSession(_store_url(options)))
     service.usage()  # a store that cannot be read is reported now, not at the first call
     try:
         serve_stdio(build_server(lambda _: service, options.tools), stdout)
@@ -110,9 +116,7 @@ def token_path(options: ServerOptions) -> Path:
     """Return the file with the bearer tokens: the given one, else one in the user's state folder."""
     if options.token_file is not None:
         return Path(options.token_file)
-    base = os.environ.get("XDG_STATE_HOME")
-    state = Path(base) if base else Path.home() / ".local" / "state"
-    return state / "ctxgc" / "mcp.token"
+    return Path(state_folder()) / "mcp.token"
 
 
 def allowed_hosts_of(options: ServerOptions) -> tuple[str, ...]:
@@ -139,7 +143,11 @@ def allowed_hosts_of(options: ServerOptions) -> tuple[str, ...]:
 
 
 def _store(options: ServerOptions) -> Store:
-    return open_store(options.store or SessionSettings.from_env().store or DEFAULT_URL)
+    return open_store(_store_url(options))
+
+
+def _store_url(options: ServerOptions) -> str:
+    return options.store or SessionSettings.from_env().store or user_store()
 
 
 def _listening(options: ServerOptions) -> socket.socket:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hmac
 import io
+import json
+import math
 import os
 import re
 import secrets
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -27,6 +29,14 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.mcpserver import MCPServer
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.message import SessionMessage
+from mcp_types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    jsonrpc_message_adapter,
+)
 from starlette.authentication import AuthCredentials
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
@@ -282,6 +292,51 @@ def serve_stdio(server: Server[Any], wire: ProtocolStdout) -> None:
 
 async def _serve(server: Server[Any], wire: ProtocolStdout) -> None:
     source = io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8", errors="replace")
-    streams = stdio_server(anyio.wrap_file(source), anyio.wrap_file(wire.text()))
-    async with streams as (read, write):
+    refusals, refused = anyio.create_memory_object_stream[SessionMessage](math.inf)
+    lines: Any = _CheckedLines(anyio.wrap_file(source), refusals.send_nowait)
+    streams = stdio_server(lines, anyio.wrap_file(wire.text()))
+    async with streams as (read, write), anyio.create_task_group() as group:
+
+        async def refuse() -> None:
+            async for message in refused:
+                await write.send(message)
+
+        group.start_soon(refuse)
         await server.run(read, write, server.create_initialization_options())
+        group.cancel_scope.cancel()
+
+
+class _CheckedLines:
+    """The lines of a client; those that are no message are answered here, since the SDK drops them."""
+
+    def __init__(
+        self, source: anyio.AsyncFile[str], refuse: Callable[[SessionMessage], None]
+    ) -> None:
+        self._source = source
+        self._refuse = refuse
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        async for line in self._source:
+            if line.strip() and (refusal := _refusal(line)) is not None:
+                self._refuse(SessionMessage(refusal))
+            else:
+                yield line
+
+
+def _refusal(line: str) -> JSONRPCError | None:
+    """Return the answer to a line that is not a message; None to one that is."""
+    try:
+        jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        pass
+    else:
+        return None
+    try:
+        said = json.loads(line)
+    except (ValueError, RecursionError):
+        error = ErrorData(code=PARSE_ERROR, message="the line is not JSON")
+        return JSONRPCError(jsonrpc="2.0", id=None, error=error)
+    asked = said.get("id") if isinstance(said, dict) else None
+    named = asked if isinstance(asked, int | str) and not isinstance(asked, bool) else None
+    error = ErrorData(code=INVALID_REQUEST, message="the line is not a JSON-RPC 2.0 message")
+    return JSONRPCError(jsonrpc="2.0", id=named, error=error)

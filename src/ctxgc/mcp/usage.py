@@ -1,35 +1,67 @@
-"""How full a context is, what fills it, and what to do about it; computed without looking at segments."""
+"""How full the window is, what fills a context, and what to do; computed without looking at segments."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from ctxgc.mcp.context import Context
 from ctxgc.session import Amount, ContextMonitor, Zone
 
+UNKNOWN = "unknown"
+_HEALTH = {"safe": "good", "warning": "fair", "danger": "poor", "critical": "critical"}
+_FULL = ("warning", "danger", "critical")
+_NOT_SEEN = (
+    "The server does not see how full your window is, and counts only what it was given. "
+    "`ctxgc install` sets up hooks that tell it."
+)
+
+
+class Shown(NamedTuple):
+    """What answers tell of: the agent's window by its transcript, else what the server was given."""
+
+    tokens: int
+    limit: int
+    percent: float
+    zone: str
+    is_transcript: bool = False
+
+
+def shown(context: Context) -> Shown:
+    """Return how full the window of the agent is, as its hooks and its status line see it.
+
+    Without a transcript it is the context that the server was given; but the zone is unknown where nothing
+    was given, or where a coding agent has a window of its own that the server does not see.
+    """
+    fill = context.window.fill()
+    if fill is not None:
+        return Shown(*fill, is_transcript=True)
+    is_unknown = context.window.has_agent or not len(context.heap)
+    zone = UNKNOWN if is_unknown else watch(context)[0].value
+    return Shown(context.tokens, context.limit, context.tokens * 100 / context.limit, zone)
+
 
 def size(context: Context) -> dict[str, Any]:
     """Return the tokens in use with the limits and the zone."""
-    config, limit = context.config, context.limit
+    config, now = context.config, shown(context)
     return {
-        "tokens": context.tokens,
-        "soft_limit": int(limit * config.soft_limit_percent / 100),
-        "hard_limit": int(limit * config.hard_limit_percent / 100),
-        "context_limit": limit,
-        "percent": round(context.tokens * 100 / limit, 1),
-        "zone": watch(context)[0].value,
+        "tokens": now.tokens,
+        "soft_limit": int(now.limit * config.soft_limit_percent / 100),
+        "hard_limit": int(now.limit * config.hard_limit_percent / 100),
+        "context_limit": now.limit,
+        "percent": round(now.percent, 1),
+        "zone": now.zone,
     }
 
 
 def change(context: Context, before: int) -> dict[str, Any]:
-    """Return the tokens before and after a change, with the zone that it leads to."""
-    limit = context.limit
+    """Return the tokens that the server holds before and after a change; the rest is as in `size`."""
+    now = shown(context)
     return {
         "before": before,
         "after": context.tokens,
-        "context_limit": limit,
-        "percent": round(context.tokens * 100 / limit, 1),
-        "zone": watch(context)[0].value,
+        "context_limit": now.limit,
+        "percent": round(now.percent, 1),
+        "zone": now.zone,
     }
 
 
@@ -73,14 +105,16 @@ def overview(context: Context) -> dict[str, Any]:
 def recommendations(context: Context) -> list[str]:
     """Return what to do now, most urgent first; empty if nothing is needed."""
     found = []
-    zone = watch(context)[0]
-    if zone is not Zone.SAFE:
-        found.append(ContextMonitor(context.config).get_recommendation(zone.value))
+    now = shown(context)
+    if now.zone == UNKNOWN:
+        found += [_NOT_SEEN] if context.window.has_agent else []
+    elif now.zone != Zone.SAFE.value:
+        found.append(ContextMonitor(context.config).get_recommendation(now.zone))
     pinned = pinned_tokens(context)
     if pinned * 2 > context.limit:
         found.append(f"Pins hold {pinned} tokens, over half of the window: unpin some.")
     logs = context.heap.ledger.amount("type", "log").tokens
-    if context.tokens and logs * 2 > context.tokens and zone is not Zone.SAFE:
+    if context.tokens and logs * 2 > context.tokens and now.zone in _FULL:
         found.append(f"Logs hold {logs} of {context.tokens} tokens: prune those first.")
     return found
 
@@ -89,7 +123,7 @@ def next_call(context: Context) -> str:
     """Return the most useful call in the current zone."""
     if not len(context.heap):
         return "context_ingest(segments=[{text}]) or context_import(path)"
-    if watch(context)[0] is Zone.SAFE:
+    if shown(context).zone not in _FULL:
         return "nothing is due; context_search(query) finds what was kept"
     return "context_gc_analyze()"
 
@@ -100,8 +134,7 @@ def pinned_tokens(context: Context) -> int:
 
 
 def _health(context: Context) -> str:
-    zone = watch(context)[0]
-    return {"safe": "good", "warning": "fair", "danger": "poor", "critical": "critical"}[zone.value]
+    return _HEALTH.get(shown(context).zone, UNKNOWN)
 
 
 def _by(context: Context, dimension: Any) -> dict[str, int]:

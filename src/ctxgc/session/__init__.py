@@ -23,24 +23,25 @@ if TYPE_CHECKING:
         Amount, ContextSegment, Format, HANDLE, Message, OPENING, PruningCandidate, PruningPlan,
         RECALL_CALL, SECRET_TAG, SegmentType, Trust, find_secrets, is_tombstone, mask_secrets,
         moved_handles, recall_call, recall_template, short_command, utc_now,
+        without_passwords,
     )
     from ctxgc.economics import SHEETS, price_sheet
     from ctxgc.guard import (
-        Checkpoint, CheckpointStore, CheckpointTriggers, ContextMetrics, ContextMonitor, Progress,
-        Zone, compare_files, should_create_checkpoint,
+        Checkpoint, CheckpointStore, ContextMonitor, Zone, compare_files,
     )
     from ctxgc.session.agreement import LEGACY_KEY, SERVER_KEY, server_doc
     from ctxgc.session.archive import Hit, Stash, excerpt
     from ctxgc.session.calls import Event, stop_flushing
     from ctxgc.session.guard import EMERGENCY, messages_of, why_not_by_itself
+    from ctxgc.session.recall_tools import RECALL_TOOLS, RecallAnswers
     from ctxgc.session.segments import Chosen, PruneStrategy, SegmentWork
     from ctxgc.session.session import Session, collect
-    from ctxgc.session.setup import DEFAULT_PRICES, DEFAULT_STORE, SessionParts
+    from ctxgc.session.setup import DEFAULT_PRICES, SessionParts
     from ctxgc.session.stored import copy_in_memory, lost_handles, open_stored
     from ctxgc.session.usage import ContextUsage
     from ctxgc.stores import (
-        DEFAULT_URL, ExportEntry, Put, SCHEMES, SearchFilters, SessionInfo, StagedStore, Store,
-        StoreHit, UNMASKABLE, add_to_inbox, chosen_sessions, drain_inbox, export_entries,
+        ExportEntry, Put, SCHEMES, SearchFilters, SessionInfo, StagedStore, Store, StoreHit,
+        UNMASKABLE, add_to_inbox, chosen_sessions, default_url, drain_inbox, export_entries,
         export_json, export_lines, file_of, import_entries, inbox_of, migrate_sessions, open_store,
         read_export, search_words, write_export,
     )
@@ -60,23 +61,23 @@ else:
                 "Amount ContextSegment Format HANDLE Message OPENING PruningCandidate "
                 "PruningPlan RECALL_CALL SECRET_TAG SegmentType Trust find_secrets "
                 "is_tombstone mask_secrets moved_handles recall_call recall_template "
-                "short_command utc_now",
+                "short_command utc_now without_passwords",
             "ctxgc.economics": "SHEETS price_sheet",
             "ctxgc.guard":
-                "Checkpoint CheckpointStore CheckpointTriggers ContextMetrics ContextMonitor "
-                "Progress Zone compare_files should_create_checkpoint",
+                "Checkpoint CheckpointStore ContextMonitor Zone compare_files",
             "agreement": "LEGACY_KEY SERVER_KEY server_doc",
             "archive": "Hit Stash excerpt",
             "calls": "Event stop_flushing",
             "guard": "EMERGENCY messages_of why_not_by_itself",
+            "recall_tools": "RECALL_TOOLS RecallAnswers",
             "segments": "Chosen PruneStrategy SegmentWork",
             "session": "Session collect",
-            "setup": "DEFAULT_PRICES DEFAULT_STORE SessionParts",
+            "setup": "DEFAULT_PRICES SessionParts",
             "stored": "copy_in_memory lost_handles open_stored",
             "usage": "ContextUsage",
             "ctxgc.stores":
-                "DEFAULT_URL ExportEntry Put SCHEMES SearchFilters SessionInfo StagedStore "
-                "Store StoreHit UNMASKABLE add_to_inbox chosen_sessions drain_inbox "
+                "ExportEntry Put SCHEMES SearchFilters SessionInfo StagedStore Store "
+                "StoreHit UNMASKABLE add_to_inbox chosen_sessions default_url drain_inbox "
                 "export_entries export_json export_lines file_of import_entries inbox_of "
                 "migrate_sessions open_store read_export search_words write_export",
             "ctxgc.strategies": "load_gc_plugin",

@@ -133,6 +133,8 @@ class ViewEditor(SessionPart):
             state.sent_messages = min(state.sent_messages, first)
             cached = self._accounting.tokens_up_to(self._view.messages, first)
             state.sent_before = min(state.sent_before, cached)
+            if state.probation is not None:
+                state.probation = None if rewrites else state.probation.read_to(first)
             yield first
         self.rewrites += rewrites
 

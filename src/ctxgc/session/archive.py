@@ -90,8 +90,13 @@ class Stash:
         """Return the segment with a handle, an id or a name.
 
         Raises:
+            InputError: it is not a text.
             UnknownHandleError: there is none; `hint` says where to find the right one.
         """
+        if not isinstance(handle, str):
+            raise InputError(
+                f"a handle must be a text, got {type(handle).__name__}", hint=hint, field="handle"
+            )
         segment = self._heap.peek(self._by_handle.get(handle, handle))
         if segment is None:
             segment = self._by_name(handle)

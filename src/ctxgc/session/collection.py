@@ -18,12 +18,14 @@ from msgspec.structs import replace
 from ctxgc.budget import InstructionSource
 from ctxgc.collector import (
     Billing,
+    Certificate,
     Edit,
     GCRemovalItem,
     GCResult,
     GCTriggerReason,
     Host,
     PriceRequest,
+    plan_of,
 )
 from ctxgc.config import mask_text
 from ctxgc.core import (
@@ -33,20 +35,16 @@ from ctxgc.core import (
     GCState,
     KeepScore,
     Message,
-    PruningCandidate,
     PruningPlan,
     Scope,
-    ScoreContext,
     age,
-    assemble,
-    candidate_for,
     checked_target,
     in_scope,
     recall_call,
 )
 from ctxgc.economics import requests_to_pay_back
 from ctxgc.errors import PlanError
-from ctxgc.invariants import first_difference
+from ctxgc.invariants import check, first_difference
 from ctxgc.session.apply import ViewEditor
 from ctxgc.session.archive import Applied
 from ctxgc.session.calls import EventKind
@@ -63,7 +61,7 @@ from ctxgc.session.recall import ProtectedMessages, RecallFeedback, gc_state
 from ctxgc.session.usage import ContextUsage, RequestLog, UsageMeter
 from ctxgc.session.view import PRICE_READER, HistoryChange, compare, turn_count
 from ctxgc.stores import Put
-from ctxgc.strategies import CollectsForPrice, NoneStrategy
+from ctxgc.strategies import CollectsForPrice, GCPlugin, NoneStrategy
 from ctxgc.wire import PartTexts
 
 STUCK_SHARE = 0.01
@@ -205,8 +203,9 @@ class Collector(SessionPart):
         target_tokens: int | None = None,
         *,
         promised: int | None = None,
+        plugin: GCPlugin | None = None,
     ) -> GCResult:
-        """Run the strategy and apply what it proposes.
+        """Run the strategy, or another `plugin`, and apply what it proposes.
 
         A shortfall is measured by the target, or by what was `promised` where the target is deeper.
         Nothing is recorded of `gc_none`, which never collects.
@@ -215,14 +214,19 @@ class Collector(SessionPart):
             StoreError: what would leave could not be made durable; nothing has changed.
         """
         with cycles_paused(), self._state.rollback_on_error():
-            return self._collect(reason, target_tokens, promised)
+            plugin = self._options.plugin if plugin is None else plugin
+            return self._collect(plugin, reason, target_tokens, promised)
 
     def _collect(
-        self, reason: GCTriggerReason, target_tokens: int | None, promised: int | None
+        self,
+        plugin: GCPlugin,
+        reason: GCTriggerReason,
+        target_tokens: int | None,
+        promised: int | None,
     ) -> GCResult:
-        proposal = self._propose(reason, target_tokens)
+        proposal = self._propose(plugin, reason, target_tokens)
         result = proposal.result
-        if self._options.plugin.name == NoneStrategy.name:
+        if plugin.name == NoneStrategy.name:
             return result
         if promised is not None:
             result.shortfall = max(0, result.tokens_after - promised)
@@ -234,9 +238,20 @@ class Collector(SessionPart):
         if not (pays or asked or not result.shortfall):
             proposal = _without_progress(proposal, self._view.messages)
         proposal.result.turns_over = self._turns_over(proposal.history)
+        proposal.result.certificate = self._ended_probation(proposal)
         self._carry_out(proposal)
         self._state.stuck_at = None if pays else self._accounting.budget.total_tokens()
         return proposal.result
+
+    def _ended_probation(self, proposal: CheckedProposal) -> Certificate | None:
+        """Return what is known of the plan that waited for its steps and does not any more."""
+        plan = self._state.probation
+        if plan is None or not proposal.change:
+            return None
+        left = dict.fromkeys(i for item in proposal.result.removal_list for i in item.message_ids)
+        is_manual = proposal.result.trigger_reason is GCTriggerReason.MANUAL
+        why = "by hand" if is_manual else "room"
+        return plan.certificate(self._state.requests + 1, left, at_once=why)
 
     def _turns_over(self, messages: Sequence[Message]) -> int:
         """Return how many turns are above the limit of turns."""
@@ -256,6 +271,7 @@ class Collector(SessionPart):
         scope: Scope | None = "major",
         details: dict[str, Any] | None = None,
         evidence: Mapping[str, Evidence] | None = None,
+        certificate: Certificate | None = None,
     ) -> GCResult:
         """Show a smaller view that no plugin proposed, recorded like a collection: it can be undone.
 
@@ -278,6 +294,7 @@ class Collector(SessionPart):
             trigger_reason=reason,
             details=details or {},
             removal_list=items,
+            certificate=certificate,
         )
         self._carry_out(CheckedProposal(history=new, change=change, result=result), scope)
         return result
@@ -289,8 +306,10 @@ class Collector(SessionPart):
         forced = hard or reason in (GCTriggerReason.CONTEXT_LIMIT, GCTriggerReason.PRE_MESSAGE)
         return (STUCK_SHARE if forced else LEAST_SHARE) * budget.context_limit
 
-    def _propose(self, reason: GCTriggerReason, target_tokens: int | None) -> CheckedProposal:
-        """Return what the strategy would do now."""
+    def _propose(
+        self, plugin: GCPlugin, reason: GCTriggerReason, target_tokens: int | None
+    ) -> CheckedProposal:
+        """Return what a strategy would do now."""
         if target_tokens is not None:
             checked_target(target_tokens)
         config = self._options.config
@@ -298,7 +317,7 @@ class Collector(SessionPart):
         if config.pinned_turn_indices:
             config = config.replace(pinned_turn_indices=())
         return run_plugin(
-            self._options.plugin,
+            plugin,
             self._view.paired(),
             self._meter.usage(target_tokens),
             config,
@@ -381,8 +400,7 @@ class Collector(SessionPart):
         record, state = self._log.applied[-1], self._state
         doc = self._archive.store.get(self._archive.session_id, "collections", record.key) or {}
         kept = {name: value for name, value in doc.items() if name == "result"}
-        back = self._view.with_messages(self._to_bring_back(record))
-        new = [m for m in back if m.message_id not in record.added]
+        new = self._without(record)
         with state.rollback_on_error():
             state.undone = copy(state.undone)
             names = (*(m.message_id for m in record.before), *(key for _, key in record.alongside))
@@ -391,6 +409,19 @@ class Collector(SessionPart):
         self._log.applied.pop()
         self._accounting.alongside.send_again(record.alongside)
         self._events.emit("undone", number=record.number)
+
+    def _without(self, record: Applied) -> list[Message]:
+        """The view as it would be without a collection.
+
+        What a restore has taken out since stays out, where it cannot come back without its neighbours.
+        """
+        here, bring = {m.message_id for m in self._view.messages}, self._to_bring_back(record)
+        for messages in (bring, [m for m in bring if m.message_id in here]):
+            back = self._view.with_messages(messages)
+            new = [m for m in back if m.message_id not in record.added]
+            if not check(new, complete=False):
+                break
+        return new
 
     def _to_bring_back(self, record: Applied) -> list[Message]:
         """The messages that the collection moved and that nothing brought back since."""
@@ -409,27 +440,13 @@ class Collector(SessionPart):
     def plan(self, target_tokens: int | None) -> PruningPlan:
         """Return what a collection would do, as a plan; nothing changes."""
         summaries, numbered = self._state.summaries, self._segmenter.numbered
-        proposal = self._propose(GCTriggerReason.MANUAL, target_tokens)
+        proposal = self._propose(self._options.plugin, GCTriggerReason.MANUAL, target_tokens)
         result = proposal.result
-        why = {i: item for item in result.removal_list for i in item.message_ids}
-        candidates = [
-            self._candidate(segment, why.get(segment.message_id or ""), action)
-            for segment, action in self._leaving(proposal.change)
-        ]
+        state, config = gc_state(self._core), self._options.config
+        score = KeepScore(config.score_profile, dict(config.score_weights))
+        made = plan_of(result, self._leaving(proposal.change), state, score)
         self._state.summaries, self._segmenter.numbered = summaries, numbered
-        made = assemble(
-            candidates,
-            target_tokens=None,
-            why=result.error or f"{self._options.plugin.name}: {len(candidates)} segments leave",
-            tokens_before=result.tokens_before,
-        )
-        return replace(
-            made,
-            total_tokens_freed=result.tokens_freed,
-            shortfall=result.shortfall,
-            heap_version=self._heap.version,
-            occasion="by hand",
-        )
+        return made
 
     def _leaving(self, change: HistoryChange) -> list[tuple[ContextSegment, Action]]:
         """The segments that would leave the working tier, and how."""
@@ -441,24 +458,6 @@ class Collector(SessionPart):
                 left = (*replaced, *move.exchange.dropped)
                 found += [(self._heap.get(i), "evacuate") for i in left]
         return found
-
-    def _candidate(
-        self, segment: ContextSegment, item: GCRemovalItem | None, action: Action
-    ) -> PruningCandidate:
-        now, config = self._options.clock(), self._options.config
-        score = KeepScore(config.score_profile, dict(config.score_weights))
-        said = Evidence(kind="plugin", how="" if item is None else item.reason)
-        evidence = said if item is None or item.evidence is None else item.evidence
-        return candidate_for(
-            segment,
-            now,
-            score(segment, ScoreContext(now=now, step=self._heap.step)),
-            evidence,
-            action=action,
-            reachable=evidence.kind in ("least_worth", "oldest"),
-            superseded=evidence.kind in ("superseded", "copy", "resolved"),
-            bond=self._heap.bonds.group(segment),
-        )
 
 
 def _item(message_id: str, evidence: Evidence) -> GCRemovalItem:
@@ -505,9 +504,13 @@ class PricePass(SessionPart):
         self._collector = collector
 
     def is_on(self) -> bool:
-        """Return whether the strategy collects for the price in a window of this size."""
+        """Return whether the strategy collects for the price in a window of this size.
+
+        Without a way to recall, nothing leaves for the price alone.
+        """
         plugin, limit = self._options.plugin, self._accounting.budget.context_limit
-        return isinstance(plugin, CollectsForPrice) and plugin.saves_in(limit)
+        can_recall = self._options.recall_call is not None
+        return can_recall and isinstance(plugin, CollectsForPrice) and plugin.saves_in(limit)
 
     def recount(self) -> None:
         """Forget the sizes of messages, after the counter has learned."""
@@ -522,6 +525,8 @@ class PricePass(SessionPart):
         """
         plugin, config = self._options.plugin, self._options.config
         if not isinstance(plugin, CollectsForPrice) or not config.auto_trigger:
+            return None
+        if self._options.recall_call is None and not self._need():
             return None
         if not plugin.saves_in(self._accounting.budget.context_limit, is_tight=self._is_tight()):
             return None
@@ -549,6 +554,7 @@ class PricePass(SessionPart):
         plan = strategy.plan_for_price(request)
         self._view.note_seen(PRICE_READER)
         if not plan.copies and not plan.cuts:
+            self._state.probation = plan.probation
             return None
         new = self._thinking.strip_edited(plan.view)
         result = None
@@ -558,12 +564,14 @@ class PricePass(SessionPart):
                 reason=GCTriggerReason.THRESHOLD if request.need else GCTriggerReason.PRE_MESSAGE,
                 details=self._details(new, plan.cuts) | _ghosts(plan.held),
                 evidence={edit.message_id: edit.evidence for edit in (*plan.copies, *plan.cuts)},
+                certificate=plan.certificate,
             )  # fmt: skip
         else:
             self._editor.apply(new, compare(self._view.messages, new))
             ids = [edit.message_id for edit in plan.copies]
             self._events.emit("deduplicated", message_ids=ids)
         strategy.settle(self._view.messages[self._view.seen_by(PRICE_READER) :])
+        self._state.probation = plan.probation
         return result
 
     def _request(self) -> PriceRequest:
@@ -590,7 +598,9 @@ class PricePass(SessionPart):
             untouchable=self._protected.held_while_there_is_room()
             | state.undone.left_alone(state.requests),
             recall=self._recall_call,
+            can_recall=self._options.recall_call is not None,
             ghost=self._ghost if state.ghosts.any_left(state.requests) else None,
+            probation=state.probation,
         )
 
     def _born(self, message_id: str) -> int:

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
 from ctxgc.budget import InstructionSource
-from ctxgc.collector import GCTriggerReason, frame_of, whole_groups
+from ctxgc.collector import (
+    CollectionRun,
+    GCTriggerReason,
+    Host,
+    frame_of,
+    pending_tokens,
+    shorten_pending,
+    whole_groups,
+)
 from ctxgc.config import GCConfig
 from ctxgc.core import Evidence, Message, find_secrets
 from ctxgc.errors import CheckpointError
@@ -41,7 +50,13 @@ from ctxgc.session.recall import AutoRecall, ProtectedMessages
 from ctxgc.session.usage import UsageMeter
 from ctxgc.session.view import compare, digest
 from ctxgc.stores import masked_document
-from ctxgc.strategies import GCPlugin, NoneStrategy
+from ctxgc.strategies import (
+    BuiltinStrategy,
+    GCPlugin,
+    MarkSweepStrategy,
+    NoneStrategy,
+    serving,
+)
 from ctxgc.wire import Overflow
 
 EMERGENCY = "emergency"
@@ -89,10 +104,11 @@ class SessionGuard(SessionPart):
         self._monitor = ContextMonitor(
             config, on_alert=self._alert, zone=self._state.zone, clock=clock
         )
-        self._triggers = CheckpointTriggers(config, clock=clock)
+        self._state.triggers = self._triggers().seen
         self._subject.restart()
         self._recovery = Recovery(self._subject, config, self._monitor)
         self._collections = len(self._log.applied)
+        self._refused_at: int | None = None
         self.auto_recall = self._new_auto_recall()
 
     def before_request(self) -> RecoveryReport:
@@ -109,7 +125,9 @@ class SessionGuard(SessionPart):
         self.checkpoint_if_due()
         if off is None:
             self._collect_stash_if_due()
-        return self._with_notice(self._recovery.before_call(off))
+        # The same call again, if nothing came in since the refusal: its retries are counted together.
+        again, self._refused_at = self._refused_at == len(self._view.arrivals), None
+        return self._with_notice(self._recovery.before_call(off, again=again))
 
     def after_refusal(self, overflow: Overflow) -> RecoveryReport:
         """Make the view strictly smaller, because the provider refused it.
@@ -117,23 +135,39 @@ class SessionGuard(SessionPart):
         Raises:
             ContextOverflowError: it cannot get smaller, or three retries were refused.
         """
-        off = _NEVER if self._options.plugin.name == NoneStrategy.name else None
-        return self._with_notice(self._recovery.after_refusal(overflow, off))
+        off = why_not_by_itself(self._options.plugin, self._options.config)
+        with self._subject.refused():
+            report = self._with_notice(self._recovery.after_refusal(overflow, off))
+        self._refused_at = len(self._view.arrivals)
+        return report
 
     def checkpoint_if_due(self, **progress: Any) -> Checkpoint | None:
         """Make a checkpoint if one of S4's triggers says so."""
-        budget = self._accounting.budget
+        why = self.triggers_due(**progress)
+        return self.checkpoint(triggers=why) if why else None
+
+    def triggers_due(self, **progress: Any) -> list[str]:
+        """Return which of S4's triggers ask for a checkpoint; see `CheckpointTriggers.check`."""
+        triggers, budget = self._triggers(), self._accounting.budget
         metrics = ContextMetrics(
             context_size=budget.total_tokens(), context_limit=budget.context_limit
         )
-        due, why = self._triggers.check(metrics, **progress)
-        return self.checkpoint(triggers=why) if due else None
+        _, why = triggers.check(metrics, task=self._state.task_id, **progress)
+        self._state.triggers = triggers.seen
+        return why
 
     def checkpoint(self, label: str = "", **contents: Any) -> Checkpoint:
-        """Make a checkpoint; see `Checkpoints.make`."""
-        checkpoint = self._checkpoints.make(label, **contents)
-        self._triggers.made(checkpoint.timestamp)
-        return checkpoint
+        """Make a checkpoint, for all that is due too; see `Checkpoints.make`."""
+        with self._state.rollback_on_error():
+            self.triggers_due()
+            triggers, now = self._triggers(), self._options.clock()
+            triggers.made(now)
+            self._state.triggers = triggers.seen
+            return self._checkpoints.make(label, at=now, **contents)
+
+    def _triggers(self) -> CheckpointTriggers:
+        options = self._options
+        return CheckpointTriggers(options.config, clock=options.clock, seen=self._state.triggers)
 
     def _collect_stash_if_due(self) -> None:
         """Apply the configured limits, once after each collection that added to the stash."""
@@ -205,6 +239,7 @@ class Checkpoints(SessionPart):
         self,
         label: str = "",
         *,
+        at: datetime | None = None,
         triggers: Sequence[str] = (),
         task_queue: Sequence[Any] = (),
         system_state: Mapping[str, Any] | None = None,
@@ -218,7 +253,7 @@ class Checkpoints(SessionPart):
         messages = self._view.messages
         checkpoint = Checkpoint(
             label=label,
-            timestamp=self._options.clock(),
+            timestamp=self._options.clock() if at is None else at,
             triggers=list(triggers),
             context_snapshot={
                 "state": self._archive.state_doc(),
@@ -363,17 +398,29 @@ class RecoverableSession(SessionPart):
         collector: Collector,
         checkpoints: Checkpoints,
         notices: Notices,
+        host: Host,
     ) -> None:
         super().__init__(core)
         self._protected = protected
         self._collector = collector
         self._checkpoints = checkpoints
         self._notices = notices
+        self._host = host
+        self._is_refused = False
         self._left: list[str] = []
 
     def restart(self) -> None:
         """Forget what left so far."""
         self._left = []
+
+    @contextmanager
+    def refused(self) -> Iterator[None]:
+        """Inside the block the view was refused: other strategies help out, and new results may be cut."""
+        self._is_refused = True
+        try:
+            yield
+        finally:
+            self._is_refused = False
 
     @property
     def limit(self) -> int:
@@ -392,11 +439,23 @@ class RecoverableSession(SessionPart):
     def plan(self, target: int) -> Outlook:  # noqa: ARG002 - what must stay does not depend on it
         """Return how much must stay whatever happens, and how much may leave."""
         must_stay = self._beside() + self._tokens(self._minimal())
+        if self._is_refused:
+            must_stay -= pending_tokens(self._view.messages, self._accounting.tokens)
         return Outlook(must_stay=must_stay, prunable=max(0, self.size() - must_stay))
 
     def prune(self, target: int) -> bool:
-        """Collect down to a target, or as near as the strategy can."""
-        return self._collector.collect(GCTriggerReason.CONTEXT_LIMIT, target).tokens_freed > 0
+        """Collect down to a target, or as near as the strategy can; after a refusal others help out."""
+        collect, reason = self._collector.collect, GCTriggerReason.CONTEXT_LIMIT
+        freed = collect(reason, target).tokens_freed
+        for plugin in self._last_resorts() if self._is_refused else ():
+            if self.size() > target:
+                freed += collect(reason, target, plugin=plugin).tokens_freed
+        return freed > 0
+
+    def _last_resorts(self) -> Iterator[GCPlugin]:
+        if self._options.plugin.name != MarkSweepStrategy.name:
+            yield serving(MarkSweepStrategy(), self._host)
+        yield serving(CutPendingStrategy(), self._host)
 
     def validate(self) -> bool:
         """Return whether the view is valid and everything essential still in it."""
@@ -490,3 +549,13 @@ class RecoverableSession(SessionPart):
         known = {message.message_id for message in messages_of(checkpoint)}
         wanted = {*self._protected.held_or_locked(), *frame_of(messages).last_request}
         return [m for m in whole_groups(messages, wanted) if m.message_id not in known]
+
+
+class CutPendingStrategy(BuiltinStrategy):
+    """Shortens the results that the model has not read yet, the last resort."""
+
+    name: ClassVar[str] = "gc_cut_pending"
+
+    def shrink(self, run: CollectionRun) -> None:
+        """Shorten the largest results first, until the target is met."""
+        shorten_pending(run)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, takewhile
 
 import msgspec
 
 from ctxgc.collector import (
     bare_view,
+    kept_always,
     locked_messages,
     minimal_view,
     root_knobs,
@@ -77,8 +78,9 @@ class ProtectedMessages(SessionPart):
     def held(self, target_tokens: int | None = None) -> set[str]:
         """Return the messages that no collection, down to a target if one is given, may touch.
 
-        They are pinned, recalled not long ago, invariants, decisions of the last hour, or the newest of the
-        current task. In an emergency decisions and the task give way, see `held_or_locked`.
+        They are pinned, recalled not long ago, invariants, decisions of the last hour, the newest of the
+        current task, or what a configured rule always keeps. In an emergency decisions and the task give
+        way, see `held_or_locked`.
         """
         return self.pinned() | self.marked(target_tokens).keys()
 
@@ -96,14 +98,23 @@ class ProtectedMessages(SessionPart):
         The current task holds a share of what a collection leaves, so less where the target is deeper; and
         neither it nor decisions hold more turns than `max_turns`.
         """
-        heap, index = self._heap, self._heap.root_index
+        index, always = self._heap.root_index, self.kept_always()
         if not (index.invariants or index.decisions or self._state.task_id):
-            return {}
-        rules = marked_roots(gc_state(self._core, target_tokens))
-        segments = map(heap.get, rules)
-        found = {s.message_id: rules[s.segment_id] for s in segments if s.message_id is not None}
+            return always
+        found = self._by_message(marked_roots(gc_state(self._core, target_tokens)))
         most = self._options.config.max_turns
-        return found if most is None else self._in_newest_turns(found, most)
+        return always | (found if most is None else self._in_newest_turns(found, most))
+
+    def kept_always(self) -> dict[str, str]:
+        """Return the messages that a configured rule of `always_keep` holds, each with the rule."""
+        config = self._options.config
+        if not config.priorities:
+            return {}
+        return self._by_message(kept_always(gc_state(self._core), config.matrix))
+
+    def _by_message(self, rules: Mapping[str, str]) -> dict[str, str]:
+        segments = map(self._heap.get, rules)
+        return {s.message_id: rules[s.segment_id] for s in segments if s.message_id is not None}
 
     def _in_newest_turns(self, marked: dict[str, str], most: int) -> dict[str, str]:
         """Return what is marked without the oldest that would keep more turns than there may be.
@@ -138,9 +149,13 @@ class ProtectedMessages(SessionPart):
         return {*self._state.pinned_messages, *recalled, *pinned}
 
     def held_or_locked(self) -> set[str]:
-        """Return the messages that stay even in an emergency: pins, recalls, invariants, locked entries."""
+        """Return the messages that stay even in an emergency.
+
+        They are pins, recalls, invariants, locked entries, and what a configured rule always keeps.
+        """
         invariants = [m for m, rule in self.marked().items() if rule == SESSION_INVARIANT]
-        return self.pinned().union(invariants, locked_messages(self._accounting.budget))
+        locked = locked_messages(self._accounting.budget)
+        return self.pinned().union(invariants, locked, self.kept_always())
 
     def reasons(self, target_tokens: int | None = None) -> dict[str, str]:
         """Return the messages that no strategy may remove or edit, each with the reason."""
@@ -151,7 +166,7 @@ class ProtectedMessages(SessionPart):
         # A first request is locked because it is one: that says more.
         for rule, message_ids in sorted(rules, key=lambda each: each[0] == "locked"):
             for message_id in message_ids:
-                why = _RULES.get(rule) or self._why_held(message_id)
+                why = _RULES.get(rule) or self._why_held(message_id, rule)
                 found.setdefault(message_id, why)
         return found
 
@@ -163,7 +178,9 @@ class ProtectedMessages(SessionPart):
         """Return the minimal view with only the very last step of the work, and the last error."""
         return bare_view(messages, self.held_or_locked())
 
-    def _why_held(self, message_id: str) -> str:
+    def _why_held(self, message_id: str, rule: str) -> str:
+        if rule != "pinned":
+            return f"the priority rule {rule!r} always keeps it"
         recalled = self._state.held_until.get(message_id, 0) > len(self._log.applied)
         return "it was recalled not long ago" if recalled else "it is pinned"
 

@@ -23,7 +23,6 @@ from ctxgc.collector import GCResult, GCTriggerReason
 from ctxgc.config import GCConfig
 from ctxgc.core import (
     FORMATS,
-    RECALL_CALL,
     ContextSegment,
     Format,
     Message,
@@ -38,6 +37,7 @@ from ctxgc.session.annotations import annotation
 from ctxgc.session.archive import Hit, excerpt
 from ctxgc.session.calls import Callback, SessionLock, flush_at_exit, one_at_a_time, stop_flushing
 from ctxgc.session.guard import Restored
+from ctxgc.session.recall_tools import RECALL_TOOLS, RecallAnswers, reply_to
 from ctxgc.session.setup import (
     SessionParts,
     SessionSetup,
@@ -70,7 +70,8 @@ class Session:
         session_id: of an existing session of the store continues it; else a new one is made.
         model: the model that the view is sent to: window, token counter and prices follow from it.
         counter: counts tokens, in place of the model's.
-        recall_call: how the model recalls a handle, with `{handle}`; None when it has no way to.
+        recall_call: how the model recalls a handle with a tool of your own, with `{handle}`; else it can
+            once you took `tools()`, and never with an empty text.
         clock: gives the present time, for tests and replays.
         handle_key: what the handles of a new session are derived from, for tests and replays; else random.
     """
@@ -86,7 +87,7 @@ class Session:
         session_id: str | None = None,
         model: str | None = None,
         counter: TokenCounter | None = None,
-        recall_call: str | None = RECALL_CALL,
+        recall_call: str | None = None,
         clock: Callable[[], datetime] = utc_now,
         handle_key: bytes | None = None,
     ) -> None:
@@ -441,6 +442,36 @@ class Session:
         """Return the segments of this session that match best, stashed or not."""
         return self._parts.recall.search(query, limit, checked_filters(filters))
 
+    def tools(self, format: Format | None = None) -> list[dict[str, Any]]:  # noqa: A002
+        """Return `context_recall` and `context_search` as tools of a request, for the model to call.
+
+        Taking them says that you send them and answer their calls with `answer`; the session remembers it.
+        Only then tombstones name calls, and text leaves for the price alone. Without a format the tools are
+        those of the session's, else of OpenAI chat.
+
+        Raises:
+            InputError: there is no such format.
+        """
+        parts = self._parts
+        form = format or parts.view.format or "openai"
+        if form not in FORMATS:
+            raise InputError(
+                f"the format cannot be {form!r}", hint=f"use {', '.join(FORMATS)}", field="format"
+            )
+        parts.take_recall_tools()
+        return [tool.schema(form) for tool in RECALL_TOOLS]
+
+    def answer(self, call: object) -> dict[str, Any] | None:
+        """Return the message that answers a call of `tools()`, in its format; None for another tool's call.
+
+        `call` is an item of `tool_calls`, a `function_call` or a `tool_use` block, as a dict or as the SDK's
+        object. Append the answer like the result of any tool. What goes wrong is told to the model.
+
+        Raises:
+            InputError: it is not a tool call.
+        """
+        return reply_to(RecallAnswers(self, self._parts.recall.note_fault), call)
+
     def segments(self) -> list[ContextSegment]:
         """Return all segments of the session, stashed ones included."""
         return list(self._parts.heap)
@@ -535,6 +566,13 @@ class Session:
         finally:
             self._parts.archive.store.close()
 
+    def __repr__(self) -> str:
+        tokens, limit = self.budget.total_tokens(), self.context_limit
+        return (
+            f"<Session {self.session_id!r}: {tokens:,} of {limit:,} tokens, "
+            f"{len(self._parts.view.messages):,} messages, {self.plugin.name}>"
+        )
+
     def __enter__(self) -> Self:
         return self
 
@@ -581,7 +619,6 @@ def collect(
         options: anything that `Session` takes, such as `plugin` or `config`.
     """
     options.setdefault("store", "memory:")
-    options.setdefault("recall_call", None)
     with Session(context_limit=context_limit, **options) as session:
         session.extend(messages, format=format or detect_format(list(messages)))
         result = session.collect(target_tokens)

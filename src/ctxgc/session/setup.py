@@ -22,7 +22,7 @@ from ctxgc.config import (
     unknown_key,
     variables_in_use,
 )
-from ctxgc.core import ContextSegment, Heap, SegmentType, Tier
+from ctxgc.core import RECALL_CALL, ContextSegment, Heap, SegmentType, Tier
 from ctxgc.economics import PriceSheet, SavingsLedger, price_sheet, sheet_of
 from ctxgc.errors import ConfigError, InputError
 from ctxgc.session.agreement import LEGACY_KEY, state_from_context
@@ -45,7 +45,6 @@ from ctxgc.strategies import GCPlugin, load_gc_plugin, serving
 from ctxgc.tokens import CountingCache, TokenCounter, counter_for, window_of
 from ctxgc.wire import PartTexts
 
-DEFAULT_STORE = "json:artifacts/context_stash.json"
 DEFAULT_PRICES = "anthropic-5m"
 
 # -- Arguments
@@ -160,7 +159,7 @@ def set_up(asked: SessionSetup) -> SessionParts:
     spec = NO_FILE if path is None else read_gc_file(path)
     config = spec.config() if asked.config is None else checked_config(asked.config)
     plugin = _plugin(asked, said, spec, config)
-    store = open_store(asked.store or said.store or DEFAULT_STORE)
+    store = open_store(asked.store or said.store)
     name = checked_text(asked.session_id, "session_id") or uuid.uuid4().hex
     # CountingCache has a length, so an empty one must not be taken for a missing one.
     counter = asked.counter if asked.counter is not None else counter_for(asked.model)
@@ -169,7 +168,7 @@ def set_up(asked: SessionSetup) -> SessionParts:
         plugin=plugin,
         prices=_prices(asked, said),
         model=asked.model,
-        recall_call=asked.recall_call,
+        recall_call=asked.recall_call or None,
         clock=asked.clock,
     )
 
@@ -182,6 +181,8 @@ def set_up(asked: SessionSetup) -> SessionParts:
         state = SessionState.from_doc(stored, ledger)
         if asked.handle_key is not None and "secret" not in stored:
             state.secret = asked.handle_key.hex()
+        if state.recall_tools and asked.recall_call is None:
+            options.recall_call = RECALL_CALL
         return SessionParts(
             options=options,
             state=state,
@@ -310,8 +311,9 @@ class SessionParts:
             core, meter=meter, annotations=annotations, editor=editor
         )
         self.recoverable = recoverable = RecoverableSession(
-            core, protected=protected, collector=collector, checkpoints=checkpoints, notices=notices
-        )
+            core, protected=protected, collector=collector, checkpoints=checkpoints,
+            notices=notices, host=self.host,
+        )  # fmt: skip
 
         def new_auto_recall() -> AutoRecall:
             return AutoRecall(
@@ -322,6 +324,12 @@ class SessionParts:
             core, checkpoints=checkpoints, subject=recoverable, stash_collector=stash_collector,
             new_auto_recall=new_auto_recall,
         )  # fmt: skip
+
+    def take_recall_tools(self) -> None:
+        """Let tombstones name the call that recalls: from now on the model has the tools for it."""
+        self.state.recall_tools = True
+        if self.options.recall_call is None:
+            self.options.recall_call = self.host.recall_call = RECALL_CALL
 
     def adopt(self, plugin: GCPlugin, config: GCConfig | None) -> None:
         """Use another strategy, and another configuration if one is given."""

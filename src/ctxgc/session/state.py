@@ -18,11 +18,12 @@ from typing import Any
 import msgspec
 
 from ctxgc.budget import GCPolicy, InstructionBudget, InstructionSource
+from ctxgc.collector import Probation
 from ctxgc.config import GCConfig
 from ctxgc.core import Format, Message, RecallMemory
 from ctxgc.economics import PriceSheet, SavingsLedger
 from ctxgc.errors import StoreDamagedError
-from ctxgc.guard import ThrashBreaker, Zone
+from ctxgc.guard import ThrashBreaker, TriggersSeen, Zone
 from ctxgc.session.alongside import Alongside
 from ctxgc.strategies import GCPlugin
 from ctxgc.tokens import CountingCache, message_tokens
@@ -116,6 +117,8 @@ class SessionState(msgspec.Struct, kw_only=True):
     active_file: str | None = None
     active_range: tuple[int, int] | None = None
     zone: Zone = Zone.SAFE
+    triggers: TriggersSeen = TriggersSeen()
+    """What the triggers of checkpoints saw so far."""
     step: int = 0
     opened: list[str] = []
     first_request: str | None = None
@@ -125,6 +128,10 @@ class SessionState(msgspec.Struct, kw_only=True):
     """What is sent alongside the messages: system prompt, tools, enrichment."""
     format: Format | None = None
     """The format that was named, or that a message showed clearly; None while it is only guessed."""
+    recall_tools: bool = False
+    """Whether the host took the tools with which the model recalls."""
+    probation: Probation | None = None
+    """A collection for the price that is planned and waits; a change of what was sent ends it."""
 
     @classmethod
     def from_doc(cls, doc: Mapping[str, Any], ledger: SavingsLedger) -> SessionState:
@@ -152,9 +159,8 @@ class SessionState(msgspec.Struct, kw_only=True):
 
     def to_doc(self) -> dict[str, Any]:
         """Return the state as a document of JSON values that later changes do not reach."""
-        doc: dict[str, Any] = msgspec.to_builtins(
-            self, enc_hook=_part_to_doc, builtin_types=(datetime,)
-        )
+        doc: dict[str, Any] = msgspec.to_builtins(self, enc_hook=_part_to_doc)
+        doc["triggers"]["due"] = sorted(self.triggers.due)
         doc["pinned_messages"] = sorted(self.pinned_messages)
         doc["task_dependencies"] = sorted(self.task_dependencies)
         doc["sent_at"] = None if self.sent_at is None else self.sent_at.isoformat()

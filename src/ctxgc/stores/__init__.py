@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         masked_document, read_export, session_digest, write_export,
     )
     from ctxgc.stores.inbox import add_to_inbox, drain_inbox, file_of, inbox_of
-    from ctxgc.stores.open import DEFAULT_URL, SCHEMES, open_store
+    from ctxgc.stores.open import DEFAULT_URL, SCHEMES, default_url, open_store
     from ctxgc.stores.search import search_words
     from ctxgc.stores.staged import StagedStore
     from ctxgc.stores.tables import MemoryStore
@@ -42,7 +42,7 @@ else:
                 "ExportEntry UNMASKABLE chosen_sessions export_entries export_json "
                 "export_lines masked_document read_export session_digest write_export",
             "inbox": "add_to_inbox drain_inbox file_of inbox_of",
-            "open": "DEFAULT_URL SCHEMES open_store",
+            "open": "DEFAULT_URL SCHEMES default_url open_store",
             "search": "search_words",
             "staged": "StagedStore",
             "tables": "MemoryStore",

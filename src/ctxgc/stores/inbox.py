@@ -7,7 +7,6 @@ puts the segment here, in a file of its own, and whoever opens the store next mo
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ctxgc.errors import CtxgcError, InputError, StoreBusyError, StoreError
 from ctxgc.files import remove, replace, write_atomic
+from ctxgc.places import state_folder
 
 if TYPE_CHECKING:
     from ctxgc.stores.base import Store
@@ -42,7 +42,7 @@ def inbox_of(url: str) -> Path:
         return Path(f"{file}{_SUFFIX}").absolute()
     scheme, _, rest = url.partition(":")
     if scheme in ("postgresql", "postgres"):
-        return _state() / "ctxgc" / f"{_digest(rest.removeprefix('//'))}{_SUFFIX}"
+        return Path(state_folder()) / f"{_digest(rest.removeprefix('//'))}{_SUFFIX}"
     raise InputError(
         f"the store {url!r} has no inbox", hint="use a store with a file", field="store"
     )
@@ -115,11 +115,6 @@ def _age(path: Path) -> tuple[float, str]:
     with suppress(OSError):
         return path.stat().st_mtime, path.name
     return 0.0, path.name
-
-
-def _state() -> Path:
-    base = os.environ.get("XDG_STATE_HOME")
-    return Path(base) if base else Path.home() / ".local" / "state"
 
 
 def _digest(address: str) -> str:

@@ -35,7 +35,6 @@ from ctxgc.stores.base import (
 from ctxgc.stores.json_file import JsonContents, parse, render
 from ctxgc.stores.tables import Tables, TableStore
 
-DEFAULT_PATH = "artifacts/context_stash.json"
 LOCK_TIMEOUT = 30.0
 
 _CANNOT_LOCK = {"EROFS", "EACCES", "EPERM", "ENOSPC", "EDQUOT"}
@@ -56,7 +55,7 @@ class JsonStore(TableStore):
         StoreError: the file cannot be read.
     """
 
-    def __init__(self, path: str | Path = DEFAULT_PATH, *, timeout: float = LOCK_TIMEOUT) -> None:
+    def __init__(self, path: str | Path, *, timeout: float = LOCK_TIMEOUT) -> None:
         super().__init__()
         self.url = f"json:{path}"
         self._disk = JsonDisk(Path(path).absolute())
@@ -191,6 +190,7 @@ class JsonDisk:
         If it is interrupted between the two, everything is read again.
         """
         if self._seen[0] is None:
+            keep_out_of_git(self.path)
             self.fold()
         if self._end == 0:
             head = _journal_header(self._contents.generation)
@@ -282,8 +282,31 @@ class JsonDisk:
 
     def _read(self, path: Path) -> bytes:
         with os_errors(path, "read"), suppress(FileNotFoundError):
+            # A device may have no end.
+            if not path.is_file() and path.exists():
+                raise StoreError(
+                    f"{path} is not a file",
+                    hint="name a file that the store may write",
+                    path=str(path),
+                )
             return path.read_bytes()
         return b""
+
+
+IGNORE = """\
+# Conversations, as plain text. What else is in this folder (gc.json, profiles) can be shared.
+/stash.json*
+/agents/
+/undo/
+/.gitignore
+"""
+
+
+def keep_out_of_git(path: Path) -> None:
+    """Put an ignore file next to a store in a `.ctxgc` folder, unless the folder has one."""
+    ignore = path.with_name(".gitignore")
+    if path.parent.name == ".ctxgc" and not ignore.exists():
+        write_atomic(ignore, IGNORE.encode())
 
 
 # -- The journal: a line per commit, of a CRC-32 and a JSON record

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from ctxgc.core import without_passwords
 from ctxgc.errors import StoreBusyError, StoreError, StoreVersionError
 from ctxgc.stores.base import (
     COLLECTIONS,
@@ -228,8 +228,7 @@ class PostgresStore:
 
 def without_password(url: str) -> str:
     """Return a Postgres URL without its password."""
-    shown = re.sub(r"(://[^/?#:@]*):[^/?#]*@", r"\1@", url)
-    return re.sub(r"([?&])password=[^&]*&?", r"\1", shown).rstrip("?&")
+    return without_passwords(url).rstrip("?&")
 
 
 def _revision(db: Connection[Any], session_id: str) -> int:

@@ -7,14 +7,16 @@ then reachable ones with the least worth per token; roots never.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, ClassVar, Literal
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
+from msgspec import Meta
 from msgspec.structs import replace
 
 from ctxgc.collector import (
     NEWEST,
     OLD_NOTICE,
+    PROBATION,
     Analysis,
     CollectionRun,
     GCTriggerReason,
@@ -37,6 +39,8 @@ from ctxgc.economics import requests_to_pay_back
 from ctxgc.strategies.builtin import BuiltinStrategy, StrategyOptions
 from ctxgc.strategies.truncate import hold_turn_limit
 
+T = TypeVar("T")
+
 _DEFAULT_KNOBS = root_knobs(GCConfig.from_dict({}))  # GCConfig() would read the environment
 
 
@@ -44,13 +48,16 @@ class MarkSweepOptions(StrategyOptions, frozen=True, kw_only=True):
     """The options of this strategy beside those of all.
 
     `preset` says how eagerly to collect for the price alone, while the window is far from full:
-    `default`, `lean` (saves more), `careful` (keeps more) or `off`. `trim_calls` shortens the agent's
-    own edits and dead to-do lists too; unless it is given, `lean` and `careful` do that and `default`
-    does not. `constants` takes the place of a preset's own, and `window_constants` of those by which
-    room is made in a full window; both are for experiments.
+    `default`, `lean` (saves more), `careful` (keeps more), `proven` (as `default`, on probation) or `off`.
+    `probation` is for how many steps of the agent a collection for the price waits once it is planned, so
+    that what is used meanwhile stays; unless it is given, `proven` waits and the others do not.
+    `trim_calls` shortens the agent's own edits and dead to-do lists too; unless it is given, `lean` and
+    `careful` do that and the others do not. `constants` takes the place of a preset's own, and
+    `window_constants` of those by which room is made in a full window; both are for experiments.
     """
 
-    preset: Literal["default", "lean", "careful", "off"] = "default"
+    preset: Literal["default", "lean", "careful", "proven", "off"] = "default"
+    probation: Annotated[int, Meta(ge=0)] | None = None
     trim_calls: bool | None = None
     constants: dict[str, Any] | None = None
     window_constants: WindowConstants | None = None
@@ -114,13 +121,17 @@ class MarkSweepStrategy(BuiltinStrategy):
 
     def _new_price_collector(self) -> PriceCollector:
         chosen, host = self.own_options, self._host
-        how = preset(chosen.preset) if chosen.constants is None else custom(chosen.constants)
+        is_proven = chosen.preset == "proven"
+        named = "default" if is_proven else chosen.preset
+        how = preset(named) if chosen.constants is None else custom(chosen.constants)
+        usual = PROBATION if is_proven else 0
         return PriceCollector(
             how,
             host.prices,
             host.message_tokens,
             texts=host.texts,
             trims_calls=how.trims_calls if chosen.trim_calls is None else chosen.trim_calls,
+            probation=usual if chosen.probation is None else chosen.probation,
         )
 
     # -- for room -----------------------------------------------------------------------------------
@@ -137,7 +148,8 @@ class MarkSweepStrategy(BuiltinStrategy):
         window = RoomPass(run, analysis, how, digests=self._notifies(run.config))
         window.make_room()
         run.digest_tokens = window.digest.tokens
-        while (run.is_forced or run.above_hard_limit) and window.drop_groups():
+        is_full = run.is_forced or run.above_hard_limit
+        while is_full and not window.waits and window.drop_groups():
             run.digest_tokens = window.digest.tokens
         hold_turn_limit(run)
         run.digest = window.digest.close()
@@ -150,19 +162,22 @@ class MarkSweepStrategy(BuiltinStrategy):
         state = self._host.gc_state(run.history)
         task = root_knobs(config, run.usage.get("context_limit"), run.target).task_tokens
         knobs = replace(self._reach(run), task_tokens=task)
-        state = replace(state, knobs=knobs, held={**state.held, **self._in_work(state)})
+        held, let_go = self._work(state)
+        state = replace(state, knobs=knobs, held={**state.held, **held}, let_go=let_go)
         options = EngineOptions(profile=config.score_profile, weights=dict(config.score_weights))
         return analyze(state, options)
 
-    def _in_work(self, state: GCState) -> dict[str, str]:
-        """Return what the running work holds, as far as results were read for the price."""
+    def _work(self, state: GCState) -> tuple[dict[str, str], dict[str, tuple[str, int]]]:
+        """Return what the running work holds and what it has let go, of the results read for the price."""
         if self.price_collector is None:
-            return {}
-        found = self.price_collector.in_work(state.request + 1).items()
-        shown = [
-            (self._host.segment_ids(message_id), part, rule) for (message_id, part), rule in found
-        ]
-        return {ids[part]: rule for ids, part, rule in shown if part < len(ids)}
+            return {}, {}
+        work, now = self.price_collector, state.request + 1
+        return self._by_segment(work.in_work(now)), self._by_segment(work.let_go(now))
+
+    def _by_segment(self, found: Mapping[tuple[str, int], T]) -> dict[str, T]:
+        """Return what was found about parts of messages by their segments."""
+        ids = {message_id: self._host.segment_ids(message_id) for message_id, _ in found}
+        return {ids[m][part]: said for (m, part), said in found.items() if part < len(ids[m])}
 
     def _reach(self, run: CollectionRun) -> RootKnobs:
         """Return how far the root rules reach: as configured, and by default less far to make room.

@@ -8,7 +8,7 @@ from itertools import groupby
 
 import msgspec
 
-from ctxgc.core import identifiers, looks_like_path
+from ctxgc.core import identifiers, looks_like_ours, looks_like_path
 from ctxgc.errors import ConfigError
 from ctxgc.summarizers.base import TextCounter
 
@@ -127,12 +127,12 @@ class WeightedLine(msgspec.Struct, frozen=True, gc=False):
 
 
 def weighted_lines(conversation: str) -> Iterator[WeightedLine]:
-    """Yield each line that does not repeat an earlier one, with its weight."""
+    """Yield each line that does not repeat an earlier one, with its weight, but none that looks like ours."""
     role, seen = "", set[str]()
     for index, text in enumerate(conversation.split("\n")):
         role = _role(text) or role
         bare = text.strip()
-        if not bare or bare in seen:
+        if not bare or bare in seen or looks_like_ours(text):
             continue
         seen.add(bare)
         yield WeightedLine(index, text, line_weight(text, is_user=role in ("user", "human")))

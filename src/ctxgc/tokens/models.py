@@ -38,7 +38,7 @@ WINDOWS: tuple[tuple[str, int], ...] = (
     (r"claude-(instant|v?1|2(?![.-]?1))", 100_000),
     (r"claude", 200_000),
     (r"gpt-?5[^/]*chat", 128_000),
-    (r"gpt-?5|codex(?!-mini)", 272_000),
+    (r"gpt-?[56]|codex(?!-mini)", 272_000),
     (r"gpt-?4\.1", 1_047_576),
     (r"(chat)?gpt-?4o|gpt-?4\.5|gpt-?4-(turbo|1106|0125)|o1-(mini|preview)", 128_000),
     (r"o[134](?![0-9a-z])|codex-mini", 200_000),
@@ -53,7 +53,8 @@ WINDOWS: tuple[tuple[str, int], ...] = (
 )
 """Start of a model's name -> the most input that its provider takes, as of 2026-11; the first that fits.
 
-Where a larger window must be asked for (Claude's million) the usual one counts. Models that every server
+Where a larger window must be asked for (Claude's million), or costs more beyond a size (GPT-6), the usual
+one counts. Models that every server
 offers with a window of its own are not here.
 """
 

@@ -4,6 +4,7 @@
 - `claude_code`, `codex`, `plain`: the formats, read and written; `revision`: what a rewriting changes.
 - `items`: what a transcript holds: messages, usage, compactions, and the facts about its session.
 - `window`: the newest context window, as whole messages.
+- `conversion`: a session of one agent as the other writes it; `harness`: texts that agents put in themselves.
 - `lines`, `documents`: bytes into JSON, whatever is damaged.
 """
 
@@ -14,13 +15,18 @@ from ctxgc._lazy import lazy
 # fmt: off
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ctxgc.wire.transcripts.conversion import (
+        AgentKind, ConvertedTranscript, convert_transcript,
+    )
+    from ctxgc.wire.transcripts.harness import harness_class
     from ctxgc.wire.transcripts.items import (
         Compaction, Damage, Item, Rollback, TranscriptEntry, TranscriptFacts, Usage, latest_usages,
     )
     from ctxgc.wire.transcripts.lines import decode_line
     from ctxgc.wire.transcripts.revision import Addition, Revision, Writable
     from ctxgc.wire.transcripts.transcript import (
-        HEAD_BYTES, Transcript, TranscriptKind, open_transcript, open_writable, read_lines, sniff,
+        HEAD_BYTES, Transcript, TranscriptKind, open_transcript, open_writable, read_lines,
+        read_whole, sniff,
         writable,
     )
     from ctxgc.wire.transcripts.window import (
@@ -30,13 +36,15 @@ else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
+            "conversion": "AgentKind ConvertedTranscript convert_transcript",
+            "harness": "harness_class",
             "items":
                 "Compaction Damage Item Rollback TranscriptEntry TranscriptFacts Usage "
                 "latest_usages",
             "lines": "decode_line",
             "revision": "Addition Revision Writable",
             "transcript":
-                "HEAD_BYTES Transcript TranscriptKind open_transcript open_writable read_lines "
+                "HEAD_BYTES Transcript TranscriptKind open_transcript open_writable read_lines read_whole "
                 "sniff writable",
             "window": "RecordedMessage RecordedWindow last_window starts_turn whole_messages",
         },

@@ -11,8 +11,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
+import msgspec
+
 from ctxgc.core import Format
 from ctxgc.wire import dump
+from ctxgc.wire.transcripts.harness import is_harness
 from ctxgc.wire.transcripts.items import (
     Compaction,
     Item,
@@ -20,6 +23,7 @@ from ctxgc.wire.transcripts.items import (
     TranscriptEntry,
     TranscriptFacts,
     Usage,
+    anthropic_usage,
     beside_of,
     content_blocks,
     latest_usages,
@@ -93,7 +97,7 @@ def _spoken(line: Mapping[str, Any], number: int) -> TranscriptEntry | None:
         parent_id=_text(line.get("parentUuid")),
         model=_text(model),
         is_side=line.get("isSidechain") is True,
-        is_aside=line.get("isMeta") is True,
+        is_aside=line.get("isMeta") is True or (role == "user" and is_harness(message["content"])),
         is_summary=is_summary,
     )
 
@@ -194,11 +198,8 @@ def _usage(line: Mapping[str, Any], number: int) -> Usage | None:
     said = message.get("usage")
     if not isinstance(said, Mapping):
         return None
-    return Usage(
-        uncached=tokens_of(said, "input_tokens"),
-        cache_read=tokens_of(said, "cache_read_input_tokens"),
-        cache_write=tokens_of(said, "cache_creation_input_tokens"),
-        output=tokens_of(said, "output_tokens"),
+    return msgspec.structs.replace(
+        anthropic_usage(said),
         line=number,
         reply_id=_text(message.get("id")),
         written_at=parse_time(line.get("timestamp")),

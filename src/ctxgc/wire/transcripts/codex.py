@@ -12,6 +12,7 @@ from typing import Any
 
 from ctxgc.core import Format
 from ctxgc.wire import dump
+from ctxgc.wire.transcripts.harness import is_harness
 from ctxgc.wire.transcripts.items import (
     Compaction,
     Item,
@@ -33,8 +34,6 @@ _KINDS = frozenset(
     ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state",
      "token_usage_record", "inter_agent_communication", "security_risk_score")
 )  # fmt: skip
-_ASIDES = ("<environment_context>", "<user_instructions>", "<permissions", "<turn_aborted>",
-           "# AGENTS.md instructions", "<skill", "<collaboration_mode")  # fmt: skip
 _RECORDS = ("ghost_snapshot", "compaction_trigger")
 """Items in the file that are not sent."""
 
@@ -93,8 +92,7 @@ def _is_aside(item: Mapping[str, Any]) -> bool:
     content = item.get("content")
     if item.get("role") != "user" or not isinstance(content, list) or not content:
         return False
-    text = content[0].get("text") if isinstance(content[0], Mapping) else None
-    return isinstance(text, str) and text.lstrip().startswith(_ASIDES)
+    return is_harness(content[:1])
 
 
 def _compacted(payload: Mapping[str, Any], number: int, at: datetime | None) -> Iterator[Item]:

@@ -51,20 +51,24 @@ class TranscriptEntry(msgspec.Struct, frozen=True, kw_only=True):
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """What the provider counted for one request; each prompt token is in one of the first three.
 
-    A later usage with the same `reply_id` replaces the one before. `beside` is set if ctxgc lowered the
-    record because it pruned the messages: the prompt tokens that are not messages.
+    `cache_write_1h` of what was written to the cache stays there for an hour. A later usage with the same
+    `reply_id` replaces the one before. `beside` is set if ctxgc lowered the record because it pruned the
+    messages: the prompt tokens that are not messages. `compactions` are what the provider billed, besides
+    these counts, for summaries of its own.
     """
 
     uncached: int
     cache_read: int
     cache_write: int
     output: int
+    cache_write_1h: int = 0
     line: int = 0
     reply_id: str | None = None
     written_at: datetime | None = None
     model: str | None = None
     is_side: bool = False
     beside: int | None = None
+    compactions: tuple[Usage, ...] = ()
 
     @property
     def prompt(self) -> int:
@@ -192,6 +196,27 @@ def tokens_of(data: Mapping[str, Any], key: str) -> int:
     value = data.get(key)
     is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 0
     return int(value) if is_count and value is not None else 0
+
+
+def anthropic_usage(said: Mapping[str, Any]) -> Usage:
+    """Return the counts of a usage as Anthropic writes it.
+
+    Compactions by the provider are listed as iterations, and are not in its other counts.
+    """
+    lives, listed = said.get("cache_creation"), said.get("iterations")
+    hour = tokens_of(lives, "ephemeral_1h_input_tokens") if isinstance(lives, Mapping) else 0
+    written = tokens_of(said, "cache_creation_input_tokens")
+    steps = (
+        [step for step in listed if isinstance(step, Mapping)] if isinstance(listed, list) else []
+    )
+    return Usage(
+        uncached=tokens_of(said, "input_tokens"),
+        cache_read=tokens_of(said, "cache_read_input_tokens"),
+        cache_write=written,
+        cache_write_1h=min(hour, written),
+        output=tokens_of(said, "output_tokens"),
+        compactions=tuple(anthropic_usage(s) for s in steps if s.get("type") == "compaction"),
+    )
 
 
 def subtract_tokens(counts: Mapping[str, Any], keys: Iterable[str], tokens: int) -> dict[str, Any]:

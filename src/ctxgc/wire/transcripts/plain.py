@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 from typing import Any, Final
 
+import msgspec
+
 from ctxgc.core import Format
 from ctxgc.errors import MessageError, TranscriptError
 from ctxgc.wire import detect_format, dump, encode
@@ -16,6 +18,7 @@ from ctxgc.wire.transcripts.items import (
     TranscriptEntry,
     TranscriptFacts,
     Usage,
+    anthropic_usage,
     parse_time,
     tokens_of,
 )
@@ -56,18 +59,20 @@ def usage_of(line: Mapping[str, Any], number: int) -> Usage | None:
     said = line.get("usage")
     if not isinstance(said, Mapping):
         return None
-    total = tokens_of(said, "prompt_tokens") or tokens_of(said, "input_tokens")
-    write = tokens_of(said, "cache_creation_input_tokens")
-    read = tokens_of(said, "cache_read_input_tokens")
+    found = anthropic_usage(said)
+    total = found.uncached or tokens_of(said, "prompt_tokens")
+    read, write = found.cache_read, found.cache_write
     details = said.get("prompt_tokens_details") or said.get("input_tokens_details")
     if isinstance(details, Mapping):
-        read = tokens_of(details, "cached_tokens")
-        total = max(0, total - read)
-    return Usage(
+        read, write = tokens_of(details, "cached_tokens"), tokens_of(details, "cache_write_tokens")
+        # Here the total holds what was cached; with Anthropic it does not.
+        total = max(0, total - read - write)
+    return msgspec.structs.replace(
+        found,
         uncached=total,
         cache_read=read,
         cache_write=write,
-        output=tokens_of(said, "completion_tokens") or tokens_of(said, "output_tokens"),
+        output=found.output or tokens_of(said, "completion_tokens"),
         line=number,
         written_at=parse_time(line.get("timestamp")),
     )

@@ -1,0 +1,36 @@
+"""Texts that an agent puts in itself are told from what a user says."""
+
+from __future__ import annotations
+
+import pytest
+
+from ctxgc.wire.transcripts import harness_class, starts_turn
+from ctxgc.wire.transcripts.claude_code import entry_of
+from tests.session_files import ClaudeCode
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("<system-reminder>\nToday is Monday.\n</system-reminder>", "reminders"),
+        ("<system-reminder>\nYour todo list has changed.", "to-do lists"),
+        ("<local-command-stdout>Bye!</local-command-stdout>", "command output"),
+        ("<command-name>/exit</command-name>\n<command-message>exit</command-message>", "commands"),
+        ("<command-message>review</command-message>\n<command-name>/review</command-name>", None),
+        ("[Request interrupted by user]", "interruptions"),
+        ("<environment_context>\n  <cwd>/repo</cwd>", "environment"),
+        ("Why does <system-reminder> appear here?", None),
+        ("/exit", None),
+    ],
+)
+def test_a_text_is_the_agents_by_its_beginning(text: str, name: str | None) -> None:
+    assert harness_class(text) == name
+
+
+def test_leaving_the_program_is_not_a_turn() -> None:
+    file = ClaudeCode()
+    file.user("Fix the build.")
+    file.user("<command-name>/exit</command-name>")
+    file.user("<local-command-stdout>Bye!</local-command-stdout>")
+    entries = [entry for line in file.lines if (entry := entry_of(line)) is not None]
+    assert [starts_turn(entry) for entry in entries] == [True, False, False]
