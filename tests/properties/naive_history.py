@@ -132,17 +132,23 @@ def how_superseded(older: ContextSegment, new: ContextSegment) -> str | None:
     if new.command is not None and older.command == new.command:
         return "re-run"
     same_file = older.file_path is not None and older.file_path == new.file_path
-    if same_file and {older.access, new.access} <= {"read", "edit"} and outdated(older, new):
-        return "re-read" if new.access == "read" else "edited"
+    if same_file and {seen(older), seen(new)} <= {"read", "edit"} and outdated(older, new):
+        return "re-read" if seen(new) == "read" else "edited"
     outputs = older.type in ("log", "code") and new.type in ("log", "code")
     return "identical" if outputs and older.text == new.text and len(new.text) >= 40 else None
+
+
+def seen(segment: ContextSegment) -> str | None:
+    """Return how a segment came by its file: code that somebody put in says what the file holds."""
+    put_in = segment.type == "code" and segment.part is None and segment.access is None
+    return "read" if put_in else segment.access
 
 
 def outdated(older: ContextSegment, new: ContextSegment) -> bool:
     """A failed access is over when it is tried again; a view when a success covers or changes it."""
     if older.failed:
-        return new.access in (older.access, "edit")
-    if older.access != "read" or new.failed:
+        return seen(new) in (seen(older), "edit")
+    if seen(older) != "read" or new.failed:
         return False
     first, last = new.line_range or (0, 10**9)
     if new.access == "edit":
