@@ -179,3 +179,10 @@ def test_code_that_is_put_in_supersedes_the_older_code_of_its_file() -> None:
     assert stale(view("a"), seg("b", **code)) == {"a": ("b", "re-read")}
     assert stale(seg("a", **code), view("b", access="edit")) == {"a": ("b", "edited")}
     assert stale(seg("a", **code), seg("b", type="note", file_path="f.py")) == {}
+
+
+def test_code_that_became_a_decision_is_no_view_of_its_file_any_more() -> None:
+    heap = heap_of(seg("a", type="code", file_path="f.py"))
+    heap.annotate("a", type="decision")
+    heap.add(seg("b", type="code", file_path="f.py"))
+    assert _stale(heap) == {}

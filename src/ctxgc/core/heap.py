@@ -292,7 +292,7 @@ class HeapIndexes:
     def annotate(self, before: ContextSegment, now: ContextSegment) -> None:
         """Follow a change of what is said about a segment."""
         if before.type != now.type:
-            self.supersession.forget_text(before)
+            self.supersession.retype(before, now)
         if now.tier != "working":
             return
         if (before.tags, before.topic_id) != (now.tags, now.topic_id):

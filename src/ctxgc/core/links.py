@@ -207,16 +207,24 @@ class Supersession:
 
     def forget(self, segment: ContextSegment) -> None:
         """Drop a segment that is gone or stale, so that no later arrival finds it."""
-        segment_id = segment.segment_id
-        if (path := segment.file_path) in self._views:
-            self._keep_views(path, (v for v in self._views[path] if v.segment_id != segment_id))
-        if segment.command is not None and self._outputs.get(segment.command) == segment_id:
+        self._forget_view(segment)
+        if segment.command is not None and self._outputs.get(segment.command) == segment.segment_id:
             del self._outputs[segment.command]
         if _repeatable(segment):
-            self.forget_text(segment)
+            self._forget_text(segment)
 
-    def forget_text(self, segment: ContextSegment) -> None:
-        """Let no later copy supersede a segment."""
+    def retype(self, before: ContextSegment, now: ContextSegment) -> None:
+        """Follow a change of type: what is no longer code or output has no later version."""
+        self._forget_text(before)
+        if _file_access(now) is None:
+            self._forget_view(before)
+
+    def _forget_view(self, segment: ContextSegment) -> None:
+        if (path := segment.file_path) in self._views:
+            others = (v for v in self._views[path] if v.segment_id != segment.segment_id)
+            self._keep_views(path, others)
+
+    def _forget_text(self, segment: ContextSegment) -> None:
         if self._texts.get(segment.text) == segment.segment_id:
             del self._texts[segment.text]
 
