@@ -21,7 +21,7 @@ from ctxgc.collector import (
     whole_groups,
 )
 from ctxgc.config import GCConfig
-from ctxgc.core import Evidence, Message, find_secrets
+from ctxgc.core import ContextSegment, Evidence, Message, find_secrets
 from ctxgc.errors import CheckpointError
 from ctxgc.guard import (
     Alert,
@@ -48,8 +48,8 @@ from ctxgc.session.notices import Notices
 from ctxgc.session.part import SessionCore, SessionPart
 from ctxgc.session.recall import AutoRecall, ProtectedMessages
 from ctxgc.session.usage import UsageMeter
-from ctxgc.session.view import compare, digest
-from ctxgc.stores import masked_document
+from ctxgc.session.view import Original, compare, digest
+from ctxgc.stores import Write, masked_document
 from ctxgc.strategies import (
     BuiltinStrategy,
     GCPlugin,
@@ -303,8 +303,12 @@ class Checkpoints(SessionPart):
         change = compare(view.messages, new)
         gone = {message.message_id for message in change.gone}
         spared = {*pinned, *(message.message_id for message in also)}
-        with self._pinned_as(checkpoint, new, spared), self._accounting.forgetting(gone):
-            self._editor.apply(new, change)
+        with (
+            self._taken_again(change.added) as arrivals,
+            self._pinned_as(checkpoint, new, spared),
+            self._accounting.forgetting(gone),
+        ):
+            self._editor.apply(new, change, more=arrivals)
         self._events.emit("restored", checkpoint_id=checkpoint.checkpoint_id)
         return Restored(checkpoint=checkpoint, differences=tuple(compare_files(checkpoint)))
 
@@ -350,6 +354,39 @@ class Checkpoints(SessionPart):
         return None
 
     @contextmanager
+    def _taken_again(self, added: Sequence[Message]) -> Iterator[list[Write]]:
+        """Let messages that the host had taken back come in again as the segments they were.
+
+        Pins, handles and links are those of segments, so they stay with the content. Yields what must be
+        stored for it.
+        """
+        originals = self._view.originals
+        known = self._forgotten([m for m in added if m.message_id not in originals])
+        originals.update(known)
+        try:
+            yield [self._archive.arrival(original.message) for original in known.values()]
+        except BaseException:
+            for message_id in known:
+                originals.pop(message_id, None)
+            raise
+
+    def _forgotten(self, messages: Sequence[Message]) -> dict[str, Original]:
+        """Return those of the messages whose segments the stash still has, whole and with the same texts."""
+        wanted = {message.message_id: message for message in messages}
+        found: dict[str, list[ContextSegment]] = {}
+        stashed = self._heap.index.stashed.values() if wanted else ()
+        for segment in sorted(stashed, key=lambda segment: segment.position):
+            if segment.message_id in wanted and segment.derived_from is None:
+                found.setdefault(str(segment.message_id), []).append(segment)
+        return {
+            message_id: Original(
+                message=wanted[message_id], segment_ids=tuple(s.segment_id for s in segments)
+            )
+            for message_id, segments in found.items()
+            if [s.text for s in segments] == [part.text for part in wanted[message_id].parts]
+        }
+
+    @contextmanager
     def _pinned_as(
         self, checkpoint: Checkpoint, new: Sequence[Message], spared: set[str]
     ) -> Iterator[None]:
@@ -357,11 +394,21 @@ class Checkpoints(SessionPart):
         state, snapshot = self._state, checkpoint.context_snapshot
         shown = {message.message_id for message in new}
         pinned = (state.pinned_messages & spared) | set(snapshot["state"]["pinned_messages"])
+        pinned |= shown.intersection(self._made_anew(snapshot["pinned_segments"]))
         segments = self._segment_pins(set(snapshot["pinned_segments"]), spared)
         with state.rollback_on_error():
             state.held_until = {name: n for name, n in state.held_until.items() if name in shown}
             with self._annotations.pinned_as(pinned, segments):
                 yield
+
+    def _made_anew(self, pinned_segments: Iterable[str]) -> Iterator[str]:
+        """Yield the messages of pinned segments that a restore cannot show again: they are pinned whole."""
+        for segment in filter(None, map(self._heap.peek, pinned_segments)):
+            message_id = segment.message_id
+            if message_id is not None and segment.tier == "stashed":
+                known = self._view.originals.get(message_id)
+                if known is None or segment.segment_id not in known.segment_ids:
+                    yield message_id
 
     def _segment_pins(self, wanted: set[str], spared: set[str]) -> dict[str, bool]:
         """Return which segments are to be pinned, and which no longer."""
