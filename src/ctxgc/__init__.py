@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     )
     from ctxgc.errors import CtxgcError
     from ctxgc.guard import Checkpoint, ContextMonitor, ContextPruner
-    from ctxgc.session import ContextUsage, Session, collect
+    from ctxgc.session import AsyncSession, ContextUsage, Session, collect
     from ctxgc.strategies import (
         GCPlugin,
         discover_gc_plugins,
@@ -45,7 +45,7 @@ else:
             "core": "ContextSegment EngineOptions GCState Heap PruningCandidate PruningPlan",
             "errors": "CtxgcError",
             "guard": "Checkpoint ContextMonitor ContextPruner",
-            "session": "ContextUsage Session collect",
+            "session": "AsyncSession ContextUsage Session collect",
             "strategies": "GCPlugin discover_gc_plugins load_gc_from_file load_gc_plugin",
             "tokens": "counter_for",
             "wire": "repair validate",
@@ -54,6 +54,7 @@ else:
 del TYPE_CHECKING, lazy
 
 __all__ = [
+    "AsyncSession",
     "Checkpoint",
     "ContextMonitor",
     "ContextPruner",

@@ -49,10 +49,11 @@ class JsonContents(msgspec.Struct):
 
 def render(tables: Tables, generation: int) -> bytes:
     """Return the bytes of the file."""
+    # Piece by piece: a call that copies the whole file as text keeps every other thread waiting.
     head = f'{{\n"version": {VERSION},\n"generation": {generation},\n"segments": [\n'
-    body = head + ",\n".join(_segments(tables)) + '\n],\n"sessions": {\n'
-    body += ",\n".join(_session(table) for table in tables.sessions.values()) + "\n}"
-    data = body.encode()
+    segments = b",\n".join([line.encode() for line in _segments(tables)])
+    sessions = b",\n".join([_session(table).encode() for table in tables.sessions.values()])
+    data = b"".join([head.encode(), segments, b'\n],\n"sessions": {\n', sessions, b"\n}"])
     return data + f',\n"checksum": "{zlib.crc32(data):08x}"\n}}\n'.encode()
 
 
