@@ -13,10 +13,11 @@ from mcp import Client
 from starlette.testclient import TestClient
 
 from ctxgc.errors import ConfigError, CtxgcError
+from ctxgc.gate import FIRST, read_tokens
 from ctxgc.mcp import NewSegment, ServerOptions
 from ctxgc.mcp.server import build_server
 from ctxgc.mcp.start import allowed_hosts_of
-from ctxgc.mcp.transport import CALLER, FIRST, Callers, depth_of, http_app, read_tokens
+from ctxgc.mcp.transport import CALLER, Callers, depth_of, http_app
 from ctxgc.stores import SearchFilters
 from tests.mcp.clients import MODES, call, fail, http_client, http_server, over_http, run
 from tests.mcp.contexts import make, opened

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import socket
 import sys
 from pathlib import Path
 
 import msgspec
 
 from ctxgc.config import SessionSettings, load_config
-from ctxgc.errors import ConfigError
+from ctxgc.gate import FIRST, address, allowed_hosts, listening, read_tokens
 from ctxgc.insight import OwnSession
 from ctxgc.mcp.context import AgentWindow
 from ctxgc.mcp.server import build_server, listed
@@ -18,19 +17,14 @@ from ctxgc.mcp.service import DEFAULT_SESSION, ContextService
 from ctxgc.mcp.tools import PROFILES, Profile, tools_of
 from ctxgc.mcp.transport import (
     CALLER,
-    FIRST,
-    LOOPBACK,
     PATH,
     Callers,
     ProtocolStdout,
     http_app,
-    read_tokens,
     serve_stdio,
 )
 from ctxgc.places import state_folder, user_store
 from ctxgc.session import ExactCounter, Store, open_store
-
-_LOOPBACK_BINDS = ("127.0.0.1", "localhost", "::1")
 
 
 class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,12 +87,11 @@ def run_http(options: ServerOptions) -> None:
         lambda ctx: callers.service(ctx.request.scope[CALLER]),  # type: ignore[union-attr] # HTTP has one
         options.tools,
     )
-    with _listening(options) as listener:
+    with listening(options.host, options.port) as listener:
         port = listener.getsockname()[1]
         app = http_app(server, callers, port=port, hosts=hosts, origins=options.allowed_origins)
-        shown = f"[{options.host}]" if ":" in options.host else options.host
         said = f"; bearer tokens in {path}" if tokens is not None else "; without a token"
-        sys.stderr.write(f"ctxgc mcp serves http://{shown}:{port}{PATH}{said}\n")
+        sys.stderr.write(f"ctxgc mcp serves {address(listener, options.host)}{PATH}{said}\n")
         sys.stderr.flush()
         config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="on")
         try:
@@ -125,21 +118,7 @@ def allowed_hosts_of(options: ServerOptions) -> tuple[str, ...]:
     Raises:
         ConfigError: it would serve other machines without a token or without an allowed host.
     """
-    if options.host in _LOOPBACK_BINDS:
-        return (*LOOPBACK, *options.allowed_hosts)
-    if not options.use_token:
-        raise ConfigError(
-            f"{options.host} is not a loopback address, and there is no token",
-            hint="leave --no-token out, or serve on 127.0.0.1",
-            key="no_token",
-        )
-    if not options.allowed_hosts:
-        raise ConfigError(
-            f"serving on {options.host} needs allowed host names",
-            hint="--allow-host NAME for each",
-            key="allow_host",
-        )
-    return options.allowed_hosts
+    return allowed_hosts(options.host, options.allowed_hosts, use_token=options.use_token)
 
 
 def _store(options: ServerOptions) -> Store:
@@ -148,24 +127,6 @@ def _store(options: ServerOptions) -> Store:
 
 def _store_url(options: ServerOptions) -> str:
     return options.store or SessionSettings.from_env().store or user_store()
-
-
-def _listening(options: ServerOptions) -> socket.socket:
-    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((options.host, options.port))
-        # A client that reads the address may call at once.
-        listener.listen()
-    except OSError as error:
-        listener.close()
-        raise ConfigError(
-            f"cannot listen on {options.host}:{options.port}: {error.strerror}",
-            hint="choose another --port; 0 takes a free one",
-            key="port",
-        ) from None
-    return listener
 
 
 # -- The cost of the schemas

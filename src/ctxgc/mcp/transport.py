@@ -6,18 +6,15 @@ has a token and a context of its own, and every request is checked before the SD
 
 from __future__ import annotations
 
-import hmac
 import io
 import json
 import math
 import os
 import re
-import secrets
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import anyio
@@ -42,52 +39,10 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ctxgc.errors import ConfigError
-from ctxgc.files import write_atomic
+from ctxgc.gate import LOOPBACK, caller_of
 from ctxgc.mcp.service import ContextService
 
-# -- Authentication
-
-
-FIRST = "default"
-SHORTEST = 16
-_LINE = re.compile(r"(?:([A-Za-z0-9_.-]{1,64})\s+)?(\S+)")
-
-
-def read_tokens(path: Path) -> dict[str, str]:
-    """Return the callers of a token file with their tokens; a missing file is created with a fresh one.
-
-    A line is `NAME TOKEN`; a token alone belongs to `default`. The file is for its owner only (0600).
-
-    Raises:
-        ConfigError: others may read it, a line is wrong, or a name or token occurs twice.
-        StoreError: it cannot be created.
-    """
-    if not path.exists():
-        write_atomic(path, f"{FIRST} {secrets.token_urlsafe(32)}\n".encode())
-    try:
-        if path.stat().st_mode & 0o077:
-            raise ConfigError(f"others may read {path}", hint=f"chmod 600 {path}", key="token_file")
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read {path}: {error}", key="token_file") from None
-    return _tokens(path, [line.strip() for line in lines if line.strip()])
-
-
-def _tokens(path: Path, lines: list[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for number, line in enumerate(lines, 1):
-        match = _LINE.fullmatch(line)
-        if match is None or len(match[2]) < SHORTEST:
-            hint = f"write NAME TOKEN, the token with {SHORTEST} characters or more"
-            raise ConfigError(f"{path}: line {number} is wrong", hint=hint, key="token_file")
-        name = match[1] or FIRST
-        if name in found or match[2] in found.values():
-            raise ConfigError(f"{path}: line {number} repeats a name or a token", key="token_file")
-        found[name] = match[2]
-    if not found:
-        raise ConfigError(f"{path} is empty", hint="remove it, and one is made", key="token_file")
-    return found
+# -- Callers
 
 
 class Callers:
@@ -108,14 +63,7 @@ class Callers:
 
     def name_of(self, token: str) -> str | None:
         """Return the caller with this token, in constant time; None if there is none."""
-        if self._tokens is None:
-            return FIRST
-        given = token.encode("utf-8", "surrogateescape")
-        found = None
-        for name, known in self._tokens.items():
-            if hmac.compare_digest(known.encode(), given):
-                found = name
-        return found
+        return caller_of(self._tokens, token)
 
     def service(self, name: str) -> ContextService:
         """Return the context of a caller."""
@@ -137,7 +85,6 @@ PATH = "/mcp"
 CALLER = "ctxgc.caller"
 MOST_BYTES = 4 << 20
 MOST_DEPTH = 64
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 _STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _BRACKETS = re.compile(rb"[\[\]{}]")

@@ -1,0 +1,52 @@
+"""`ctxgc serve`: the proxy, which agents talk to instead of their provider."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Any
+
+import click
+
+from ctxgc.errors import ConfigError
+
+
+@click.command(context_settings={"show_default": True})
+@click.option("--host", default="127.0.0.1", help="Address to listen on.")
+@click.option(
+    "--port", type=click.IntRange(0, 65_535), default=8787, help="Port; 0 picks a free one."
+)
+@click.option(
+    "--upstream", "named", multiple=True, metavar="PROVIDER=URL",
+    help="Where requests of `anthropic` or `openai` go.  [default: the provider's own]",
+)  # fmt: skip
+@click.option("--token-file", help="Tokens of callers, one per line; created if missing.")
+@click.option("--token", "use_token", is_flag=True, help="Ask for a token on loopback too.")
+@click.option("--allow-host", "allowed_hosts", multiple=True, help="Allowed Host header.")
+@click.option("--allow-origin", "allowed_origins", multiple=True, help="Allowed Origin header.")
+def serve(named: tuple[str, ...], **chosen: Any) -> None:
+    """Serve the proxy: set an agent's base URL to it, and its requests go through.
+
+    \b
+    ANTHROPIC_BASE_URL=http://127.0.0.1:8787 claude
+    OPENAI_BASE_URL=http://127.0.0.1:8787/v1 my-agent
+    """  # noqa: D301
+    need_server()
+    from ctxgc.proxy import ProxyOptions, run_proxy, upstreams  # noqa: PLC0415
+
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
+    run_proxy(ProxyOptions(upstreams=upstreams(named), **chosen))
+
+
+def need_server() -> None:
+    """Raise ConfigError if the packages of the proxy are not installed."""
+    try:
+        import httpx2  # noqa: F401, PLC0415
+        import starlette  # noqa: F401, PLC0415
+        import uvicorn  # noqa: F401, PLC0415
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"the proxy needs the package {error.name}",
+            hint="pip install 'ctxgc[serve]'",
+            key="serve",
+        ) from None

@@ -1,0 +1,24 @@
+"""The proxy: context collection for any agent that lets its base URL be changed.
+
+- `options`: where it listens, and which providers it talks to; `start` runs it.
+- `app`: who may call, and one request from its first byte to the last of its answer.
+- `dialect`: what a path asks of which provider; `upstream`: the way there and back.
+"""
+
+from __future__ import annotations
+
+from ctxgc._lazy import lazy
+
+# fmt: off
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ctxgc.proxy.options import DEFAULT_PORT, ProxyOptions, upstreams
+    from ctxgc.proxy.start import ProxyServer, run_proxy
+else:
+    __getattr__, __dir__, __all__ = lazy(
+        __name__,
+        {
+            "options": "DEFAULT_PORT ProxyOptions upstreams",
+            "start": "ProxyServer run_proxy",
+        },
+    )

@@ -1,0 +1,130 @@
+"""Starting a proxy: in the foreground for `ctxgc serve`, in a thread for `ctxgc wrap` and tests."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import uvicorn
+
+from ctxgc.errors import CtxgcError
+from ctxgc.gate import address, allowed_hosts, is_loopback, listening, read_tokens
+from ctxgc.places import state_folder
+from ctxgc.proxy.app import ProxyApp
+from ctxgc.proxy.options import ProxyOptions
+from ctxgc.proxy.upstream import TOKEN_HEADER, Upstream
+
+PATIENCE_SECONDS = 60.0
+GRACE_SECONDS = 5
+
+
+def run_proxy(options: ProxyOptions) -> None:
+    """Serve until the process is told to end."""
+    with ProxyServer(options) as proxy:
+        to = ", ".join(f"{name} -> {url}" for name, url in options.upstreams.items())
+        token = f"; callers send {TOKEN_HEADER} from {proxy.token_path}" if proxy.token_path else ""
+        sys.stderr.write(f"ctxgc serves {proxy.url} ({to}){token}\n")
+        sys.stderr.flush()
+        proxy.wait()
+
+
+class ProxyServer:
+    """A proxy that serves from a thread while its `with` block runs."""
+
+    def __init__(self, options: ProxyOptions) -> None:
+        self._options = options
+        use_token = options.use_token or not is_loopback(options.host)
+        self.token_path = token_path(options) if use_token else None
+        names = allowed_hosts(options.host, options.allowed_hosts, use_token=use_token)
+        tokens = None if self.token_path is None else read_tokens(self.token_path)
+        self._listener = listening(options.host, options.port)
+        port = self._listener.getsockname()[1]
+        hosts = frozenset(f"{name}:{port}" for name in names)
+        self.url = address(self._listener, options.host)
+        app = ProxyApp(
+            Upstream(options.upstreams),
+            hosts=hosts,
+            origins=frozenset({*(f"http://{host}" for host in hosts), *options.allowed_origins}),
+            tokens=tokens,
+            most_bytes=options.most_bytes,
+        )
+        # An answer that breaks off is told to the client by breaking off: that is no error of ours.
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            ws="none",
+            lifespan="on",
+            server_header=False,
+            date_header=False,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+        )
+        self._server = _Server(config)
+        self._thread = threading.Thread(
+            target=self._server.run, args=([self._listener],), name="ctxgc-proxy", daemon=True
+        )
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        if not self._server.is_up.wait(PATIENCE_SECONDS):
+            self.close()
+            raise CtxgcError("the proxy did not start in time", hint="see its log")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def wait(self) -> None:
+        """Return when the proxy was told to end, by Ctrl-C or a signal."""
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            while self._thread.is_alive():
+                self._thread.join(1.0)
+        except KeyboardInterrupt:
+            return
+
+    def close(self) -> None:
+        """Stop serving; answers that are under way have a moment to end."""
+        self._server.stop()
+        if self._thread.is_alive():
+            self._thread.join(PATIENCE_SECONDS)
+        self._listener.close()
+
+
+def token_path(options: ProxyOptions) -> Path:
+    """Return the file with the tokens of callers: the given one, else one in the user's state folder."""
+    return Path(options.token_file or Path(state_folder()) / "proxy.token")
+
+
+class _Server(uvicorn.Server):
+    """A server that says when it is up and stops at once when it is told to."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.is_up = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping = asyncio.Event()
+
+    async def main_loop(self) -> None:
+        """Wait to be told, where uvicorn itself would poll ten times a second."""
+        self._loop = asyncio.get_running_loop()
+        self.is_up.set()
+        await self._stopping.wait()
+
+    def stop(self) -> None:
+        """End `main_loop`; callable from any thread."""
+        loop = self._loop
+        if loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(self._stopping.set)
