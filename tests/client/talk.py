@@ -13,8 +13,8 @@ MODEL = "gpt-4o"
 LIMIT = 8_000
 
 
-def connected(server: StrictServer, provider: str = "openai", **options: Any) -> ChatClient:
-    """Return a client that talks to the server and keeps its session in memory."""
+def settings(server: StrictServer, provider: str = "openai", **options: Any) -> dict[str, Any]:
+    """Return what connects a client to the server, with its session in memory."""
     address = server.base_url if provider == "anthropic" else server.openai_base_url
     given: dict[str, Any] = {
         "model": MODEL,
@@ -25,8 +25,13 @@ def connected(server: StrictServer, provider: str = "openai", **options: Any) ->
         "context_limit": LIMIT,
         "store": "memory:",
     }
+    return {**given, **options}
+
+
+def connected(server: StrictServer, provider: str = "openai", **options: Any) -> ChatClient:
+    """Return a client that talks to the server and keeps its session in memory."""
     client = ChatClient()
-    client.connect(**{**given, **options})
+    client.connect(**settings(server, provider, **options))
     return client
 
 

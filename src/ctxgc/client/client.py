@@ -16,7 +16,7 @@ import msgspec
 
 from ctxgc.budget import GCPolicy
 from ctxgc.client.answer import Reply
-from ctxgc.client.conversation import Conversation, OnThreshold
+from ctxgc.client.conversation import Cancellation, Conversation, OnThreshold
 from ctxgc.client.provider import OnText, Provider, open_provider
 from ctxgc.client.tools import RECALL_NAMES, Tool, Toolbox, make_tool
 from ctxgc.collector import GCResult
@@ -52,9 +52,11 @@ class ChatClient:
     def __init__(self) -> None:
         self._talk: Conversation | None = None
         self._setup: ClientSetup
+        self._cancellation: Cancellation | None = None
 
     def connect(
         self,
+        /,
         project: str | None = None,
         location: str | None = None,
         model: str | None = None,
@@ -106,7 +108,7 @@ class ChatClient:
         )
         setup = ClientSetup(
             provider=found,
-            tools=tuple(make_tool(tool) for tool in tools),
+            tools=tuple(self._make_tool(tool) for tool in tools),
             session=session,
             system=system,
             recall=recall,
@@ -136,7 +138,9 @@ class ChatClient:
         With the policy CONDITIONAL or EPHEMERAL a collection may leave the schema out of the requests until
         a message names the tool.
         """
-        made = make_tool(tool, name=name, description=description, schema=schema, policy=policy)
+        made = self._make_tool(
+            tool, name=name, description=description, schema=schema, policy=policy
+        )
         self._connected().add_tool(made)
 
     def send_message(
@@ -160,7 +164,7 @@ class ChatClient:
         """
         talk = self._connected()
         talk.say(text)
-        return talk.run(on_text, on_gc_threshold)
+        return talk.run(on_text, on_gc_threshold, self._cancellation)
 
     def resume(
         self, *, on_gc_threshold: OnThreshold | None = None, on_text: OnText | None = None
@@ -169,7 +173,7 @@ class ChatClient:
         talk = self._connected()
         if not talk.session.history:
             raise ClientError("there is nothing to resume", hint="start with send_message()")
-        return talk.run(on_text, on_gc_threshold)
+        return talk.run(on_text, on_gc_threshold, self._cancellation)
 
     def spawn_subagent(
         self,
@@ -192,6 +196,7 @@ class ChatClient:
         own = tuple(tool for tool in talk.toolbox if tool.name not in RECALL_NAMES)
         now = _subagent_setup(msgspec.structs.replace(setup, tools=own), chosen, inline_config)
         with ChatClient() as child:
+            child._cancellation = self._cancellation
             child._open(_rebind_tools(now, self, child))
             reply = child.send_message(task)
             return SubagentResult(
@@ -237,6 +242,9 @@ class ChatClient:
         if self._talk is None:
             raise ClientError("the client is not connected", hint="call connect(model=...) first")
         return self._talk
+
+    def _make_tool(self, tool: AnyTool, **given: Any) -> Tool:
+        return make_tool(tool, **given)
 
     def _open(self, setup: ClientSetup) -> None:
         self._talk = _open_conversation(setup)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import threading
 from collections.abc import Callable
-from typing import Any
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from typing import Any, TypeVar
 
 from ctxgc.client.answer import Answer, Call, Reply
 from ctxgc.client.provider import OnText, Provider
@@ -13,6 +16,47 @@ from ctxgc.session import Session
 from ctxgc.wire import Overflow, parse_overflow
 
 OnThreshold = Callable[[float, float], object]
+T = TypeVar("T")
+
+
+class Cancellation:
+    """Tells a conversation in another thread that nobody waits for its reply any more."""
+
+    def __init__(self) -> None:
+        self._told: Future[None] = Future()
+
+    def tell(self) -> None:
+        """End the conversation: an answer that is on its way is dropped, and no tool is called any more."""
+        self._told.set_result(None)
+
+    def check(self) -> None:
+        """Raise CancelledError if it was told."""
+        if self._told.done():
+            raise CancelledError
+
+    def wait_for(self, result: Future[T]) -> T:
+        """Return a result, or raise CancelledError as soon as it is told."""
+        both: list[Future[Any]] = [result, self._told]
+        wait(both, return_when=FIRST_COMPLETED)
+        if self._told.done():
+            result.cancel()
+        self.check()
+        return result.result()
+
+    def run(self, work: Callable[[], T]) -> T:
+        """Do something that may take long and cannot be interrupted; if it is told, the result is dropped."""
+        self.check()
+        done: Future[T] = Future()
+        threading.Thread(target=_do, args=(work, done), daemon=True).start()
+        return self.wait_for(done)
+
+
+def _do(work: Callable[[], T], done: Future[T]) -> None:
+    done.set_running_or_notify_cancel()
+    try:
+        done.set_result(work())
+    except BaseException as error:  # noqa: BLE001 - it is raised where the result is waited for
+        done.set_exception(error)
 
 
 class Conversation:
@@ -55,11 +99,15 @@ class Conversation:
             self.session.append(self.provider.user(text), self.provider.format)
 
     def run(
-        self, on_text: OnText | None = None, on_gc_threshold: OnThreshold | None = None
+        self,
+        on_text: OnText | None = None,
+        on_gc_threshold: OnThreshold | None = None,
+        cancellation: Cancellation | None = None,
     ) -> Reply:
         """Ask the model and run its calls until it calls no more.
 
         Raises:
+            CancelledError: it was told to end; the history is valid, and another `run` continues from there.
             ClientError: it still calls after `max_rounds`; another `run` continues from there.
             ContextOverflowError: what must stay does not fit the window.
         """
@@ -69,24 +117,31 @@ class Conversation:
         answers: list[Answer] = []
         while len(answers) < self.max_rounds:
             watch.check()
-            answers.append(self._ask(on_text))
+            answers.append(self._ask(on_text, cancellation))
             if not answers[-1].calls:
                 watch.check()
                 return Reply.of(answers, self.session.gc_history[collected:])
             self._answer_calls(answers[-1].calls)
+            if cancellation is not None:
+                cancellation.check()
         raise ClientError(
             f"the model still calls tools after {self.max_rounds} rounds",
             hint="continue with resume(), or connect with a larger max_rounds",
             rounds=self.max_rounds,
         )
 
-    def _ask(self, on_text: OnText | None) -> Answer:
+    def _ask(self, on_text: OnText | None, cancellation: Cancellation | None) -> Answer:
         while True:
             view = [*self.session.messages(self.provider.format), *self._enrichment()]
+            send = functools.partial(
+                self.provider.send,
+                view,
+                system=self.system,
+                tools=self.session.live_tools(),
+                on_text=on_text,
+            )
             try:
-                answer = self.provider.send(
-                    view, system=self.system, tools=self.session.live_tools(), on_text=on_text
-                )
+                answer = send() if cancellation is None else cancellation.run(send)
                 break
             except Exception as error:
                 overflow = overflow_of(error)

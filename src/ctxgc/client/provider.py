@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
+from inspect import iscoroutinefunction
 from typing import Any, ClassVar, Literal, Protocol, Self, get_args
 
 import msgspec
@@ -101,7 +102,8 @@ def open_provider(
     """Return the named provider; without a name, the one that the model's name suggests.
 
     Raises:
-        InputError: no model is given, or the options contain what the client itself sets.
+        InputError: no model is given, the options contain what the client itself sets, or the SDK
+            client is one for event loops.
         ConfigError: the provider is unknown.
         ClientError: its package is not installed.
     """
@@ -111,6 +113,7 @@ def open_provider(
     if chosen not in _HOMES:
         raise unknown_key(chosen, get_args(ProviderName), "provider")
     _check_options(options or {})
+    _check_sdk(sdk)
     package, client, home = _HOMES[chosen]
     module, _, kind = home.partition(":")
     made: Provider = getattr(importlib.import_module(module), kind)(
@@ -130,6 +133,16 @@ def _check_options(options: Mapping[str, Any]) -> None:
                 hint="connect() and send_message() have arguments for it",
                 field="options",
             )
+
+
+def _check_sdk(sdk: Any) -> None:
+    if iscoroutinefunction(getattr(sdk, "close", None)):
+        kind = type(sdk).__name__
+        raise InputError(
+            f"sdk cannot be an {kind}",
+            hint=f"pass {kind.removeprefix('Async')}(...): AsyncChatClient calls it in a thread",
+            field="sdk",
+        )
 
 
 def _make_sdk(package: str, client: str, options: Mapping[str, Any]) -> Any:

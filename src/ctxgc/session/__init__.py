@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     )
     from ctxgc.session.agreement import LEGACY_KEY, SERVER_KEY, server_doc
     from ctxgc.session.archive import Hit, Stash, excerpt
-    from ctxgc.session.async_session import AsyncSession
+    from ctxgc.session.async_session import AsyncSession, WorkThread, with_vocabulary
     from ctxgc.session.calls import Event, stop_flushing
     from ctxgc.session.guard import EMERGENCY, messages_of, why_not_by_itself
     from ctxgc.session.recall_tools import RECALL_TOOLS, RecallAnswers
@@ -68,7 +68,7 @@ else:
                 "Checkpoint CheckpointStore ContextMonitor Zone compare_files",
             "agreement": "LEGACY_KEY SERVER_KEY server_doc",
             "archive": "Hit Stash excerpt",
-            "async_session": "AsyncSession",
+            "async_session": "AsyncSession WorkThread with_vocabulary",
             "calls": "Event stop_flushing",
             "guard": "EMERGENCY messages_of why_not_by_itself",
             "recall_tools": "RECALL_TOOLS RecallAnswers",

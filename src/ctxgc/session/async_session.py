@@ -74,6 +74,7 @@ class WorkThread:
     """A thread that does one thing after the other for an event loop."""
 
     def __init__(self, name: str) -> None:
+        _favour_the_loop()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix=name)
         self.is_stopped = False
 
@@ -118,14 +119,13 @@ def _opening(
 
     def called(self: AsyncSession, /, *given: P.args, **more: P.kwargs) -> None:
         signature(kind).bind(*given, **more)
-        _favour_the_loop()
         self._thread = WorkThread("ctxgc-session")
-        self._opened = self._thread.start(lambda: _ready(kind(*given, **more)))
+        self._opened = self._thread.start(lambda: with_vocabulary(kind(*given, **more)))
 
     return called
 
 
-def _ready(session: Session) -> Session:
+def with_vocabulary(session: Session) -> Session:
     """Return the session with its vocabulary loaded, so that the first request need not wait for it."""
     session.inspect().accounting.counter.count("ctxgc")
     return session
@@ -148,6 +148,14 @@ class AsyncSession:
     _opened: Future[Session]
 
     __init__ = _opening(Session)
+
+    @classmethod
+    def of(cls, session: Session) -> Self:
+        """Return a session that is open already, for a loop."""
+        made, opened = cls.__new__(cls), Future[Session]()
+        opened.set_result(session)
+        vars(made).update(_thread=WorkThread("ctxgc-session"), _opened=opened)
+        return made
 
     async def opened(self) -> Self:
         """Wait until the session is open and its vocabulary is loaded, and return it."""
