@@ -55,7 +55,8 @@ class OpenAIChat(Endpoint, frozen=True, kw_only=True):
         )
         if on_text is None:
             return _whole(self.sdk.chat.completions.create(**fields))
-        return _streamed(self.sdk.chat.completions.create(**fields, stream=True), on_text)
+        with self.sdk.chat.completions.create(**fields, stream=True) as chunks:
+            return _streamed(chunks, on_text)
 
 
 def _whole(completion: Any) -> Answer:

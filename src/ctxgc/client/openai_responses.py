@@ -53,7 +53,8 @@ class OpenAIResponses(Endpoint, frozen=True, kw_only=True):
         )
         if on_text is None:
             return _answer(self.sdk.responses.create(**fields))
-        return _answer(_streamed(self.sdk.responses.create(**fields, stream=True), on_text))
+        with self.sdk.responses.create(**fields, stream=True) as events:
+            return _answer(_streamed(events, on_text))
 
 
 def _streamed(events: Iterable[Any], on_text: OnText) -> Any:
