@@ -227,3 +227,22 @@ def test_where_room_must_be_made_without_them_no_call_is_named_and_more_lines_st
         patch.setattr("ctxgc.collector.presets.WITHOUT_RECALL", 1.0)
         fewer = drive(_session(12_000), LONG)[-1]
     assert _lines(view) > _lines(fewer)
+
+
+def test_a_session_that_goes_on_names_the_call_of_the_host_that_it_has_now() -> None:
+    store = MemoryStore()
+    _measured(store=store, session_id="s", recall_call="fetch({handle})").flush()
+
+    def result(**said: Any) -> str:
+        shown = _session(4_000, store=store, session_id="s", **said).view()
+        return next(str(m["content"]) for m in shown if m["role"] == "tool").partition("\n")[0]
+
+    before = result()
+    assert before.startswith("[ctxgc: ")
+    assert "; fetch(h-" in before
+    without = before.partition("; fetch(")[0] + "]"
+    assert result(recall_call="") == without
+    handle = before.partition("fetch(")[2].removesuffix(")]")
+    assert result(recall_call="open {handle}!") == f"{without[:-1]}; open {handle}!]"
+    # Trying did not store anything: the last host that worked with it still counts.
+    assert result() == before

@@ -20,7 +20,9 @@ from ctxgc._lazy import lazy
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ctxgc.collector.booking import turn_number, with_messages
-    from ctxgc.collector.digest import DigestEntry, handle_of, handles_in, without, write_digest
+    from ctxgc.collector.digest import (
+        DigestEntry, handle_of, handles_in, without, without_handles, write_digest,
+    )
     from ctxgc.collector.engine import Collection, GCEngine, IGCEngine, check_plan
     from ctxgc.collector.excerpt import first_lines, stub_at_birth
     from ctxgc.collector.host import (
@@ -49,7 +51,7 @@ else:
         __name__,
         {
             "booking": "turn_number with_messages",
-            "digest": "DigestEntry handle_of handles_in without write_digest",
+            "digest": "DigestEntry handle_of handles_in without without_handles write_digest",
             "engine": "Collection GCEngine IGCEngine check_plan",
             "excerpt": "first_lines stub_at_birth",
             "host":

@@ -22,6 +22,7 @@ from ctxgc.core import (
 
 _RANGE = r"s-\d+(?:\.\.\d+)?"
 _MARK = re.compile(re.escape(OPENING) + rf" ({_RANGE}(?: {_RANGE})*)\](?: .*)?")
+_LINE = re.compile(re.escape(OPENING) + rf" {_RANGE}(?: {_RANGE})*\](| .*)$", re.MULTILINE)
 _FORM = re.compile(r"s-\d+")
 LEAST_RANGE = 4
 MOST_IN_RANGE = 100_000
@@ -99,6 +100,11 @@ def without(text: str, handles: Collection[str]) -> str:
         entry.keep_all()
     notice = text[: len(text) - len(digest_of(text))]
     return f"{notice}{write_digest(entries)}" if entries else ""
+
+
+def without_handles(text: str) -> str:
+    """Return a notice whose digest still has its lines, and no handles: for those who cannot recall."""
+    return _LINE.sub(rf"{OPENING} moved out earlier]\1", text)
 
 
 def _ranges(entries: list[DigestEntry]) -> list[str]:

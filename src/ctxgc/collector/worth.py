@@ -15,7 +15,7 @@ import msgspec
 
 from ctxgc.collector.excerpt import cover_lines, fitting, listed_chars, take_best
 from ctxgc.collector.presets import Preset, Shares, WindowConstants
-from ctxgc.core import GAP, Text, is_line, is_word, looks_like_ours, quotable, with_gaps
+from ctxgc.core import GAP, Names, Text, is_line, is_word, looks_like_ours, quotable, with_gaps
 
 # -- The census: in how many messages of the view each name, word and line stands
 
@@ -292,6 +292,7 @@ class Worth:
 CHARS_PER_TOKEN = 4
 _LINE_OVERHEAD = 2
 _RARE_WORD = 3
+_CALL = re.compile(r"\[ctxgc.*?(?:; |To see it again: )(.*)\]")
 _NAME = 100
 _PATH = 200
 _VALUE = 99
@@ -372,6 +373,12 @@ OPENING_TOKENS = 3.0
 
 _TOKENS_PER_CHAR = 0.27
 _NAME_TOKENS = 0.5
+
+
+def _called(text: Text) -> frozenset[str]:
+    """Return the names in the calls that notes of ours tell the reader to make: they are not its own."""
+    ours = filter(looks_like_ours, text.lines)
+    return Names().of("\n".join(call for line in ours for call in _CALL.findall(line)))
 
 
 def _name_tokens(name: str) -> float:
@@ -469,7 +476,9 @@ class Cover:
     def list_names(self, budget: float) -> None:
         """List the names bare that no line shows, the best per token first, while they fit."""
         holders = {
-            name: passage for passage in self._passages for name in passage.text.names - self._held
+            name: passage
+            for passage in self._passages
+            for name in passage.text.names - self._held - _called(passage.text)
         }
         for name in sorted(holders, key=lambda n: (-self._worth(n) / (len(n) + 4), n)):
             passage = holders[name]

@@ -43,9 +43,9 @@ if TYPE_CHECKING:
         LONG_LINE, Names, Text, identifiers, is_line, is_word, looks_like_path, pieces_of, tokens,
     )
     from ctxgc.core.tombstone import (
-        GAP, HANDLE, OPENING, RECALL_CALL, RECALL_TOOL, SHORT_GAP, copy_mark, describe, is_tombstone,
-        kept_of, looks_like_ours, moved_handles, moved_note, note, points_back, quotable, recall_call,
-        recall_template, short_command, short_tombstone, long_tombstone, with_gaps,
+        GAP, HANDLE, OPENING, RECALL_CALL, RECALL_TOOL, SEARCH_TOOL, SHORT_GAP, copy_mark, describe,
+        is_tombstone, kept_of, looks_like_ours, moved_handles, moved_note, note, points_back, quotable,
+        recall_call, recall_template, search_call, short_command, short_tombstone, long_tombstone, with_gaps,
     )
 else:
     __getattr__, __dir__, __all__ = lazy(
@@ -72,8 +72,10 @@ else:
                 "without_strays",
             "text": "LONG_LINE Names Text identifiers is_line is_word looks_like_path pieces_of tokens",
             "tombstone":
-                "GAP HANDLE OPENING RECALL_CALL RECALL_TOOL SHORT_GAP copy_mark describe is_tombstone "
+                "GAP HANDLE OPENING RECALL_CALL RECALL_TOOL SEARCH_TOOL SHORT_GAP copy_mark describe "
+                "is_tombstone "
                 "kept_of looks_like_ours moved_handles moved_note note points_back quotable "
-                "recall_call recall_template short_command short_tombstone long_tombstone with_gaps",
+                "recall_call recall_template search_call short_command short_tombstone long_tombstone "
+                "with_gaps",
         },
     )

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 OPENING = "[ctxgc:"
 NAMES = "Names: "
 RECALL_TOOL = "context_recall"
+SEARCH_TOOL = "context_search"
 
 HANDLE = re.compile(r"h-[a-z2-7]{16}")
 _MOVED_OUT = re.compile(
@@ -39,6 +40,13 @@ RECALL_CALL = recall_template()
 def recall_call(handle: str, template: str = RECALL_CALL) -> str:
     """Return the exact call that recalls a handle."""
     return template.replace("{handle}", handle)
+
+
+def search_call(recall: str) -> str:
+    """Return how a model that recalls like this searches; empty if its tool is not ours."""
+    tool = recall.partition("(")[0]
+    ours = tool.endswith(RECALL_TOOL)
+    return f"{tool.removesuffix(RECALL_TOOL)}{SEARCH_TOOL}(query)" if ours else ""
 
 
 # -- Notes

@@ -11,11 +11,10 @@ from typing import Any, ClassVar, Protocol
 import msgspec
 
 from ctxgc.collector import first_lines
-from ctxgc.core import RECALL_TOOL, Format
+from ctxgc.core import RECALL_TOOL, SEARCH_TOOL, Format
 from ctxgc.errors import CtxgcError, InputError
 from ctxgc.session.archive import Hit
 
-SEARCH_TOOL = "context_search"
 EXCERPT = 200
 MOST_HITS = 5
 

@@ -71,7 +71,7 @@ class Session:
         model: the model that the view is sent to: window, token counter and prices follow from it.
         counter: counts tokens, in place of the model's.
         recall_call: how the model recalls a handle with a tool of your own, with `{handle}`; else it can
-            once you took `tools()`, and never with an empty text.
+            once you took `tools()`, now or before, and not at all with an empty text.
         clock: gives the present time, for tests and replays.
         handle_key: what the handles of a new session are derived from, for tests and replays; else random.
     """
@@ -259,12 +259,14 @@ class Session:
             ContextOverflowError: what must stay does not fit the window; `details` names the parts.
         """
         self._prepare(format)
+        if self._parts.reader.is_another():
+            return render(self._parts.reader.shown())
         return self._render_cache.render(self._parts.view)
 
     def messages_json(self) -> bytes:
         """Return the view as a JSON array; messages that came as bytes are in it byte for byte."""
         self._prepare(None)
-        return render_json(self._parts.view.messages)
+        return render_json(self._parts.reader.shown())
 
     def _prepare(self, asked: Format | None) -> None:
         """Check the view, collect when that is due, watch its size, and record the request."""
@@ -279,7 +281,7 @@ class Session:
 
     def view(self) -> list[dict[str, Any]]:
         """Return the messages as they are now, without collecting or checking."""
-        return render(self._parts.view.messages)
+        return render(self._parts.reader.shown())
 
     @property
     def history(self) -> list[Message]:

@@ -22,7 +22,7 @@ from ctxgc.config import (
     unknown_key,
     variables_in_use,
 )
-from ctxgc.core import RECALL_CALL, ContextSegment, Heap, SegmentType, Tier
+from ctxgc.core import ContextSegment, Heap, SegmentType, Tier
 from ctxgc.economics import PriceSheet, SavingsLedger, price_sheet, sheet_of
 from ctxgc.errors import ConfigError, InputError
 from ctxgc.session.agreement import LEGACY_KEY, state_from_context
@@ -36,6 +36,7 @@ from ctxgc.session.guard import Checkpoints, RecoverableSession, SessionGuard
 from ctxgc.session.intake import Intake
 from ctxgc.session.notices import Notices
 from ctxgc.session.part import SessionCore
+from ctxgc.session.reader import RecallingReader, remember
 from ctxgc.session.recall import AutoRecall, ProtectedMessages, RecallFeedback, SessionRecall
 from ctxgc.session.state import Accounting, SessionOptions, SessionState
 from ctxgc.session.usage import RequestLog, UsageMeter
@@ -181,8 +182,8 @@ def set_up(asked: SessionSetup) -> SessionParts:
         state = SessionState.from_doc(stored, ledger)
         if asked.handle_key is not None and "secret" not in stored:
             state.secret = asked.handle_key.hex()
-        if state.recall_tools and asked.recall_call is None:
-            options.recall_call = RECALL_CALL
+        state.recall_calls = remember(state.recall_calls, asked.recall_call)
+        options.recall_call = next(reversed(state.recall_calls), None) or None
         return SessionParts(
             options=options,
             state=state,
@@ -286,6 +287,7 @@ class SessionParts:
             log=self.log, events=self.events,
         )  # fmt: skip
         self.protected = protected = ProtectedMessages(core)
+        self.reader = RecallingReader(core)
         self.annotations = annotations = Annotations(core)
         self.meter = meter = UsageMeter(core, held=protected.held)
         self.requests = requests = RequestLog(core)
@@ -327,9 +329,8 @@ class SessionParts:
 
     def take_recall_tools(self) -> None:
         """Let tombstones name the call that recalls: from now on the model has the tools for it."""
-        self.state.recall_tools = True
-        if self.options.recall_call is None:
-            self.options.recall_call = self.host.recall_call = RECALL_CALL
+        self.reader.take_tools()
+        self.host.recall_call = self.options.recall_call
 
     def adopt(self, plugin: GCPlugin, config: GCConfig | None) -> None:
         """Use another strategy, and another configuration if one is given."""

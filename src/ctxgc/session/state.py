@@ -128,8 +128,8 @@ class SessionState(msgspec.Struct, kw_only=True):
     """What is sent alongside the messages: system prompt, tools, enrichment."""
     format: Format | None = None
     """The format that was named, or that a message showed clearly; None while it is only guessed."""
-    recall_tools: bool = False
-    """Whether the host took the tools with which the model recalls."""
+    recall_calls: list[str] = []
+    """How the model recalls, as hosts said it: the newest last, empty where it cannot (`remember`)."""
     probation: Probation | None = None
     """A collection for the price that is planned and waits; a change of what was sent ends it."""
 

@@ -20,7 +20,7 @@ from ctxgc.collector import (
     Host,
 )
 from ctxgc.config import GCConfig, check_template, choices, in_words, render_notice, unknown_key
-from ctxgc.core import Message, note
+from ctxgc.core import Message, note, search_call
 from ctxgc.errors import ConfigError
 from ctxgc.strategies.base import GCPlugin
 from ctxgc.wire import text_message
@@ -185,8 +185,8 @@ class BuiltinStrategy(ABC):
             plugin_name=self.name,
             reason=run.reason.value,
         )
-        if template is None and self._host.recall_call:
-            text = f"{text[:-1]}; context_search(query) finds them again]"
+        if template is None and (search := search_call(self._host.recall_call or "")):
+            text = f"{text[:-1]}; {search} finds them again]"
         if not self._notifies(run.config):
             return
         result.notification = text
