@@ -59,7 +59,7 @@ def test_the_json_has_the_documented_keys(run: Run, project: Path) -> None:
     made.write_lines(project / "a.jsonl", CASES["claude_code"]())
     found = json.loads(run("analyze", "a.jsonl", "--json").stdout)
     assert set(found) == {
-        "schema", "about", "scale", "estimated", "messages", "tokens", "requests", "window",
+        "schema", "about", "scale", "messages", "tokens", "requests", "window",
         "sources", "tools", "files", "turns", "fill", "zones", "compactions", "garbage", "bill",
         "cache", "damaged", "damage", "advice", "notes",
     }  # fmt: skip

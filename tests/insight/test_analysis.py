@@ -66,7 +66,7 @@ def test_without_reported_usage_sizes_are_counted(tmp_path: Path) -> None:
 
 def test_a_compaction_empties_the_window(tmp_path: Path) -> None:
     found = _insight(tmp_path, made.claude_code(STEPS, compact_after=6))
-    assert (found.compactions, found.window.number, found.garbage.windows) == (1, 2, 2)
+    assert (found.compactions, found.window.number, found.bill.replayed.windows) == (1, 2, 2)
     sizes = [point.tokens for point in found.fill]
     drop = next(n for n in range(1, len(sizes)) if sizes[n] < sizes[n - 1])
     assert drop == 24
@@ -120,14 +120,15 @@ def test_of_a_large_file_only_the_last_window_is_looked_at_closely(
     whole = _insight(tmp_path, lines)
     monkeypatch.setattr(measurement, "WHOLE_BYTES", 1_000)
     large = _insight(tmp_path, lines)
-    assert (whole.garbage.windows, large.garbage.windows) == (2, 1)
-    assert large.window == whole.window
+    assert (whole.bill.replayed.windows, large.bill.replayed.windows) == (2, 1)
+    assert (large.window, large.garbage) == (whole.window, whole.garbage)
     assert any("last window" in note for note in large.notes)
 
 
 def test_more_than_the_window_holds_is_said_and_cut(tmp_path: Path) -> None:
     found = _insight(tmp_path, made.chat(STEPS), context_limit=2_000)
-    assert found.window.messages < found.messages
+    assert found.window.messages == found.messages
+    assert (found.window.zone, found.window.percent > 100) == ("critical", True)
     assert any("longer than the window" in note for note in found.notes)
 
 

@@ -192,8 +192,7 @@ def _garbage(found: Insight) -> Html | None:
         ]
         for each in garbage.largest
     ]
-    windows = "the last window" if garbage.windows == 1 else f"{garbage.windows} windows"
-    said = f"{garbage.tokens:,} of {garbage.of_tokens:,} tokens in {windows} are garbage."
+    said = f"{garbage.tokens:,} of {garbage.of_tokens:,} tokens in the window now are garbage."
     ring = partial(donut, slices, title="Garbage by reason", centre=f"{garbage.percent:.0f}%")
     head = ["what", "why", "tokens", "line"]
     largest = table(head, rows, caption="The largest pieces.")

@@ -162,8 +162,8 @@ def _garbage(found: Insight, top: int, width: int) -> list[Line]:
         for each in garbage.reasons
         if each.count
     ]
-    of = "the last window" if garbage.windows == 1 else f"{garbage.windows} windows"
-    head = f"  {garbage.tokens:,} of {garbage.of_tokens:,} tokens ({garbage.percent:.0f}%) in {of}"
+    share = f"{garbage.tokens:,} of {garbage.of_tokens:,} tokens ({garbage.percent:.0f}%)"
+    head = f"  {share} in the window now"
     dead = [
         (f"line {each.line}", f"{each.tokens:,}", each.how or each.reason, _what(each.name, width))
         for each in garbage.largest[: max(1, top // 2)]

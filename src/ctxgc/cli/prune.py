@@ -52,13 +52,13 @@ from ctxgc.insight import (
     ProposalRow,
     PruneTarget,
     Writable,
-    limit_for,
     open_writable,
     propose_pruning,
     pruned_transcript,
     resume_command,
     session_folders,
     stored_session_id,
+    window_limit,
 )
 from ctxgc.session import (
     Store,
@@ -192,8 +192,7 @@ def _propose(
 
 def _limit(file: Writable) -> int:
     """Return the window of the session's model, as `ctxgc analyze` takes it to be."""
-    largest = max((usage.prompt for usage in file.usages), default=0)
-    return limit_for(file.facts.model, file.facts.context_limit, largest)
+    return window_limit(file.facts, file.window)
 
 
 def _config(preset: str) -> GCConfig:

@@ -159,16 +159,15 @@ def _tool(tool: ToolSample) -> Line:
 
 
 def _garbage(now: LiveWindow, width: int) -> list[Line]:
-    total = sum(now.garbage.values())
-    if not total:
+    garbage = now.garbage
+    if not garbage.tokens:
         return [plain(""), plain("no garbage: everything is reachable", "faint")]
-    rows = sorted(now.garbage.items(), key=lambda row: -row[1])
-    share = 100.0 * total / max(1, now.tokens)
-    lines = terminal_bars([(name, float(n), f"{n:,}", "tokens") for name, n in rows], width)
+    rows = sorted((each for each in garbage.reasons if each.tokens), key=lambda each: -each.tokens)
+    shown = [(each.reason, float(each.tokens), f"{each.tokens:,}", "tokens") for each in rows]
     advice = f"what would leave: ctxgc prune {printable(now.called)}"
     return [
         plain(""),
-        plain(f"garbage: {total:,} tokens, {share:.0f}%", "title"),
-        *lines,
+        plain(f"garbage: {garbage.tokens:,} tokens, {garbage.percent:.0f}%", "title"),
+        *terminal_bars(shown, width),
         plain(advice, "faint"),
     ]

@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from ctxgc.core import age_text
     from ctxgc.insight.analysis import analyze_transcript
     from ctxgc.insight.cost import SessionCost, Spend, prices_in_use, session_cost
-    from ctxgc.insight.garbage import find_garbage
+    from ctxgc.insight.fill import WindowFill, window_limit
+    from ctxgc.insight.garbage import Garbage
     from ctxgc.insight.history_diff import (
         ComparedHistory, HistoryDifference, compared_history, history_changes,
     )
-    from ctxgc.insight.live import LiveWindow, RequestSample, SessionFollower, ToolSample, WindowFill
+    from ctxgc.insight.live import LiveWindow, RequestSample, SessionFollower, ToolSample
     from ctxgc.insight.local_sessions import (
         LocalSession, SessionFile, claude_folder, codex_folder, find_sessions, limit_for, peek,
         project_of, resume_command, session_folders, RESUME,
@@ -51,9 +52,10 @@ else:
             "ctxgc.core": "age_text",
             "analysis": "analyze_transcript",
             "cost": "SessionCost Spend prices_in_use session_cost",
-            "garbage": "find_garbage",
+            "fill": "WindowFill window_limit",
+            "garbage": "Garbage",
             "history_diff": "ComparedHistory HistoryDifference compared_history history_changes",
-            "live": "LiveWindow RequestSample SessionFollower ToolSample WindowFill",
+            "live": "LiveWindow RequestSample SessionFollower ToolSample",
             "local_sessions":
                 "LocalSession SessionFile claude_folder codex_folder find_sessions limit_for "
                 "peek project_of resume_command session_folders RESUME",

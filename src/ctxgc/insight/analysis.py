@@ -10,7 +10,7 @@ import msgspec
 
 from ctxgc.config import GCConfig
 from ctxgc.economics import PriceSheet
-from ctxgc.insight.garbage import REASONS, GarbageItem, find_garbage
+from ctxgc.insight.garbage import find_garbage
 from ctxgc.insight.measurement import Measurement, ProgressCallback
 from ctxgc.insight.replay import BillReplay, Bills, SessionRequest, cache_breaks, paid
 from ctxgc.insight.report import (
@@ -19,9 +19,7 @@ from ctxgc.insight.report import (
     Bill,
     Cache,
     FillPoint,
-    Garbage,
     Insight,
-    Reason,
     UsageRow,
     WindowNow,
 )
@@ -32,7 +30,6 @@ _MOST_ROWS = 40
 _MOST_POINTS = 400
 _MOST_BREAKS = 200
 ZONES = ("safe", "warning", "danger", "critical")
-_MOST_DEAD = 20
 MOST_REPLAYED = 1_200
 """Messages of one window that are replayed; real windows hold far fewer."""
 _LEAST_ROOM = 1_000
@@ -78,7 +75,6 @@ def _insight(measured: Measurement) -> Insight:
     return Insight(
         about=_about(measured),
         scale=None if measured.scale is None else round(measured.scale, 3),
-        estimated=measured.scaled(survey.sizer.estimated),
         messages=survey.messages,
         tokens=measured.scaled(survey.total),
         requests=len(passed.requests),
@@ -90,7 +86,7 @@ def _insight(measured: Measurement) -> Insight:
         fill=_fill(measured),
         zones=_zones(measured),
         compactions=passed.compactions,
-        garbage=_garbage(measured),
+        garbage=find_garbage(measured.view, measured.window, measured.counter),
         bill=_bill(measured),
         cache=_cache(measured),
         damaged=measured.transcript.damaged + survey.unknown,
@@ -121,14 +117,11 @@ def _about(measured: Measurement) -> About:
 
 def _window_now(measured: Measurement) -> WindowNow:
     """Return the window at the end of the session."""
-    tokens = measured.beside + measured.scaled(measured.now.total)
+    fill = measured.fill(measured.window.tokens)
     return WindowNow(
         number=measured.passed.window.number,
-        limit=measured.limit,
-        tokens=tokens,
-        percent=measured.percent(tokens),
-        zone=measured.zone(tokens),
-        messages=len(measured.windows[-1]),
+        **fill._asdict(),
+        messages=len(measured.view),
         beside=measured.beside,
     )
 
@@ -166,13 +159,14 @@ def _fill(measured: Measurement) -> list[FillPoint]:
 
 
 def _point(measured: Measurement, number: int, request: SessionRequest) -> FillPoint:
+    fill = measured.fill(request.prompt)
     return FillPoint(
         request=number,
         line=request.line,
         window=request.window,
         tokens=request.prompt,
-        percent=measured.percent(request.prompt),
-        zone=measured.zone(request.prompt),
+        percent=fill.percent,
+        zone=fill.zone,
         at=request.at,
     )
 
@@ -181,7 +175,7 @@ def _zones(measured: Measurement) -> dict[str, int]:
     """Return how many requests were made in each zone."""
     found = dict.fromkeys(ZONES, 0)
     for request in measured.passed.requests:
-        found[measured.zone(request.prompt)] += 1
+        found[measured.fill(request.prompt).zone] += 1
     return found
 
 
@@ -201,33 +195,6 @@ def _cache(measured: Measurement) -> Cache:
         lost=sum(each.lost for each in breaks),
         breaks=breaks[:_MOST_BREAKS],
     )
-
-
-def _garbage(measured: Measurement) -> Garbage:
-    dead: list[GarbageItem] = []
-    whole = 0
-    for number, view in enumerate(measured.windows):
-        measured.progress("garbage", number, len(measured.windows))
-        found = find_garbage(view, measured.counter)
-        whole += measured.scaled(found.tokens)
-        dead += [
-            msgspec.structs.replace(each, tokens=measured.scaled(each.tokens))
-            for each in found.dead
-        ]
-    tokens = sum(each.tokens for each in dead)
-    return Garbage(
-        windows=len(measured.windows),
-        of_tokens=whole,
-        tokens=tokens,
-        percent=round(100.0 * tokens / whole, 1) if whole else 0.0,
-        reasons=[_reason(name, dead) for name in REASONS],
-        largest=sorted(dead, key=lambda each: (-each.tokens, each.line))[:_MOST_DEAD],
-    )
-
-
-def _reason(name: str, dead: list[GarbageItem]) -> Reason:
-    mine = [each.tokens for each in dead if each.reason == name]
-    return Reason(reason=name, tokens=sum(mine), count=len(mine))
 
 
 def _bill(measured: Measurement) -> Bill:
@@ -280,16 +247,12 @@ def _notes(measured: Measurement, found: Insight) -> list[str]:
             "The file reports no usage: tokens are counted, and the cache is unknown.",
         ),
         (
-            found.estimated > 0,
-            "Tokens of the session are estimated from a counted sample; those of the window now are counted.",
-        ),
-        (
             not measured.is_whole,
-            "Garbage and bills cover the last window only: the file is large.",
+            "The bill covers the last window only: the file is large.",
         ),
         (
             measured.is_trimmed,
-            "The conversation is longer than the window: garbage and bills cover its last part only.",
+            "The conversation is longer than the window: the bill covers its last part only.",
         ),
         (
             any(len(view) > MOST_REPLAYED for view in measured.windows),

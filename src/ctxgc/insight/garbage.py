@@ -10,11 +10,13 @@ from ctxgc.collector import Analysis, GCEngine, Segmenter
 from ctxgc.core import ContextSegment, Heap
 from ctxgc.errors import MessageError
 from ctxgc.insight.clock import TranscriptClock
+from ctxgc.insight.fill import WindowCount
 from ctxgc.tokens import TokenCounter
 from ctxgc.wire import build
 from ctxgc.wire.transcripts import RecordedMessage
 
 REASONS = ("superseded", "duplicate", "unreachable", "verbose")
+_MOST_DEAD = 20
 
 
 class GarbageItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,15 +29,54 @@ class GarbageItem(msgspec.Struct, frozen=True, kw_only=True):
     line: int
 
 
-class WindowGarbage(msgspec.Struct, frozen=True, kw_only=True):
-    """The garbage of one window, and how many tokens the window had."""
+class Reason(msgspec.Struct, frozen=True, kw_only=True):
+    """The garbage with one reason."""
 
+    reason: str
     tokens: int
-    dead: list[GarbageItem]
+    count: int
 
 
-def find_garbage(view: Sequence[RecordedMessage], counter: TokenCounter) -> WindowGarbage:
-    """Return what could leave a window at its end."""
+class Garbage(msgspec.Struct, frozen=True, kw_only=True):
+    """What is garbage in the window as it is now; `percent` is its share of `of_tokens`, the whole window."""
+
+    of_tokens: int
+    tokens: int
+    percent: float
+    reasons: list[Reason]
+    largest: list[GarbageItem]
+
+
+def find_garbage(
+    view: Sequence[RecordedMessage], window: WindowCount, counter: TokenCounter
+) -> Garbage:
+    """Return the garbage in a window at its end, in the tokens of its provider.
+
+    Args:
+        view: the messages of the window.
+        window: how large the window is.
+        counter: counts the tokens of each segment.
+    """
+    dead = [
+        msgspec.structs.replace(each, tokens=window.scaled(each.tokens))
+        for each in _dead_in(view, counter)
+    ]
+    tokens = sum(each.tokens for each in dead)
+    return Garbage(
+        of_tokens=window.tokens,
+        tokens=tokens,
+        percent=round(100.0 * tokens / window.tokens, 1) if window.tokens else 0.0,
+        reasons=[_reason(name, dead) for name in REASONS],
+        largest=sorted(dead, key=lambda each: (-each.tokens, each.line))[:_MOST_DEAD],
+    )
+
+
+def _reason(name: str, dead: list[GarbageItem]) -> Reason:
+    mine = [each.tokens for each in dead if each.reason == name]
+    return Reason(reason=name, tokens=sum(mine), count=len(mine))
+
+
+def _dead_in(view: Sequence[RecordedMessage], counter: TokenCounter) -> list[GarbageItem]:
     clock = TranscriptClock()
     heap = Heap(counter.count)
     segmenter = Segmenter(counter, heap, clock)
@@ -45,8 +86,7 @@ def find_garbage(view: Sequence[RecordedMessage], counter: TokenCounter) -> Wind
         _take(segmenter, message, lines)
     engine = GCEngine()
     analysis = engine.analyze(engine.state(heap, clock()))
-    tokens = sum(segment.tokens or 0 for segment in heap)
-    return WindowGarbage(tokens=tokens, dead=_dead(analysis, engine, lines))
+    return _dead(analysis, engine, lines)
 
 
 def _take(segmenter: Segmenter, recorded: RecordedMessage, lines: dict[str, int]) -> None:

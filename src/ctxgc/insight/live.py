@@ -11,13 +11,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ctxgc.config import GCConfig
 from ctxgc.core import Message
 from ctxgc.errors import TranscriptError
-from ctxgc.guard import zone_of
-from ctxgc.insight.garbage import find_garbage
-from ctxgc.insight.local_sessions import limit_for, session_folders
-from ctxgc.tokens import CountingCache, Reported, counter_for, scale_of, tokens_before
+from ctxgc.insight.fill import WindowCount, WindowFill, count_window, fill_of, window_limit
+from ctxgc.insight.garbage import Garbage, find_garbage
+from ctxgc.insight.local_sessions import session_folders
+from ctxgc.tokens import CountingCache, counter_for, part_tokens
 from ctxgc.wire.transcripts import (
     HEAD_BYTES,
     Item,
@@ -28,7 +27,6 @@ from ctxgc.wire.transcripts import (
     claude_code,
     codex,
     decode_line,
-    latest_usages,
     plain,
     sniff,
     whole_messages,
@@ -72,7 +70,7 @@ class LiveWindow(msgspec.Struct, frozen=True, kw_only=True):
     window: int
     samples: list[RequestSample]
     tools: list[ToolSample]
-    garbage: dict[str, int]
+    garbage: Garbage
     seconds_quiet: float
 
     def to_dict(self) -> dict[str, Any]:
@@ -81,15 +79,6 @@ class LiveWindow(msgspec.Struct, frozen=True, kw_only=True):
         found["tools"] = [tool._asdict() for tool in self.tools]
         found["samples"] = [sample._asdict() for sample in self.samples]
         return found
-
-
-class WindowFill(NamedTuple):
-    """How full the window of a session is; the zone is that of the default configuration."""
-
-    tokens: int
-    limit: int
-    percent: float
-    zone: str
 
 
 class _Place(NamedTuple):
@@ -128,15 +117,9 @@ class SessionFollower:
     def window(self) -> LiveWindow:
         """Return the session as it is now."""
         entries = self._window.entries(chained=self._kind == "claude_code")
-        known = [(e.line, message) for e in entries if (message := e.message()) is not None]
-        messages = [message for _, message in known]
-        sizes = [(line, self._tokens(message)) for line, message in known]
-        scale = self._scale(sizes)
-        fill = self._fill(sizes, scale)
-        garbage = find_garbage(list(whole_messages(entries)), self._counter)
-        dead: dict[str, int] = {}
-        for each in garbage.dead:
-            dead[each.reason] = dead.get(each.reason, 0) + round(scale * each.tokens)
+        messages = [message for e in entries if (message := e.message()) is not None]
+        count, fill = self._count(), self.fill()
+        whole = list(whole_messages(entries))
         return LiveWindow(
             name=self.path.name,
             path=str(self.path),
@@ -144,39 +127,32 @@ class SessionFollower:
             kind=self._kind,
             project=self._facts.project or "",
             model=self._facts.model or "",
-            messages=len(messages),
+            messages=len(whole),
             tokens=fill.tokens,
             limit=fill.limit,
             percent=fill.percent,
             zone=fill.zone,
             window=self._window.number,
-            samples=list(self._samples),
-            tools=self._tools(messages, scale),
-            garbage=dead,
+            samples=[RequestSample(usage.prompt, window) for usage, window in self._requests],
+            tools=self._tools(messages, count),
+            garbage=find_garbage(whole, count, self._counter),
             seconds_quiet=max(0.0, time.time() - self._changed),
         )
 
     def fill(self) -> WindowFill:
-        """Return how full the window is now, as `window` tells it."""
-        entries = self._window.entries(chained=self._kind == "claude_code")
-        known = [(e.line, message) for e in entries if (message := e.message()) is not None]
-        sizes = [(line, self._tokens(message)) for line, message in known]
-        return self._fill(sizes, self._scale(sizes))
+        """Return how full the window is now."""
+        limit = self._limit or window_limit(self._facts, self._window)
+        return fill_of(self._count().tokens, limit)
 
-    def _fill(self, sizes: list[tuple[int, int]], scale: float) -> WindowFill:
-        counted = round(scale * sum(size for _, size in sizes))
-        tokens = max(self._reported, counted) if self._reported else counted
-        limit = self._limit or limit_for(self._facts.model, self._facts.context_limit, tokens)
-        percent = 100.0 * tokens / limit
-        return WindowFill(tokens, limit, percent, zone_of(percent, GCConfig()).value)
+    def _count(self) -> WindowCount:
+        return count_window(self._window, self._kind, self._facts, self._counter)
 
     def _begin(self) -> None:
         self._place: _Place | None = None
         self._kind: TranscriptKind = "plain"
         self._facts = TranscriptFacts()
         self._window = RecordedWindow()
-        self._samples: list[RequestSample] = []
-        self._reported = 0
+        self._requests: list[tuple[Usage, int]] = []
         self._line = 0
         self._changed = 0.0
 
@@ -224,7 +200,7 @@ class SessionFollower:
         for item in self._items(line, raw, offset):
             self._window.take(item)
             if isinstance(item, Usage) and not item.is_side:
-                self._sample(item)
+                self._request(item)
 
     def _items(self, line: dict[str, object], raw: bytes, offset: int) -> list[Item]:
         if claude_code.is_claude_code(line):
@@ -233,23 +209,20 @@ class SessionFollower:
             return list(codex.items(line, self._line, self._facts))
         if not plain.is_plain(line):
             return []
-        return [plain.entry_of(line, self._format, offset, raw, self._line)]
+        entry, usage = (
+            plain.entry_of(line, self._format, offset, raw, self._line),
+            plain.usage_of(line, self._line),
+        )
+        return [entry] if usage is None else [entry, usage]
 
-    def _sample(self, usage: Usage) -> None:
-        self._reported = usage.prompt + usage.output
-        self._samples.append(RequestSample(self._reported, self._window.number))
+    def _request(self, usage: Usage) -> None:
+        """Note a request; a later count of the same answer replaces the one before."""
+        last = self._requests[-1][0] if self._requests else None
+        if last is not None and usage.reply_id is not None and last.reply_id == usage.reply_id:
+            self._requests.pop()
+        self._requests.append((usage, self._window.number))
 
-    def _scale(self, sizes: list[tuple[int, int]]) -> float:
-        """Return how many of the provider's tokens one of ours is, by the reports of this window."""
-        usages = latest_usages(self._window.usages)
-        counted = tokens_before(sizes, [usage.line for usage in usages])
-        reports = [Reported(n, u.prompt, u.beside) for n, u in zip(counted, usages, strict=True)]
-        return scale_of(reports) or 1.0
-
-    def _tokens(self, message: Message) -> int:
-        return sum(self._counter.count(part.text) + part.media_tokens for part in message.parts)
-
-    def _tools(self, messages: list[Message], scale: float) -> list[ToolSample]:
+    def _tools(self, messages: list[Message], count: WindowCount) -> list[ToolSample]:
         parts = [part for message in messages for part in message.parts]
         results = {p.call_id: p for p in parts if p.kind == "tool_result"}
         calls = [part for part in parts if part.kind == "tool_call"][-_LAST_TOOLS:]
@@ -257,7 +230,7 @@ class SessionFollower:
             ToolSample(
                 name=call.name or "tool",
                 said=call.text,
-                tokens=round(scale * self._counter.count(results[call.call_id].text))
+                tokens=count.scaled(part_tokens(results[call.call_id], self._counter))
                 if call.call_id in results
                 else None,
                 failed=call.call_id in results and results[call.call_id].is_error,

@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 from ctxgc.config import GCConfig
 from ctxgc.economics import PriceSheet, price_sheet
-from ctxgc.guard import zone_of
-from ctxgc.insight.local_sessions import limit_for
-from ctxgc.insight.replay import SessionRequest, scale_of
-from ctxgc.insight.survey import Sizer, Survey
+from ctxgc.insight.fill import WindowFill, count_window, fill_of, window_limit
+from ctxgc.insight.replay import SessionRequest
+from ctxgc.insight.survey import Survey
 from ctxgc.tokens import TokenCounter, counter_for
 from ctxgc.wire.transcripts import (
     Compaction,
@@ -37,14 +36,14 @@ class TranscriptPass:
 
     Args:
         transcript: the file.
-        sizer: counts the tokens of each entry.
+        counter: counts the tokens of each entry.
         on_window: is called with each window that a compaction ended.
     """
 
     def __init__(
-        self, transcript: Transcript, sizer: Sizer, on_window: _WindowSeen | None = None
+        self, transcript: Transcript, counter: TokenCounter, on_window: _WindowSeen | None = None
     ) -> None:
-        self.survey = Survey(sizer)
+        self.survey = Survey(counter)
         self.requests: list[SessionRequest] = []
         self.side_usages: list[Usage] = []
         self.usages: list[Usage] = []
@@ -152,8 +151,8 @@ ProgressCallback = Callable[[str, int, int], None]
 class Measurement:
     """What the parts of an insight are computed from.
 
-    `windows` are the windows to analyse, the last one at the end; `now` is the survey of the last one,
-    counted exactly; `beside` is what each request holds besides the messages of the file.
+    `window` is the window now as its provider counts it, `view` its messages and `now` their survey; `beside`
+    is what a request holds besides the messages of the file. `windows` are those that the bill is about.
     """
 
     def __init__(
@@ -171,15 +170,16 @@ class Measurement:
         self.counter: TokenCounter = counter_for(None)
         self.windows: list[list[RecordedMessage]] = []
         self.passed = self._read()
-        self.scale = scale_of(self.passed.requests)
+        facts = transcript.facts
+        self.window = count_window(self.passed.window, transcript.kind, facts, self.counter)
+        self.scale = self.window.scale
         self.sheet = price_sheet(prices or _prices(transcript))
-        self.limit = context_limit or self._limit()
-        self._close_window()
-        self._last = next((r for r in reversed(self.passed.requests) if r.usage is not None), None)
-        self._asked = 0
+        self.limit = context_limit or window_limit(facts, self.passed.window)
+        self.view = self.passed.view()
         self.now = self._survey_now()
-        self.beside = self._beside()
+        self.beside = self.window.beside
         self._size_requests()
+        self._close_window()
 
     @property
     def is_trimmed(self) -> bool:
@@ -193,20 +193,16 @@ class Measurement:
 
     def scaled(self, tokens: float) -> int:
         """Return our tokens as the provider counts them."""
-        return round(tokens * (self.scale or 1.0))
+        return self.window.scaled(tokens)
 
-    def percent(self, tokens: int) -> float:
-        """Return tokens as a share of the window."""
-        return round(100.0 * tokens / self.limit, 1)
-
-    def zone(self, tokens: int) -> str:
-        """Return the zone of a window of this many tokens."""
-        return zone_of(self.percent(tokens), self.config).value
+    def fill(self, tokens: int) -> WindowFill:
+        """Return how full the window is with so many tokens."""
+        return fill_of(tokens, self.limit, self.config)
 
     def _read(self) -> TranscriptPass:
         size = self.transcript.size
         on_window = self.windows.append if self.is_whole else None
-        passed = TranscriptPass(self.transcript, Sizer(self.counter.count), on_window)
+        passed = TranscriptPass(self.transcript, self.counter, on_window)
         passed.run(lambda done: self.progress("reading", done, size))
         return passed
 
@@ -216,26 +212,11 @@ class Measurement:
         self.passed.window.shrink(int(_MARGIN * room))
         self.windows.append(self.passed.view())
 
-    def _limit(self) -> int:
-        facts = self.transcript.facts
-        largest = max((request.prompt for request in self.passed.requests), default=0)
-        return limit_for(facts.model, facts.context_limit, largest)
-
     def _survey_now(self) -> Survey:
-        survey = Survey(Sizer(self.counter.count, sample=None))
+        survey = Survey(self.counter)
         for entry in self.passed.entries():
-            tokens = survey.take(entry)
-            if self._last is not None and entry.line < self._last.line:
-                self._asked += tokens
+            survey.take(entry)
         return survey
-
-    def _beside(self) -> int:
-        """Return the tokens that were reported but not counted; without reports, what the file shows."""
-        if self._last is not None:
-            counted = self._last.counted if self.is_trimmed else self._asked
-            return max(0, self._last.prompt - self.scaled(counted))
-        facts = self.transcript.facts
-        return self.counter.count(facts.system) + self.counter.count(facts.tools)
 
     def _size_requests(self) -> None:
         """Compute the size of requests without reported usage."""

@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 
 from ctxgc.errors import CtxgcError
-from ctxgc.insight.live import SessionFollower, WindowFill
+from ctxgc.insight.fill import WindowFill
+from ctxgc.insight.live import SessionFollower
 from ctxgc.places import agent_process, running_folder
 
 _PROCESSES = Path("/proc/self")

@@ -28,6 +28,7 @@ from ctxgc.core import (
 )
 from ctxgc.errors import InputError, PlanError
 from ctxgc.insight.clock import LONG_AGO, TranscriptClock
+from ctxgc.insight.fill import count_window
 from ctxgc.insight.transcript_edit import revision_between
 from ctxgc.invariants import check
 from ctxgc.session import Session
@@ -44,7 +45,13 @@ from ctxgc.tokens import (
     tokens_before,
 )
 from ctxgc.wire import dump, validate
-from ctxgc.wire.transcripts import Revision, TranscriptEntry, Writable, writable
+from ctxgc.wire.transcripts import (
+    Revision,
+    TranscriptEntry,
+    Writable,
+    whole_messages,
+    writable,
+)
 
 # -- How the provider counts the window
 
@@ -172,7 +179,7 @@ class ProposalRow(msgspec.Struct, frozen=True, kw_only=True):
 class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     """What pruning does to a transcript.
 
-    `left_alone` counts messages of the window that break a rule of their provider by themselves, such
+    `messages` are those of the window, and `left_alone` those of them that break a rule of their provider by themselves, such
     as a call without its result: they stay as they are. `shortfall` is how far the target was missed.
     Tokens are those of whole requests as the provider counts them, if the transcript has its reports;
     `beside` of them are not messages of the file.
@@ -229,10 +236,12 @@ def propose_pruning(
         config=_by_hand(config), counter=measured.counter, recall_call=recall_call,
     )  # fmt: skip
     _take_in(session, entries, clock)
-    beside = measured.beside
-    wanted = target.resolve(session.usage().total_tokens, context_limit, beside)
-    plan = session.plan(max(0, wanted - beside))
-    result = session.collect(max(0, wanted - beside))
+    window = count_window(file.window, file.kind, file.facts, counter_for(None))
+    wanted = target.resolve(window.tokens - window.beside, context_limit, window.beside)
+    to_reach = max(0, wanted - window.tokens + session.usage().total_tokens)
+    plan = session.plan(to_reach)
+    result = session.collect(to_reach)
+    after = window.tokens - max(0, result.tokens_before - result.tokens_after)
     session.flush()
     if result.error is not None:
         raise PlanError(f"nothing was pruned: {result.error}", hint="choose another --strategy")
@@ -241,19 +250,19 @@ def propose_pruning(
         project=file.facts.project,
         kind=file.kind,
         session_id=session_id,
-        messages=len(file.entries),
+        messages=len(list(whole_messages(file.entries))),
         left_alone=len(file.entries) - len(entries),
-        tokens_before=result.tokens_before + beside,
-        tokens_after=result.tokens_after + beside,
-        beside=beside,
+        tokens_before=window.tokens,
+        tokens_after=after,
+        beside=window.beside,
         target=wanted,
-        shortfall=max(0, result.tokens_after + beside - wanted) if result.shortfall else 0,
+        shortfall=max(0, after - wanted) if result.shortfall else 0,
         strategy=result.plugin_name,
         rows=_rows(plan, {s.segment_id: s for s in session.segments()}, handle_of),
         revision=msgspec.structs.replace(
             _revision(session, entries),
             reported=measured.without(result.tokens_before - result.tokens_after),
-            beside=beside,
+            beside=measured.beside,
         ),
         requests_to_pay_back=result.details.get("requests_to_pay_back"),
     )

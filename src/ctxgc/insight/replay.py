@@ -14,8 +14,7 @@ from ctxgc.economics import PriceSheet
 from ctxgc.errors import CtxgcError
 from ctxgc.insight.clock import LONG_AGO, TranscriptClock
 from ctxgc.session import RECALL_CALL, Session
-from ctxgc.tokens import Reported, TokenCounter, message_tokens
-from ctxgc.tokens import scale_of as reported_scale
+from ctxgc.tokens import TokenCounter, message_tokens
 from ctxgc.wire import repair
 from ctxgc.wire.transcripts import RecordedMessage, Usage
 
@@ -168,7 +167,6 @@ def _is_answer(message: Any) -> bool:
 
 _LEAST_LOSS = 2_048
 _LEAST_SHARE = 0.1
-_SCALES = (0.6, 2.5)
 
 
 class SessionRequest(msgspec.Struct):
@@ -195,17 +193,6 @@ class CacheBreak(msgspec.Struct, frozen=True, kw_only=True):
     lost: int
     why: str
     at: datetime | None = None
-
-
-def scale_of(requests: list[SessionRequest]) -> float | None:
-    """Return how many of the provider's tokens one of ours is; None if that is unknown."""
-    reports = [
-        Reported(request.counted, request.prompt, request.usage.beside, request.window)
-        for request in requests
-        if request.usage is not None
-    ]
-    scale = reported_scale(reports)
-    return None if scale is None else min(max(scale, _SCALES[0]), _SCALES[1])
 
 
 def cache_breaks(requests: list[SessionRequest], sheet: PriceSheet) -> Iterator[CacheBreak]:

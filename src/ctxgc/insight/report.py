@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ctxgc.insight.garbage import GarbageItem
+from ctxgc.insight.garbage import Garbage
 from ctxgc.insight.replay import Bills, CacheBreak
 from ctxgc.insight.survey import UserTurn
 from ctxgc.wire.transcripts import Damage
@@ -66,25 +66,6 @@ class FillPoint(msgspec.Struct, kw_only=True):
     at: datetime | None = None
 
 
-class Reason(msgspec.Struct, kw_only=True):
-    """The garbage with one reason."""
-
-    reason: str
-    tokens: int
-    count: int
-
-
-class Garbage(msgspec.Struct, kw_only=True):
-    """What could have left the windows that were analysed."""
-
-    windows: int
-    of_tokens: int
-    tokens: int
-    percent: float
-    reasons: list[Reason]
-    largest: list[GarbageItem]
-
-
 class Cache(msgspec.Struct, kw_only=True):
     """What the provider's cache did; `is_reported` is False if the file does not say."""
 
@@ -122,13 +103,12 @@ class Insight(msgspec.Struct, kw_only=True):
     """Everything that `ctxgc analyze` shows.
 
     Tokens are the provider's if `scale` is known (one of ours is `scale` of its tokens), else those of
-    o200k. `estimated` of them were estimated by length rather than counted.
+    o200k.
     """
 
     schema: str = SCHEMA
     about: About
     scale: float | None
-    estimated: int
     messages: int
     tokens: int
     requests: int

@@ -3,66 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 
 import msgspec
 
 from ctxgc.core import Message, Part
 from ctxgc.errors import MessageError
-from ctxgc.tokens import CALL_OVERHEAD, RESULT_OVERHEAD
+from ctxgc.tokens import TokenCounter, part_tokens
 from ctxgc.wire import ToolUse, build, understand
 from ctxgc.wire.transcripts import TranscriptEntry, starts_turn
-
-# -- Sizes
-
-
-SAMPLE_CHARS = 150_000
-"""Characters of each kind of part that are counted before their rate is used."""
-LONGEST_SAMPLE = 20_000
-"""Characters of one text that are counted for the sample."""
-
-
-class Sizer:
-    """Returns the tokens of parts: counted for a sample, then estimated; or all counted."""
-
-    def __init__(self, count: Callable[[str], int], sample: int | None = SAMPLE_CHARS) -> None:
-        self._count = count
-        self._sample = sample
-        self._chars: dict[str, int] = {}
-        self._tokens: dict[str, int] = {}
-        self.estimated = 0
-        """Tokens that were estimated rather than counted."""
-
-    def part(self, part: Part) -> int:
-        """Return the tokens of one part of a message, with its overhead."""
-        tokens = self.text(part.text, part.kind) + part.media_tokens
-        if part.kind == "tool_call":
-            return tokens + len(part.name or "") // 4 + CALL_OVERHEAD
-        return tokens + (RESULT_OVERHEAD if part.kind == "tool_result" else 0)
-
-    def text(self, text: str, kind: str = "text") -> int:
-        """Return the tokens of a text."""
-        if self._sample is None:
-            return self._count(text)
-        known = self._chars.get(kind, 0)
-        if known < self._sample:
-            return self._learn(text, kind)
-        tokens = round(len(text) * self._tokens[kind] / known)
-        self.estimated += tokens
-        return tokens
-
-    def _learn(self, text: str, kind: str) -> int:
-        piece = text[:LONGEST_SAMPLE]
-        tokens = self._count(piece)
-        self._chars[kind] = self._chars.get(kind, 0) + len(piece)
-        self._tokens[kind] = self._tokens.get(kind, 0) + tokens
-        if len(piece) == len(text):
-            return tokens
-        whole = round(tokens * len(text) / len(piece))
-        self.estimated += whole - tokens
-        return whole
-
 
 _MOST_OPEN = 10_000
 _LONGEST_ARGUMENTS = 200_000
@@ -98,8 +48,8 @@ class UserTurn(msgspec.Struct):
 class Survey:
     """Counts entries, taken in order; each message once, however often it was sent."""
 
-    def __init__(self, sizer: Sizer) -> None:
-        self.sizer = sizer
+    def __init__(self, counter: TokenCounter) -> None:
+        self._counter = counter
         self.total = 0
         self.messages = 0
         self.unknown = 0
@@ -128,7 +78,7 @@ class Survey:
         return tokens
 
     def _part(self, entry: TranscriptEntry, message: Message, part: Part) -> int:
-        tokens = self.sizer.part(part)
+        tokens = part_tokens(part, self._counter)
         self.sources.setdefault(_source(entry, message, part), Tally()).add(tokens)
         if part.kind == "tool_call":
             self._call(part, tokens)
@@ -161,7 +111,7 @@ class Survey:
         return self.files.setdefault(os.path.normpath(path), Tally())
 
     def _side(self, message: Message) -> int:
-        tokens = sum(map(self.sizer.part, message.parts))
+        tokens = sum(part_tokens(part, self._counter) for part in message.parts)
         self.sources.setdefault("subagents", Tally()).add(tokens)
         return 0
 

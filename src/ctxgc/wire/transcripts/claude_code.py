@@ -301,7 +301,7 @@ class ClaudeCodeFile:
             if line.data is not None and isinstance(uuid := line.data.get("uuid"), str)
         }
         self.facts = TranscriptFacts()
-        window = RecordedWindow()
+        self.window = window = RecordedWindow()
         for line in self._lines:
             for item in items(line.data, line.number, self.facts) if line.data else ():
                 window.take(item)

@@ -179,19 +179,19 @@ class CodexFile:
     def __init__(self, data: bytes) -> None:
         self._lines = split_lines(data)
         self.facts = TranscriptFacts()
-        self._window = RecordedWindow()
+        self.window = RecordedWindow()
         self._counts: list[Usage] = []
         for line in self._lines:
             if line.data is not None and is_codex(line.data):
                 self._read(line.number, line.data)
         bare = {f"line-{x.number}-1" for x in self._lines if _is_bare_summary(x.data)}
-        entries = self._window.entries(chained=False)
+        entries = self.window.entries(chained=False)
         self.entries = [entry for entry in entries if entry.message_id not in bare]
-        self.usages = latest_usages(self._window.usages)
+        self.usages = latest_usages(self.window.usages)
 
     def _read(self, number: int, data: dict[str, Any]) -> None:
         for item in items(data, number, self.facts):
-            self._window.take(item)
+            self.window.take(item)
             if isinstance(item, Usage):
                 self._counts.append(item)
 

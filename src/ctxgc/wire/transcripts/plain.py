@@ -23,6 +23,7 @@ from ctxgc.wire.transcripts.items import (
     tokens_of,
 )
 from ctxgc.wire.transcripts.revision import Revision, split_lines
+from ctxgc.wire.transcripts.window import RecordedWindow
 
 
 def is_plain(line: Mapping[str, Any]) -> bool:
@@ -78,6 +79,17 @@ def usage_of(line: Mapping[str, Any], number: int) -> Usage | None:
     )
 
 
+def note_fields(fields: Mapping[str, Any], facts: TranscriptFacts) -> None:
+    """Note the other fields of a request: its model, system prompt and tools."""
+    facts.note("model", fields.get("model"))
+    system = fields.get("system") or fields.get("instructions")
+    blocks = system if isinstance(system, list) else [{"text": system}]
+    texts = [block.get("text") for block in blocks if isinstance(block, dict)]
+    facts.system = "\n".join(text for text in texts if isinstance(text, str))
+    tools = fields.get("tools")
+    facts.tools = dump(tools) if isinstance(tools, list) and tools else ""
+
+
 # -- Writing
 
 
@@ -97,7 +109,8 @@ class LinesFile:
         self._lines = split_lines(data)
         said = [(x.number, x.data) for x in self._lines if x.data is not None and is_plain(x.data)]
         self.format: Format = format_of(message for _, message in said)
-        self.entries = [_entry(f"line-{n}", message, self.format) for n, message in said]
+        self.entries = [_entry(f"line-{n}", message, self.format, n) for n, message in said]
+        self.window = _window_of(self.entries)
 
     def write(self, revision: Revision, new_id: str | None = None) -> bytes:  # noqa: ARG002
         """Return the file with the revision in it; its messages carry no session id."""
@@ -133,14 +146,15 @@ class DocumentFile:
         self._under = _list_name(self._value)
         self.facts = TranscriptFacts()
         if self._under is not None:
-            self.facts.note("model", self._value.get("model"))
+            note_fields(self._value, self.facts)
         messages = [m if isinstance(m, dict) else {} for m in self._messages()]
         self.format: Format = "responses" if self._under == "input" else self._format(messages)
         self.entries = [
-            _entry(f"item-{n}", message, self.format)
+            _entry(f"item-{n}", message, self.format, n)
             for n, message in enumerate(messages, 1)
             if is_plain(message)
         ]
+        self.window = _window_of(self.entries)
 
     def write(self, revision: Revision, new_id: str | None = None) -> bytes:  # noqa: ARG002
         """Return the document with the revision in it, laid out as it was."""
@@ -167,9 +181,21 @@ class DocumentFile:
         yield from (addition.data for addition in revision.before(None))
 
 
-def _entry(message_id: str, message: dict[str, Any], form: Format) -> TranscriptEntry:
+def _entry(message_id: str, message: dict[str, Any], form: Format, line: int) -> TranscriptEntry:
     at = parse_time(message.get("timestamp"))
-    return TranscriptEntry(message_id=message_id, data=message, format=form, written_at=at)
+    return TranscriptEntry(
+        message_id=message_id, data=message, format=form, written_at=at, line=line
+    )
+
+
+def _window_of(entries: Iterable[TranscriptEntry]) -> RecordedWindow:
+    window = RecordedWindow()
+    for entry in entries:
+        window.take(entry)
+        usage = usage_of(entry.data, entry.line)
+        if usage is not None:
+            window.take(usage)
+    return window
 
 
 def _list_name(value: Any) -> str | None:

@@ -11,6 +11,7 @@ from ctxgc.core import Format
 from ctxgc.wire import dump
 from ctxgc.wire.transcripts.items import TranscriptEntry, TranscriptFacts, Usage
 from ctxgc.wire.transcripts.lines import json_object
+from ctxgc.wire.transcripts.window import RecordedWindow
 
 
 class Addition(msgspec.Struct, frozen=True):
@@ -67,6 +68,11 @@ class Writable(Protocol):
     @property
     def facts(self) -> TranscriptFacts:
         """What the file says about the session."""
+        ...
+
+    @property
+    def window(self) -> RecordedWindow:
+        """The window as it was read, with what cannot be rewritten."""
         ...
 
     @property

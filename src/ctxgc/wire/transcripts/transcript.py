@@ -243,18 +243,7 @@ class Transcript:
                 self._note(Damage(line=number, what=trouble, is_lost=line is None))
             if line is not None:
                 yield from self._plain(line, number, offset, raw)
-        _note_fields(document.fields, self.facts)
-
-
-def _note_fields(fields: dict[str, Any], facts: TranscriptFacts) -> None:
-    """Note the other fields of a request: its model, system prompt and tools."""
-    facts.note("model", fields.get("model"))
-    system = fields.get("system") or fields.get("instructions")
-    blocks = system if isinstance(system, list) else [{"text": system}]
-    texts = [block.get("text") for block in blocks if isinstance(block, dict)]
-    facts.system = "\n".join(text for text in texts if isinstance(text, str))
-    tools = fields.get("tools")
-    facts.tools = dump(tools) if isinstance(tools, list) and tools else ""
+        plain.note_fields(document.fields, self.facts)
 
 
 def open_transcript(path: str | Path) -> Transcript:

@@ -43,7 +43,8 @@ class RecordedWindow:
     Args:
         most: how much it may weigh; above that its oldest items are dropped, and `dropped` counts them.
 
-    `usages` are those reported for this window, without those of turns that were undone.
+    `usages` are those reported for this window, without those of turns that were undone; `before` is the
+    window that a compaction ended, and `largest` the largest request of all windows.
     """
 
     def __init__(self, most: int | None = None) -> None:
@@ -51,6 +52,8 @@ class RecordedWindow:
         self.usages: list[Usage] = []
         self.number = 1
         self.dropped = 0
+        self.before: RecordedWindow | None = None
+        self.largest = 0
         self._most = most
         self._weights: list[int] = []
         self._weight = 0
@@ -64,7 +67,7 @@ class RecordedWindow:
                 self._add(item)
                 self._weigh(weight)
             case Usage():
-                self.usages += [] if item.is_side else [item]
+                self._report(item)
             case Compaction():
                 self._begin(item)
             case Rollback():
@@ -78,6 +81,11 @@ class RecordedWindow:
         """Return the messages; with `chained` only those of the branch that the agent is on."""
         items = _live_branch(self.items, self._held) if chained else self.items
         return [item for item in items if isinstance(item, TranscriptEntry)]
+
+    def _report(self, usage: Usage) -> None:
+        if not usage.is_side:
+            self.usages.append(usage)
+            self.largest = max(self.largest, usage.prompt)
 
     def _add(self, item: TranscriptEntry | SilentLine) -> None:
         if item.is_side:
@@ -107,10 +115,17 @@ class RecordedWindow:
     def _begin(self, compaction: Compaction) -> None:
         if self.items:
             self.number += 1
+            self.before = self._ended()
         self._held = frozenset(compaction.kept)
         self._kept = [item for item in self.items if item.message_id in self._held]
         self.items, self._weights, self._weight, self.dropped = [], [], 0, 0
         self.usages = []
+
+    def _ended(self) -> RecordedWindow:
+        ended = RecordedWindow()
+        ended.items, ended.usages, ended.number = self.items, self.usages, self.number
+        ended._held = self._held
+        return ended
 
     def _roll_back(self, turns: int) -> None:
         begins = [n for n, item in enumerate(self.items) if starts_turn(item)]
