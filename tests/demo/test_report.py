@@ -13,7 +13,7 @@ from ctxgc import validate
 from ctxgc.cli import main as cli
 from ctxgc.demo.__main__ import main
 from ctxgc.demo.pages import PAGE, SESSION, write_report
-from ctxgc.demo.run import messages
+from ctxgc.demo.run import ROOM_WINDOW, messages
 
 SHORT = ["--segments", "60", "--seed", "1"]
 
@@ -29,7 +29,8 @@ def test_the_last_line_is_the_path_of_the_page(tmp_path: Path) -> None:
 def test_the_page_is_the_one_of_analyze(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     page = write_report(Path("demo"), 200)
-    done = CliRunner().invoke(cli, ["analyze", f"demo/{SESSION}", "--html", "again.html", "-q"])
+    named = ["analyze", f"demo/{SESSION}", "--context-limit", str(ROOM_WINDOW)]
+    done = CliRunner().invoke(cli, [*named, "--html", "again.html", "-q"])
     assert done.exit_code == 0
     assert page.read_text(encoding="utf-8") == Path("again.html").read_text(encoding="utf-8")
 

@@ -9,9 +9,18 @@ from shlex import quote
 
 import pytest
 
-from ctxgc.insight import SCHEMA, Insight, analysis, analyze_transcript, measurement
+from ctxgc.insight import (
+    SCHEMA,
+    Insight,
+    PruneTarget,
+    analysis,
+    analyze_transcript,
+    measurement,
+    propose_pruning,
+)
+from ctxgc.stores import MemoryStore
 from ctxgc.tokens import counter_for
-from ctxgc.wire.transcripts import open_transcript
+from ctxgc.wire.transcripts import open_transcript, open_writable
 from tests.wire.transcripts import made
 from tools.requirement_scan import ROOT
 
@@ -149,9 +158,25 @@ def test_the_json_is_stable_and_plain(tmp_path: Path) -> None:
     assert set(once["bill"]["replayed"]) >= {"with", "without", "collections", "requests"}
 
 
-def test_advice_names_a_command_for_a_full_window(tmp_path: Path) -> None:
+def test_advice_quotes_what_the_command_that_it_names_will_do(tmp_path: Path) -> None:
+    path = made.write_lines(tmp_path / "a", made.claude_code(STEPS))
+    file = open_writable(path)
+    proposal = propose_pruning(
+        file, MemoryStore(), "s", target=PruneTarget.preset("balanced"), context_limit=11_000
+    )
+    found = analyze_transcript(
+        open_transcript(path), context_limit=11_000, preview=lambda: proposal
+    )
+    advice = found.advice[0]
+    assert advice.command == f"ctxgc prune {quote(str(path))}"
+    sizes = f"from {proposal.tokens_before:,} to {proposal.tokens_after:,} tokens"
+    assert sizes in advice.text
+    assert proposal.tokens_before == found.window.tokens
+
+
+def test_without_a_way_to_prune_nothing_is_advised_about_it(tmp_path: Path) -> None:
     found = _insight(tmp_path, made.claude_code(STEPS), context_limit=11_000)
-    assert found.advice[0].command == f"ctxgc prune {quote(str(tmp_path / 'a'))}"
+    assert not any("prune" in advice.command for advice in found.advice)
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="the recorded sessions are not on this machine")

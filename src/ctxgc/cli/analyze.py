@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from ctxgc.cli.output import output_options, secrets_option, write_json, write_lines
+from ctxgc.cli.prune import preview_pruning
 from ctxgc.cli.session_argument import optional_session_argument
 from ctxgc.drawing import terminal_width
 from ctxgc.errors import InputError
@@ -69,8 +70,9 @@ def analyze(
     transcript = open_transcript(session)
     with _progress(hidden=quiet or as_json or transcript.size < _SHOW_ABOVE) as progress:
         found = analyze_transcript(
-            transcript, context_limit=context_limit, prices=prices, progress=progress
-        )
+            transcript, context_limit=context_limit, prices=prices, progress=progress,
+            preview=lambda: preview_pruning(session, context_limit),
+        )  # fmt: skip
     if html is not None:
         _save_page(Path(html), found)
     if as_json:

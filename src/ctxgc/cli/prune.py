@@ -69,6 +69,7 @@ from ctxgc.session import (
 )
 
 _TIGHT_MESSAGES = 4
+DEFAULT_PRESET = "balanced"
 _EPILOG = """\b
 Examples:
   ctxgc prune latest                          what would leave, and why
@@ -86,7 +87,7 @@ Exit codes: 0 done, 1 an error, or the --target was missed, 2 usage error.
     "--target", metavar="TOKENS", help="Size to reach: 80k, 120000, or 50% of the window."
 )
 @click.option(
-    "--preset", type=click.Choice(list(PRESETS)), default="balanced", show_default=True,
+    "--preset", type=click.Choice(list(PRESETS)), default=DEFAULT_PRESET, show_default=True,
     help="Keep about 75%, 50% or 25%; tight also protects fewer recent messages.",
 )  # fmt: skip
 @click.option("--strategy", metavar="NAME", help="Strategy; by default the configured one.")
@@ -164,6 +165,20 @@ def prune(
 def _target(chosen: dict[str, Any]) -> PruneTarget:
     named = chosen["target"]
     return PruneTarget.preset(chosen["preset"]) if named is None else PruneTarget.parse(named)
+
+
+def preview_pruning(session: Path, context_limit: int | None = None) -> Proposal:
+    """Return what `ctxgc prune SESSION` shows.
+
+    Raises:
+        CtxgcError: the session cannot be pruned.
+    """
+    file, url = open_writable(session), agents_address(None)
+    chosen = {
+        "store_url": url, "preset": DEFAULT_PRESET, "strategy": None, "context_limit": context_limit,
+    }  # fmt: skip
+    target = PruneTarget.preset(DEFAULT_PRESET)
+    return _propose(file, session, target, chosen, _reader_of(file, url, None), dry=True)
 
 
 def _propose(
@@ -341,11 +356,10 @@ def _cells(row: ProposalRow, *, with_handle: bool) -> tuple[str, ...]:
 
 def _write_totals(proposal: Proposal) -> None:
     before, after = proposal.tokens_before, proposal.tokens_after
-    share = 100 * (before - after) / before if before else 0.0
     beside = f", {proposal.beside:,} of them not in the transcript" if proposal.beside else ""
     notes = [
         ("before", float(before), f"{before:,}", f"tokens{beside}"),
-        ("after", float(after), f"{after:,}", f"tokens, {share:.0f}% less"),
+        ("after", float(after), f"{after:,}", f"tokens, {proposal.percent_less:.0f}% less"),
     ]
     write_lines(terminal_bars(notes, terminal_width()))
     short = proposal.shortfall

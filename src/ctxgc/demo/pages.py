@@ -14,7 +14,7 @@ from typing import Any, Protocol, TextIO
 import msgspec
 
 from ctxgc.core import Amount
-from ctxgc.demo.run import FirstCollection, Play, Watch, messages
+from ctxgc.demo.run import ROOM_WINDOW, FirstCollection, Play, Watch, messages
 from ctxgc.drawing import (
     STYLES,
     Column,
@@ -270,7 +270,13 @@ def write_report(folder: Path, segments: int = 1_000, seed: int = 7) -> Path:
 def _page(session: Path) -> str:
     # By name: the command line is on the same layer as this room, not below it.
     drawer = importlib.import_module("ctxgc.cli.analyze_page")
-    drawn: str = drawer.report_page(analyze_transcript(open_transcript(session)))
+    pruning = importlib.import_module("ctxgc.cli.prune")
+    found = analyze_transcript(
+        open_transcript(session),
+        context_limit=ROOM_WINDOW,
+        preview=lambda: pruning.preview_pruning(session, ROOM_WINDOW),
+    )
+    drawn: str = drawer.report_page(found)
     return drawn
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 
 from ctxgc.config import GCConfig
 from ctxgc.economics import PriceSheet
+from ctxgc.errors import CtxgcError
 from ctxgc.insight.garbage import find_garbage
 from ctxgc.insight.measurement import Measurement, ProgressCallback
+from ctxgc.insight.prune_proposal import Proposal
 from ctxgc.insight.replay import BillReplay, Bills, SessionRequest, cache_breaks, paid
 from ctxgc.insight.report import (
     About,
@@ -20,6 +22,7 @@ from ctxgc.insight.report import (
     Cache,
     FillPoint,
     Insight,
+    PrunePreview,
     UsageRow,
     WindowNow,
 )
@@ -34,7 +37,7 @@ MOST_REPLAYED = 1_200
 """Messages of one window that are replayed; real windows hold far fewer."""
 _LEAST_ROOM = 1_000
 _FULL = 70.0
-_MUCH_GARBAGE = 15.0
+_MUCH_LESS = 10.0
 _MUCH_OUTSIDE = 0.2
 _HUGE_OUTPUT = 8_000
 _MANY_READS = 4
@@ -47,6 +50,7 @@ def analyze_transcript(
     prices: str | PriceSheet | None = None,
     config: GCConfig | None = None,
     progress: ProgressCallback = lambda _stage, _done, _all: None,
+    preview: Callable[[], Proposal] | None = None,
 ) -> Insight:
     """Return where the tokens of a recorded session went, what was garbage, and what it cost.
 
@@ -56,6 +60,8 @@ def analyze_transcript(
         prices: the price sheet for bills; by default that of the session's provider.
         config: gives the limits of the zones.
         progress: is called with the stage, the work done and the total.
+        preview: returns what pruning the session would do, by the means of the command for it; without it
+            nothing is advised about pruning.
     """
     measured = Measurement(
         transcript,
@@ -65,6 +71,7 @@ def analyze_transcript(
         progress=progress,
     )
     found = _insight(measured)
+    found.prune = None if preview is None else _previewed(preview)
     found.notes = _notes(measured, found)
     found.advice = _advise(found)
     return found
@@ -269,14 +276,8 @@ def _advise(found: Insight) -> list[Advice]:
 
 
 def _steps(found: Insight) -> Iterator[Advice]:
-    path = shlex.quote(found.about.path)
-    window, garbage = found.window, found.garbage
-    if garbage.percent >= _MUCH_GARBAGE or window.percent >= _FULL:
-        yield Advice(
-            text=f"The window is {window.percent:.0f}% full; {garbage.percent:.0f}% of the tokens"
-            " analysed are garbage. See what a collection would move out, and why:",
-            command=f"ctxgc prune {path}",
-        )
+    path, window = shlex.quote(found.about.path), found.window
+    yield from _pruning(found)
     yield from _outputs(found)
     yield from _reads(found.files)
     yield from _cache_breaks(found)
@@ -290,6 +291,33 @@ def _steps(found: Insight) -> Iterator[Advice]:
             text=f"{found.damaged} damaged lines were skipped. See which:",
             command=f"ctxgc doctor {path}",
         )
+
+
+def _previewed(preview: Callable[[], Proposal]) -> PrunePreview | None:
+    """Return what pruning would do; None if the session cannot be pruned."""
+    try:
+        proposal = preview()
+    except CtxgcError:
+        return None
+    return PrunePreview(
+        tokens_before=proposal.tokens_before,
+        tokens_after=proposal.tokens_after,
+        percent_less=proposal.percent_less,
+    )
+
+
+def _pruning(found: Insight) -> Iterator[Advice]:
+    prune, window = found.prune, found.window
+    if prune is None or prune.tokens_after >= prune.tokens_before:
+        return
+    if prune.percent_less < _MUCH_LESS and window.percent < _FULL:
+        return
+    yield Advice(
+        text=f"The window is {window.percent:.0f}% full, and {found.garbage.percent:.0f}% of it is garbage."
+        f" Pruning takes it from {prune.tokens_before:,} to {prune.tokens_after:,} tokens"
+        f" ({prune.percent_less:.0f}% less). See what would leave, and why:",
+        command=f"ctxgc prune {shlex.quote(found.about.path)}",
+    )
 
 
 def _outputs(found: Insight) -> Iterator[Advice]:

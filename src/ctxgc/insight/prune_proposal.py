@@ -179,8 +179,8 @@ class ProposalRow(msgspec.Struct, frozen=True, kw_only=True):
 class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     """What pruning does to a transcript.
 
-    `messages` are those of the window, and `left_alone` those of them that break a rule of their provider by themselves, such
-    as a call without its result: they stay as they are. `shortfall` is how far the target was missed.
+    `messages` are those of the window. `left_alone` counts entries that break a rule of their provider by
+    themselves, such as a call without its result: they stay. `shortfall` is how far the target was missed.
     Tokens are those of whole requests as the provider counts them, if the transcript has its reports;
     `beside` of them are not messages of the file.
     """
@@ -199,6 +199,12 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     revision: Revision
     requests_to_pay_back: float | None = None
     project: str | None = None
+
+    @property
+    def percent_less(self) -> float:
+        """By how much the window shrinks, in percent."""
+        freed = self.tokens_before - self.tokens_after
+        return round(100.0 * freed / self.tokens_before, 1) if self.tokens_before else 0.0
 
 
 def stored_session_id(file: Writable, path: Path) -> str:

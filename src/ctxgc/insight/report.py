@@ -92,6 +92,14 @@ class Bill(msgspec.Struct, kw_only=True):
     saved_percent: float
 
 
+class PrunePreview(msgspec.Struct, frozen=True, kw_only=True):
+    """What `ctxgc prune` would do to the session now: the size of its window before and after."""
+
+    tokens_before: int
+    tokens_after: int
+    percent_less: float
+
+
 class Advice(msgspec.Struct, frozen=True, kw_only=True):
     """What to do next, and the command that does it."""
 
@@ -125,6 +133,7 @@ class Insight(msgspec.Struct, kw_only=True):
     cache: Cache
     damaged: int
     damage: list[Damage]
+    prune: PrunePreview | None = None
     advice: list[Advice] = []
     notes: list[str] = []
 

@@ -17,7 +17,7 @@ import msgspec
 
 from ctxgc.core import Format
 from ctxgc.errors import TranscriptError
-from ctxgc.wire import detect_format, dump
+from ctxgc.wire import detect_format
 from ctxgc.wire.transcripts import claude_code, codex, plain
 from ctxgc.wire.transcripts.claude_code import ClaudeCodeFile
 from ctxgc.wire.transcripts.codex import CodexFile
