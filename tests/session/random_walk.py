@@ -10,8 +10,8 @@ from typing import Any
 
 from ctxgc.budget import InstructionSource, SourceEntry
 from ctxgc.config import GCConfig
-from ctxgc.core import Format
-from ctxgc.errors import ContextOverflowError, InputError, PlanError
+from ctxgc.core import Format, Message
+from ctxgc.errors import ContextOverflowError, InputError, MessageError, PlanError
 from ctxgc.session import RECALL_CALL, Session
 from ctxgc.stores import open_store
 from ctxgc.strategies import BUILT_IN
@@ -21,6 +21,7 @@ from tests.fakes import Clock
 from tests.wire.histories import random_history
 
 Json = dict[str, Any]
+Pins = dict[str, list[tuple[str, str]]]
 
 HANDLE = re.compile(r"\bh-[a-z2-7]+")
 STRATEGIES = sorted(BUILT_IN)
@@ -56,6 +57,11 @@ def faults(session: Session) -> list[str]:
         if working != [part.text for part in message.parts]:
             found.append(f"the segments of {message.message_id} are not its parts")
     return found
+
+
+def said(message: Message) -> list[tuple[str, str]]:
+    """Return what a message says, part by part, without its thinking."""
+    return [(part.kind, part.text) for part in message.parts if part.kind != "thinking"]
 
 
 def children(session: Session) -> list[SourceEntry]:
@@ -103,6 +109,11 @@ class Walk:
         self.story = _story(rng, format_)
         self.given: list[Json] = []
         self.steps: list[str] = []
+        self.pinned: Pins = {}
+        self.went_back = False
+        """Whether messages were appended to a restored view: a host that does so sends no whole histories."""
+        self.saved: list[tuple[str, Pins, list[Json], list[Json], list[Json]]] = []
+        """The checkpoints, each with the pins, the view, what was given and the story of its moment."""
 
     def _open(self) -> Session:
         return Session(
@@ -114,15 +125,25 @@ class Walk:
         """Let one random thing happen."""
         action = self.rng.choice(
             (self.append, self.append, self.append, self.send, self.collect, self.recall, self.pin,
-             self.unpin, self.undo, self.sync, self.restart, self.plan, self.delete)
+             self.unpin, self.undo, self.sync, self.restart, self.plan, self.delete, self.checkpoint,
+             self.restore, self.fork)
         )  # fmt: skip
         self.steps.append(action.__name__)
         action()
+
+    def lost_pins(self) -> list[str]:
+        """Return the messages that this walk pinned and of which the view does not show all.
+
+        Thinking may be stripped: a provider refuses it after an edit before it.
+        """
+        here = {message.message_id: said(message) for message in self.session.history}
+        return [name for name, parts in self.pinned.items() if here.get(name) != parts]
 
     def append(self) -> None:
         for message in self.story[len(self.given) : len(self.given) + self.rng.randint(1, 6)]:
             self.session.append(message, format=self.format)
             self.given.append(message)
+            self.went_back = self.went_back or "restore" in self.steps
 
     def send(self) -> None:
         if not self.waiting():
@@ -152,19 +173,71 @@ class Walk:
 
     def pin(self) -> None:
         if self.session.history:
-            self.session.pin(self.rng.choice(self.session.history).message_id)
+            self._pin(self.rng.choice(self.session.history))
+
+    def _pin(self, message: Message) -> None:
+        """Pin a message by its own id, or by those of its segments."""
+        names = [message.message_id]
+        if self.rng.random() < 0.5:
+            here = (s for s in self.session.segments() if s.tier == "working")
+            names = [s.segment_id for s in here if s.message_id == message.message_id]
+        for name in names:
+            self.session.pin(name)
+        if names:
+            self.pinned[message.message_id] = said(message)
 
     def unpin(self) -> None:
         pinned = [m.message_id for m in self.session.history]
         if pinned:
-            self.session.unpin(self.rng.choice(pinned))
+            chosen = self.rng.choice(pinned)
+            self.session.unpin(chosen)
+            self.pinned.pop(chosen, None)
+
+    def checkpoint(self) -> None:
+        made = self.session.checkpoint(f"step {len(self.steps)}")
+        now = (dict(self.pinned), self.session.view(), list(self.given), self.story)
+        self.saved.append((made.checkpoint_id, *now))
+
+    def restore(self) -> None:
+        """Go back to a checkpoint: its view byte for byte, and its pins."""
+        if not self.saved:
+            return
+        name, pinned, view, given, story = self.rng.choice(self.saved)
+        if name not in {info.checkpoint_id for info in self.session.checkpoints()}:
+            return
+        self.session.restore(name)
+        self.pinned, self.given, self.story = dict(pinned), list(given), story
+        assert self.session.view() == view
+
+    def fork(self) -> None:
+        """Let the host go on from an earlier message with other words."""
+        kept = self.given[: self.rng.randint(0, len(self.given))]
+        if self.went_back or len(kept) == len(self.given):
+            return
+        said = f"Another way, please: {self.rng.random()}"
+        parts: Json = {"role": "user", "content": said}
+        try:
+            self.session.sync([*kept, parts], format=self.format)
+        except MessageError:
+            return
+        self.given = [*kept, parts]
+        self.story = [*self.given, *_story(self.rng, self.format)[1:]]
+        self._forget_pins()
+
+    def _forget_pins(self) -> None:
+        """What a host takes back takes its pins along."""
+        here = {message.message_id for message in self.session.history}
+        self.pinned = {name: data for name, data in self.pinned.items() if name in here}
 
     def undo(self) -> None:
         with suppress(PlanError):
             self.session.undo()
 
     def sync(self) -> None:
+        if self.went_back:
+            return
         self.session.sync(self.given, format=self.format)
+        self._forget_pins()
         before = self.session.view()
         self.session.sync(self.given, format=self.format)
         assert self.session.view() == before
@@ -174,7 +247,7 @@ class Walk:
         if self.rng.random() < 0.5 or not self.session.history:
             self.session.close()
         else:
-            self.session.pin(self.session.history[0].message_id)
+            self._pin(self.session.history[0])
         before = self.seen()
         self.session = self._open()
         assert self.seen() == before
@@ -198,12 +271,12 @@ class Walk:
 
     def waiting(self) -> bool:
         """Tell whether a call has no answer yet, or reasoning nothing that follows it."""
-        open_calls: set[str] = set()
+        waiting: set[str] = set()
         for message in self.session.history:
-            open_calls |= set(message.calls())
-            open_calls -= set(message.results())
+            waiting |= set(message.calls())
+            waiting -= set(message.results())
         last = self.session.history[-1:]
-        return bool(open_calls) or any(message.data.get("type") == "reasoning" for message in last)
+        return bool(waiting) or any(message.data.get("type") == "reasoning" for message in last)
 
 
 def _story(rng: Random, format_: Format) -> list[Json]:

@@ -226,7 +226,7 @@ class Intake(SessionPart):
         for message_id in forgotten:
             view.originals.pop(message_id, None)
         view.restate(view.arrivals[:count])
-        self._accounting.forget(forgotten)
+        self._accounting.forget(leaving)
         self._log.forget(forgotten)
 
     def _strays(self, count: int) -> set[str]:
