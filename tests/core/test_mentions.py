@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ctxgc.core import KeepScore, Mentions, ScoreContext
-from ctxgc.core.links import MAX_TOUCHED, RARE
+from ctxgc.core import KeepScore, ScoreContext
+from ctxgc.core.links import MAX_TOUCHED, RARE, Mentions
 from tests.core.build import NOW, heap_of, seg
 from tests.requirements import requirement
 

@@ -172,8 +172,10 @@ class Walk:
                 assert self.session.recall(chosen).text == text
 
     def pin(self) -> None:
-        if self.session.history:
-            self._pin(self.rng.choice(self.session.history))
+        # What a collection made leaves with it when it is undone.
+        spoken = [m for m in self.session.history if m.origin == "conversation"]
+        if spoken:
+            self._pin(self.rng.choice(spoken))
 
     def _pin(self, message: Message) -> None:
         """Pin a message by its own id, or by those of its segments."""
@@ -183,7 +185,7 @@ class Walk:
             names = [s.segment_id for s in here if s.message_id == message.message_id]
         for name in names:
             self.session.pin(name)
-        if names:
+        if names and message.origin == "conversation":
             self.pinned[message.message_id] = said(message)
 
     def unpin(self) -> None:

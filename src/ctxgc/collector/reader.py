@@ -181,6 +181,7 @@ def _take(index: Index, keys: Iterable[str], item: Item) -> None:
 # -- The reader
 
 
+_SLACK = 64
 _UNKNOWN = CallEffect(kind="other", gathers=True)
 _REPEATABLE = frozenset({"view", "shell_view", "shell", "search"})
 """Of these it is known that the same call answers the same question again."""
@@ -411,6 +412,16 @@ class Reader:
             self._leave(known)
             for number in range(len(known.holdings)):
                 self.clues.drop_list(source(message_id, number))
+        if len(self._called) > _SLACK + 2 * len(self.known):
+            self._forget_calls()
+
+    def _forget_calls(self) -> None:
+        """Let go of the calls and answers of messages that left; one that comes back is read again."""
+        known = self.known
+        self._answers = {k: item for k, item in self._answers.items() if item.message_id in known}
+        self._called = {call: at for call, at in self._called.items() if at[0] in known}
+        self._calls = {call: made for call, made in self._calls.items() if call in self._called}
+        self._names = {k: v for k, v in self._names.items() if k.rpartition("/")[0] in known}
 
 
 def _may_be_stub(part: Part) -> bool:

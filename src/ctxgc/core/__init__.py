@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ctxgc.core.heap import Amount, Heap, Ledger, each_once, rough_tokens
     from ctxgc.core.links import (
-        Bonds, KEY_KINDS, KeyKind, Mentions, WHOLE, bond_of, ids, is_outlived, keys_of, members,
+        Bonds, KEY_KINDS, KeyKind, RARE, WHOLE, bond_of, ids, is_outlived, keys_of, members,
     )
     from ctxgc.core.mark import Marks, ancestry, mark_all, mark_young, reachable
     from ctxgc.core.options import EngineOptions, Scope, age, checked_scope, in_scope
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from ctxgc.core.segment import (
         Access, ContextSegment, FORMATS, Format, Message, Origin, Part, PartKind, Policy, Role,
         SECRET_TAG, SEGMENT_FIELDS, SegmentType, Source, Tier, Trust, checked_time, common_prefix,
-        explicit_references, segment_from_dict, segment_to_dict, utc_now, without_strays,
+        explicit_references, put_away, segment_from_dict, segment_to_dict, utc_now,
+        without_strays,
     )
     from ctxgc.core.text import (
         LONG_LINE, Names, Text, identifiers, is_line, is_word, looks_like_path, pieces_of, tokens,
@@ -53,7 +54,7 @@ else:
         {
             "heap": "Amount Heap Ledger each_once rough_tokens",
             "links":
-                "Bonds KEY_KINDS KeyKind Mentions WHOLE bond_of ids is_outlived keys_of members",
+                "Bonds KEY_KINDS KeyKind RARE WHOLE bond_of ids is_outlived keys_of members",
             "mark": "Marks ancestry mark_all mark_young reachable",
             "options": "EngineOptions Scope age checked_scope in_scope",
             "plan":
@@ -68,7 +69,7 @@ else:
             "segment":
                 "Access ContextSegment FORMATS Format Message Origin Part PartKind Policy Role "
                 "SECRET_TAG SEGMENT_FIELDS SegmentType Source Tier Trust checked_time "
-                "common_prefix explicit_references segment_from_dict segment_to_dict utc_now "
+                "common_prefix explicit_references put_away segment_from_dict segment_to_dict utc_now "
                 "without_strays",
             "text": "LONG_LINE Names Text identifiers is_line is_word looks_like_path pieces_of tokens",
             "tombstone":

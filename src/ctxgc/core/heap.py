@@ -18,7 +18,15 @@ from msgspec.structs import force_setattr
 
 from ctxgc.core.links import Bonds, KeyIndex, Mentions, Supersession
 from ctxgc.core.roots import RootIndex
-from ctxgc.core.segment import REF_TAG, ContextSegment, Tier, checked_time, explicit_references
+from ctxgc.core.segment import (
+    REF_TAG,
+    ContextSegment,
+    Tier,
+    checked_time,
+    explicit_references,
+    put_away,
+    take_out,
+)
 from ctxgc.errors import DuplicateSegmentError, UnknownSegmentError
 
 # -- The token ledger: how many segments and tokens each tier holds, without looking at them
@@ -695,11 +703,19 @@ class Heap(_Headers):
             self._remember(segment, -1)
         self.version += len(leaving)
 
+    def put_away(self, segment_id: str, read: Callable[[str], str]) -> None:
+        """Keep only the header of a stashed segment in memory; `read` returns its text."""
+        segment = self._segments[segment_id]
+        if segment.tier == "stashed":
+            self.index.mentions.forget(segment_id)
+            put_away(segment, read)
+
     def recall(self, segment_id: str) -> None:
         """Move a stashed segment back to the working tier; what took its place is removed."""
         segment = self.get(segment_id)
         if segment.tier == "working":
             return
+        take_out(segment)
         force_setattr(segment, "tier", "working")
         self.ledger.move(segment, "stashed")
         del self.index.stashed[segment_id]

@@ -7,6 +7,7 @@ costs 100,000 memberships. Views of a file are linked by the cards (runs of line
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
 from itertools import chain
 from math import lcm
 from operator import attrgetter
@@ -181,13 +182,14 @@ _IDENTICAL_MIN_CHARS = 40
 class Supersession:
     """The live views of each file, the last output of each command, and the last copy of each text."""
 
-    __slots__ = ("_outputs", "_texts", "_views")
+    __slots__ = ("_digests", "_outputs", "_texts", "_views")
 
     def __init__(self) -> None:
         self._views: dict[str, tuple[ContextSegment, ...]] = {}
         self._outputs: dict[str, str] = {}
-        self._texts: dict[str, str] = {}
-        """By the text itself, which the segment holds anyway: a digest would only add to that."""
+        self._texts: dict[bytes, str] = {}
+        self._digests: dict[str, bytes] = {}
+        """By digests, so that a text that left memory is not read again only to be forgotten."""
 
     def arrive(self, segment: ContextSegment) -> dict[str, Superseding]:
         """Return the older segments that this one supersedes, and how. Remembers the new one."""
@@ -210,8 +212,7 @@ class Supersession:
         self._forget_view(segment)
         if segment.command is not None and self._outputs.get(segment.command) == segment.segment_id:
             del self._outputs[segment.command]
-        if _repeatable(segment):
-            self._forget_text(segment)
+        self._forget_text(segment)
 
     def retype(self, before: ContextSegment, now: ContextSegment) -> None:
         """Follow a change of type: what is no longer code or output has no later version."""
@@ -225,8 +226,9 @@ class Supersession:
             self._keep_views(path, others)
 
     def _forget_text(self, segment: ContextSegment) -> None:
-        if self._texts.get(segment.text) == segment.segment_id:
-            del self._texts[segment.text]
+        digest = self._digests.pop(segment.segment_id, None)
+        if digest is not None and self._texts.get(digest) == segment.segment_id:
+            del self._texts[digest]
 
     def _file(self, segment: ContextSegment, path: str) -> dict[str, Superseding]:
         views = self._views.get(path, ())
@@ -252,9 +254,10 @@ class Supersession:
         return {} if older is None else {older: "re-run"}
 
     def _identical(self, segment: ContextSegment) -> list[str]:
-        # Out and in again, so that the key is the text of the newest and no older one is kept alive.
-        older = self._texts.pop(segment.text, None)
-        self._texts[segment.text] = segment.segment_id
+        data = segment.text.encode("utf-8", "surrogatepass")
+        digest = self._digests[segment.segment_id] = blake2b(data, digest_size=16).digest()
+        older = self._texts.get(digest)
+        self._texts[digest] = segment.segment_id
         return [] if older is None else [older]
 
 

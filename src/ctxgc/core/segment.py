@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import lru_cache
@@ -396,6 +396,55 @@ class ContextSegment(
 SEGMENT_FIELDS: tuple[str, ...] = ContextSegment.__struct_fields__
 
 
+# -- Texts that are not in memory: a stashed segment keeps its header, and its text is read when asked for
+
+
+class StoredText:
+    """Stands in a segment for its text, which is read from where it is stored each time."""
+
+    __slots__ = ("_read", "_segment_id")
+
+    def __init__(self, segment_id: str, read: Callable[[str], str]) -> None:
+        self._segment_id = segment_id
+        self._read = read
+
+    def __call__(self) -> str:
+        """Return the text."""
+        return self._read(self._segment_id)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, StoredText):
+            if (self._segment_id, self._read) == (other._segment_id, other._read):
+                return True
+            return self() == other()
+        return self() == other
+
+    def __hash__(self) -> int:
+        return hash(self())
+
+
+_SLOT: Any = ContextSegment.__dict__["text"]
+
+
+def _text_of(segment: ContextSegment) -> str:
+    text = _SLOT.__get__(segment)
+    return text if text.__class__ is str else text()
+
+
+# The field stays what it is to msgspec; only reading it looks whether the text is here.
+ContextSegment.text = property(_text_of, _SLOT.__set__)  # type: ignore[assignment]
+
+
+def put_away(segment: ContextSegment, read: Callable[[str], str]) -> None:
+    """Keep only the header of a segment in memory; `read` returns the text for its id from now on."""
+    force_setattr(segment, "text", StoredText(segment.segment_id, read))
+
+
+def take_out(segment: ContextSegment) -> None:
+    """Keep the text of a segment in memory again."""
+    force_setattr(segment, "text", segment.text)
+
+
 def explicit_references(segment: ContextSegment) -> dict[str, str]:
     """Return the ids that a segment refers to, each with the kind of link, in a stable order."""
     links = dict.fromkeys(segment.references, "reference")
@@ -434,7 +483,7 @@ _FIELD = re.compile(r"`(?:\$\.)?(\w+)[^`]*`")
 
 def segment_to_dict(segment: ContextSegment) -> dict[str, Any]:
     """Return all fields of a segment as JSON values."""
-    data: dict[str, Any] = msgspec.to_builtins(segment)
+    data: dict[str, Any] = msgspec.to_builtins(segment, enc_hook=StoredText.__call__)
     return data
 
 

@@ -172,7 +172,7 @@ class ViewEditor(SessionPart):
             before=message,
             after=None,
             original=Original(
-                message=known.message if known else message, segment_ids=own, together=together
+                kept=known.kept if known else message, segment_ids=own, together=together
             ),
             ends=_without(shown, own),
             stashed=tuple(i for i in shown if i in own),
@@ -185,20 +185,21 @@ class ViewEditor(SessionPart):
         known = self._view.originals.get(message_id)
         if known is None:
             # A message that is in the view as it came in has no original stored with it.
-            known = Original(message=before or after, segment_ids=shown)
+            known = Original(kept=before or after, segment_ids=shown)
         own = known.segment_ids
         ends = _without(shown, own)
-        if after.data == known.message.data:
+        arrived = known.message
+        if after.data == arrived.data:
             return Move(
-                message_id=message_id, before=before, after=known.message, ends=ends,
+                message_id=message_id, before=before, after=arrived, ends=ends,
                 recalled=self._stashed(own), ids=own,
             )  # fmt: skip
-        exchange = self._segmenter.exchange(known.message, after, own)
+        exchange = self._segmenter.exchange(arrived, after, own)
         return Move(
             message_id=message_id,
             before=before,
             after=after,
-            original=Original(message=known.message, segment_ids=own),
+            original=Original(kept=known.kept, segment_ids=own),
             ends=ends,
             recalled=self._stashed([i for i in own if i in exchange.ids]),
             exchange=exchange,
@@ -288,7 +289,7 @@ class ViewEditor(SessionPart):
         if move.original is None or move.forgotten:
             self._view.originals.pop(move.message_id, None)
         else:
-            self._view.originals[move.message_id] = move.original
+            self._view.originals[move.message_id] = self._archive.put_away(move.original)
 
     def _connect(self, move: Move) -> None:
         """Connect a message with the segments that are shown of it now."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import secrets
 from base64 import b32encode
-from collections.abc import Collection, Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -25,11 +25,12 @@ from ctxgc.core import (
     ContextSegment,
     Heap,
     Message,
+    put_away,
     segment_from_dict,
     segment_to_dict,
     without_strays,
 )
-from ctxgc.errors import InputError, UnknownHandleError
+from ctxgc.errors import InputError, StoreDamagedError, UnknownHandleError
 from ctxgc.session.agreement import (
     LEGACY_KEY,
     SERVER_KEY,
@@ -39,7 +40,7 @@ from ctxgc.session.agreement import (
 )
 from ctxgc.session.documents import GONE, SHOWN, Docs, is_arrival, message_from_doc, message_to_doc
 from ctxgc.session.state import Accounting, SessionState
-from ctxgc.session.view import Arrival, BoundThinking, Original, View
+from ctxgc.session.view import Arrival, BoundThinking, Kept, Original, StoredMessage, View
 from ctxgc.stores import CollectionName, Drop, Put, Store, Write
 
 # -- The stash of a session: the handles of its segments, and how to read what they name
@@ -152,7 +153,7 @@ class Applied(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     number: int
-    before: tuple[Message, ...]
+    before: tuple[Kept, ...]
     added: tuple[str, ...]
     places: dict[str, float]
     alongside: tuple[tuple[str, str], ...] = ()
@@ -175,7 +176,7 @@ class Applied(msgspec.Struct, frozen=True, kw_only=True):
         """
         before = [
             message_to_doc(m)
-            if m.message_id in edited or m.origin == "gc_notice"
+            if isinstance(m, Message) and (m.message_id in edited or m.origin == "gc_notice")
             else {"message_id": m.message_id}
             for m in self.before
         ]
@@ -187,9 +188,7 @@ class Applied(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     @classmethod
-    def from_doc(
-        cls, number: int, doc: Mapping[str, Any], arrived: Mapping[str, Message]
-    ) -> Applied:
+    def from_doc(cls, number: int, doc: Mapping[str, Any], arrived: Mapping[str, Kept]) -> Applied:
         """Return the record that a document holds; messages deleted since are left out."""
         before = (
             message_from_doc(each) if "format" in each else arrived.get(each["message_id"])
@@ -253,6 +252,8 @@ class Archive:
         self._pending: dict[tuple[CollectionName, str], Write] = {}
         self._unsaved: dict[str, None] = {}
         self._headers: dict[str, ContextSegment] = {}
+        self._leaving: list[str] = []
+        """Segments that were just stored as stashed: from the next commit on, their texts are only there."""
         self._written: Docs = {}
 
     @property
@@ -282,12 +283,20 @@ class Archive:
         Raises:
             StoreError: nothing was written; what was pending still is.
         """
+        self._put_away_texts()
         writes = dict(self._pending)
         writes.update({(write.collection, write.key): write for write in more})
         if writes:
             batch = list(writes.values())
             self.revision = self.store.commit(self.session_id, batch, expect=self.revision)
             self._pending.clear()
+            self._leaving = [
+                write.key
+                for write in batch
+                if isinstance(write, Put)
+                and write.collection == "segments"
+                and write.doc["tier"] == "stashed"
+            ]
 
     def save(self) -> None:
         """Make everything durable that came in or was changed by hand since the last time."""
@@ -357,6 +366,53 @@ class Archive:
         self._headers.pop(segment_id, None)
         self.later(Drop("segments", segment_id))
 
+    # -- what is kept in the store only -------------------------------------------------------------
+
+    def put_away(self, original: Original) -> Original:
+        """Return a stored original without its message in memory."""
+        return replace(original, kept=self._stored(original.message_id))
+
+    def lighter(self, record: Applied) -> Applied:
+        """Return a record without those messages in memory that are in the view as they came in."""
+        edited = self._view.originals
+        before = (
+            m if m.origin == "gc_notice" or m.message_id in edited else self._stored(m.message_id)
+            for m in record.before
+        )
+        return replace(record, before=tuple(before))
+
+    def _stored(self, message_id: str) -> StoredMessage:
+        return StoredMessage(message_id, self._read_message)
+
+    def _read_message(self, message_id: str) -> Message:
+        doc = self.store.get(self.session_id, "messages", message_id)
+        if doc is None:
+            raise self._missing("message", message_id)
+        return message_from_doc(doc)
+
+    def _read_text(self, segment_id: str) -> str:
+        doc = self.store.get(self.session_id, "segments", segment_id)
+        if doc is None or not isinstance(doc.get("text"), str):
+            raise self._missing("segment", segment_id)
+        return str(doc["text"])
+
+    def _missing(self, what: str, key: str) -> StoreDamagedError:
+        return StoreDamagedError(
+            f"the store does not have the {what} '{key}' any more",
+            hint="restore the store from a copy; ctxgc doctor --store names what is missing",
+            session_id=self.session_id,
+            key=key,
+        )
+
+    def _put_away_texts(self) -> None:
+        """Keep only the headers of the segments that the last commit stored as stashed."""
+        for segment_id in self._leaving:
+            segment, header = self._heap.peek(segment_id), self._headers.get(segment_id)
+            if segment is not None and header is not None and segment.tier == "stashed":
+                self._heap.put_away(segment_id, self._read_text)
+                put_away(header, self._read_text)
+        self._leaving = []
+
     def _note_segments(self, segments: Iterable[ContextSegment]) -> None:
         """Write the segments whose header changed since they were last written."""
         for segment in segments:
@@ -382,7 +438,7 @@ class Archive:
             self.later(Put("state", SERVER_KEY, server_doc(legacy, is_own=is_own)))
             self.later(Drop("state", LEGACY_KEY))
         self._load_heap(segments)
-        came_in = {key: message_from_doc(doc) for key, doc in docs.items() if is_arrival(key, doc)}
+        came_in = [key for key, doc in docs.items() if is_arrival(key, doc)]
         self._load_view(docs, came_in)
         self._load_log(log, came_in)
         self._load_accounting(docs)
@@ -415,6 +471,8 @@ class Archive:
         self._stash.learn([segment.segment_id for segment in segments])
         for call in map(heap.get, heap.bonds.open_calls()):
             self._segmenter.reopen(call)
+        self._leaving = list(heap.index.stashed)
+        self._put_away_texts()
 
     def _load_segments(self) -> list[ContextSegment]:
         """Return all segments as they were last written."""
@@ -425,19 +483,29 @@ class Archive:
             found.append(segment)
         return found
 
-    def _load_view(self, docs: Docs, came_in: dict[str, Message]) -> None:
+    def _load_view(self, docs: Docs, came_in: Sequence[str]) -> None:
         view = self._view
-        view.originals = dict(_originals(docs, came_in))
-        edited = {
-            i: message_from_doc(docs[f"{SHOWN}{i}"]) for i in came_in if f"{SHOWN}{i}" in docs
-        }
-        shown = [edited.get(i, m) for i, m in came_in.items() if f"{GONE}{i}" not in docs]
+        view.originals = dict(self._originals(docs, came_in))
+        shown = [
+            message_from_doc(docs.get(f"{SHOWN}{i}") or docs[i])
+            for i in came_in
+            if f"{GONE}{i}" not in docs
+        ]
         places = {key: doc["place"] for key, doc in docs.items() if "place" in doc}
         view.restate(_arrivals(docs, self._state.requests))
         view.next_place = max(places.values(), default=-1.0) // 1 + 1.0
         view.show(sorted(shown, key=lambda m: places[m.message_id]), places)
 
-    def _load_log(self, log: CollectionLog, came_in: dict[str, Message]) -> None:
+    def _originals(self, docs: Docs, came_in: Sequence[str]) -> Iterator[tuple[str, Original]]:
+        for message_id in came_in:
+            doc = docs.get(f"{GONE}{message_id}") or docs.get(f"{SHOWN}{message_id}")
+            if doc is not None:
+                ids, together = tuple(doc["segment_ids"]), tuple(doc["together"])
+                kept = self._stored(message_id)
+                yield message_id, Original(kept=kept, segment_ids=ids, together=together)
+
+    def _load_log(self, log: CollectionLog, came_in: Sequence[str]) -> None:
+        arrived = {message_id: self._stored(message_id) for message_id in came_in}
         for key, doc in sorted(self.store.load(self.session_id, "collections")):
             if "result" not in doc:
                 log.results.append(result_of_context(doc))
@@ -445,7 +513,7 @@ class Archive:
             described = {k: v for k, v in doc["result"].items() if k != "tokens_freed"}
             log.results.append(GCResult.from_dict(described))
             if "before" in doc:
-                log.applied.append(Applied.from_doc(int(key), doc, came_in))
+                log.applied.append(Applied.from_doc(int(key), doc, arrived))
                 self._view.remember_places(doc["places"])
 
     def _load_accounting(self, docs: Docs) -> None:
@@ -482,14 +550,3 @@ def _arrivals(docs: Docs, requests: int) -> list[Arrival]:
         if "digest" in doc
     ]
     return [arrival for _, arrival in sorted(numbered, key=itemgetter(0))]
-
-
-def _originals(docs: Docs, came_in: dict[str, Message]) -> list[tuple[str, Original]]:
-    found = []
-    for message_id, message in came_in.items():
-        doc = docs.get(f"{GONE}{message_id}") or docs.get(f"{SHOWN}{message_id}")
-        if doc is not None:
-            ids, together = tuple(doc["segment_ids"]), tuple(doc["together"])
-            original = Original(message=message, segment_ids=ids, together=together)
-            found.append((message_id, original))
-    return found

@@ -59,7 +59,7 @@ from ctxgc.session.plugin_check import (
 )
 from ctxgc.session.recall import ProtectedMessages, RecallFeedback, gc_state
 from ctxgc.session.usage import ContextUsage, RequestLog, UsageMeter
-from ctxgc.session.view import PRICE_READER, HistoryChange, compare, turn_count
+from ctxgc.session.view import PRICE_READER, HistoryChange, compare, in_memory, turn_count
 from ctxgc.stores import Put
 from ctxgc.strategies import CollectsForPrice, GCPlugin, NoneStrategy
 from ctxgc.wire import PartTexts
@@ -355,6 +355,7 @@ class Collector(SessionPart):
             proposal.result.details["thrashing"] = state.thrash
             described["details"]["thrashing"] = state.thrash
         doc = {"result": described, **record.to_doc(self._view.originals)}
+        light = self._archive.lighter(record)
         self._editor.apply(
             proposal.history,
             proposal.change,
@@ -363,7 +364,7 @@ class Collector(SessionPart):
         )
         state.thrash = {}
         state.thrashing.note_left((m.message_id for m in record.before), state.requests)
-        self._log.applied.append(record)
+        self._log.applied.append(light)
         if scope is not None:
             age(self._heap, in_scope(self._heap, scope), self._options.config.promote_after)
 
@@ -429,7 +430,7 @@ class Collector(SessionPart):
         originals = self._view.originals
         as_it_came = here - originals.keys()
         return [
-            m
+            in_memory(m)
             for m in record.before
             if m.message_id not in as_it_came
             and (m.message_id in originals or m.origin == "gc_notice")

@@ -380,7 +380,7 @@ class Checkpoints(SessionPart):
                 found.setdefault(str(segment.message_id), []).append(segment)
         return {
             message_id: Original(
-                message=wanted[message_id], segment_ids=tuple(s.segment_id for s in segments)
+                kept=wanted[message_id], segment_ids=tuple(s.segment_id for s in segments)
             )
             for message_id, segments in found.items()
             if [s.text for s in segments] == [part.text for part in wanted[message_id].parts]

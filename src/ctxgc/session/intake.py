@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -18,7 +19,7 @@ from ctxgc.session.clarifications import Clarifications
 from ctxgc.session.documents import form_writes
 from ctxgc.session.part import SessionCore, SessionPart
 from ctxgc.session.usage import UsageMeter
-from ctxgc.session.view import View, compare, digest, wrong_format
+from ctxgc.session.view import View, compare, digest, in_memory, wrong_format
 from ctxgc.stores import Drop, Put
 from ctxgc.strategies import CollectsForPrice
 from ctxgc.wire import PartTexts, RawMessage, detect_format, message_bytes, parse, refuse_answers
@@ -38,7 +39,8 @@ class Intake(SessionPart):
         self._texts = texts
         self._clarifications = Clarifications(core)
         # A store of an older version does not say which format was clear.
-        self._settle([*core.view.messages, *(o.message for o in core.view.originals.values())])
+        left = (original.message for original in core.view.originals.values())
+        self._settle(chain(core.view.messages, left))
 
     def append(self, message: RawMessage, asked: Format | None, said: Said) -> list[str]:
         """Take in one message that may come next, with what is said about it, and return its segments."""
@@ -135,9 +137,9 @@ class Intake(SessionPart):
         """Read the plain messages of a session, whose format was only guessed, in another format."""
         view, accounting, archive = self._view, self._accounting, self._archive
         for message_id, left in view.originals.items():
-            view.originals[message_id] = replace(left, message=_read_as(left.message, format_))
+            view.originals[message_id] = replace(left, kept=_read_as(left.message, format_))
         self._log.applied = [
-            replace(record, before=tuple(_read_as(m, format_) for m in record.before))
+            replace(record, before=tuple(_read_as(in_memory(m), format_) for m in record.before))
             for record in self._log.applied
         ]
         twins = [_read_as(message, format_) for message in view.messages]
@@ -184,6 +186,7 @@ class Intake(SessionPart):
             self._clarifications.preserve(question, message.message_id)
         if isinstance(self._options.plugin, CollectsForPrice):
             self._texts.read(message)
+            self._texts.keep_to(self._view.messages)
         state.ingested_tokens += accounting.tokens(message)
         self._count_turn(message)
         self._archive.note_unsaved(ids)

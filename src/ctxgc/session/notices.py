@@ -15,6 +15,7 @@ from ctxgc.collector import (
 from ctxgc.core import Message, note
 from ctxgc.session.apply import ViewEditor
 from ctxgc.session.part import SessionCore, SessionPart
+from ctxgc.session.view import Kept, StoredMessage
 from ctxgc.wire import text_message
 
 
@@ -97,7 +98,9 @@ def _listed(messages: Sequence[Message]) -> set[str]:
     return {h for m in messages if m.origin == "gc_notice" for h in handles_in(m.text())}
 
 
-def _lists(message: Message, handles: set[str]) -> bool:
+def _lists(message: Kept, handles: set[str]) -> bool:
+    if isinstance(message, StoredMessage):
+        return False
     return message.origin == "gc_notice" and not handles.isdisjoint(handles_in(message.text()))
 
 

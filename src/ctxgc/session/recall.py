@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import uuid
+from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, takewhile
 
@@ -18,10 +20,10 @@ from ctxgc.collector import (
     whole_groups,
 )
 from ctxgc.core import (
+    RARE,
     SESSION_INVARIANT,
     ContextSegment,
     GCState,
-    Mentions,
     Message,
     describe,
     identifiers,
@@ -189,6 +191,9 @@ class ProtectedMessages(SessionPart):
 
 
 MOST_NAMES = 8
+_HASH_BITS = (1 << 40) - 1
+_MOST_SEGMENTS = 1 << 24
+_RUN = 4_096
 MOST_SHARE = 0.02
 MESSAGE_TOKENS = 8
 
@@ -308,6 +313,57 @@ class SessionRecall(SessionPart):
             )
 
 
+class StashedNames:
+    """Which stashed segments hold which identifier, in eight bytes for each.
+
+    A name is found by 40 bits of its hash, so what is found may, very rarely, not have it. Entries are in
+    sorted runs, each longer than the next; two that are nearly as long become one.
+    """
+
+    def __init__(self) -> None:
+        self._ids: list[str] = []
+        self._known: set[str] = set()
+        self._runs: list[array[int]] = []
+        self._fresh: list[int] = []
+
+    def unknown(self, segment_ids: Iterable[str]) -> list[str]:
+        """Return which segments were not added yet."""
+        return [segment_id for segment_id in segment_ids if segment_id not in self._known]
+
+    def add(self, segment_id: str, names: Iterable[str]) -> None:
+        """Add a segment with its names."""
+        number = len(self._ids)
+        self._ids.append(segment_id)
+        self._known.add(segment_id)
+        self._fresh += [_first_of(name) | number for name in names]
+        if len(self._fresh) >= _RUN:
+            self._settle()
+
+    def holders(self, name: str) -> list[str]:
+        """Return the segments that were added with a name."""
+        self._settle()
+        first = _first_of(name)
+        found: set[int] = set()
+        for run in self._runs:
+            start = bisect_left(run, first)
+            found.update(run[start : bisect_left(run, first + _MOST_SEGMENTS, start)])
+        return [self._ids[entry % _MOST_SEGMENTS] for entry in sorted(found)]
+
+    def _settle(self) -> None:
+        if not self._fresh:
+            return
+        run = array("Q", sorted(self._fresh))
+        self._fresh = []
+        while self._runs and len(self._runs[-1]) < 2 * len(run):
+            run = array("Q", sorted([*self._runs.pop(), *run]))
+        self._runs.append(run)
+
+
+def _first_of(name: str) -> int:
+    """Return the smallest entry that a name can have."""
+    return (hash(name) & _HASH_BITS) * _MOST_SEGMENTS
+
+
 class AutoRecall(SessionPart):
     """Brings lines back by themselves: those around a name that a new message uses and only the stash has."""
 
@@ -323,8 +379,7 @@ class AutoRecall(SessionPart):
         self._editor = editor
         self._feedback = feedback
         self._price_pass_is_on = price_pass_is_on
-        self._names = Mentions()
-        self._indexed: dict[str, ContextSegment] = {}
+        self._names = StashedNames()
         self.last: Message | None = None
         """The message by which something came back last."""
 
@@ -379,13 +434,10 @@ class AutoRecall(SessionPart):
         return found[::-1]
 
     def _follow_stash(self) -> None:
-        """Index what was stashed since the last time, and forget what came back or was deleted."""
+        """Index what was stashed since the last time."""
         stashed, read = self._heap.index.stashed, self._heap.mentions.names_of
-        for segment_id in self._indexed.keys() - stashed.keys():
-            self._names.discard(segment_id, self._indexed.pop(segment_id).text)
-        for segment_id in stashed.keys() - self._indexed.keys():
-            segment = self._indexed[segment_id] = stashed[segment_id]
-            self._names.add(segment_id, segment.text, read(segment_id, segment.text))
+        for segment_id in self._names.unknown(stashed):
+            self._names.add(segment_id, read(segment_id, stashed[segment_id].text))
 
     def _unheld(self, fresh: list[Message]) -> dict[str, None]:
         """Return the names in new messages that nothing else in the view holds."""
@@ -416,7 +468,14 @@ class AutoRecall(SessionPart):
         if not unheld:
             return []
         self._follow_stash()
-        return [name for name in unheld if self._names.holders(name)]
+        return [name for name in unheld if self._stashed_holders(name)]
+
+    def _stashed_holders(self, name: str) -> list[ContextSegment]:
+        """Return the stashed segments with a name, newest first; none if it is common."""
+        stashed = self._heap.index.stashed
+        found = [stashed[i] for i in self._names.holders(name) if i in stashed]
+        found.sort(key=lambda segment: segment.position, reverse=True)
+        return found if len(found) <= RARE else []
 
     def _note_faults(self, names: Iterable[str]) -> None:
         """Record that what a user names was needed again; what an output mentions was not."""
@@ -440,6 +499,5 @@ class AutoRecall(SessionPart):
         return blocks
 
     def _newest(self, name: str) -> ContextSegment | None:
-        known = [self._indexed[i] for i in self._names.holders(name) if i in self._indexed]
-        outputs = [segment for segment in known if segment.part != "tool_call"]
-        return max(outputs, key=lambda segment: segment.position, default=None)
+        outputs = (s for s in self._stashed_holders(name) if s.part != "tool_call")
+        return next((segment for segment in outputs if name in segment.text), None)

@@ -8,13 +8,13 @@ thinking is still valid, and `RenderCache` gives out the messages in the provide
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
 import msgspec
 
-from ctxgc.core import Format, Message, common_prefix
+from ctxgc.core import Format, Message, Origin, common_prefix
 from ctxgc.errors import MessageError
 from ctxgc.invariants import HistoryGroups, Paired, check, first_difference, follow
 from ctxgc.wire import binds_thinking, message_bytes, render, strip_bound_thinking
@@ -24,15 +24,50 @@ RENDER_READER = "render"
 """Readers of the view, which need not read again what stayed as it was."""
 
 
+class StoredMessage(msgspec.Struct, frozen=True):
+    """A message that is not in memory: `read` returns it, given its id."""
+
+    message_id: str
+    read: Callable[[str], Message]
+
+    @property
+    def origin(self) -> Origin:
+        """Only what came in is put away, or a summary; notices are stored nowhere else."""
+        return "conversation"
+
+    def message(self) -> Message:
+        """Return the message, read from where it is stored."""
+        return self.read(self.message_id)
+
+
+Kept = Message | StoredMessage
+"""A message, in memory or where it is stored."""
+
+
+def in_memory(kept: Kept) -> Message:
+    """Return a message, read back if it is not in memory."""
+    return kept.message() if isinstance(kept, StoredMessage) else kept
+
+
 class Original(msgspec.Struct, frozen=True, kw_only=True):
     """A message as it came in, its segments, and the messages that left together with it.
 
     While the view shows an edited form of it, it left alone: `together` is empty.
     """
 
-    message: Message
+    kept: Kept
     segment_ids: tuple[str, ...]
     together: tuple[str, ...] = ()
+
+    @property
+    def message_id(self) -> str:
+        """The id of the message."""
+        return self.kept.message_id
+
+    @property
+    def message(self) -> Message:
+        """The message, read back if it is not in memory."""
+        return in_memory(self.kept)
 
 
 class Arrival(msgspec.Struct, frozen=True):

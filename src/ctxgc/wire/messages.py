@@ -118,6 +118,7 @@ def _of(thing: Any, field: str) -> Any:
 
 _LONG = 200
 _VERY_LONG = 8_000
+_SLACK = 64
 
 
 class PartTexts:
@@ -145,6 +146,11 @@ class PartTexts:
         if found is None or found[0] is not part.text:
             found = known[number] = (part.text, Text(_said(part), self._names))
         return found[1]
+
+    def keep_to(self, view: Sequence[Message]) -> None:
+        """Forget the messages that are not in a view, now and then: so that the cost is that of a few."""
+        if len(self._known) > _SLACK + 2 * len(view):
+            self.keep([message.message_id for message in view])
 
     def keep(self, message_ids: Collection[str]) -> None:
         """Forget all other messages."""
