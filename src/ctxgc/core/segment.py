@@ -427,8 +427,8 @@ _SLOT: Any = ContextSegment.__dict__["text"]
 
 
 def _text_of(segment: ContextSegment) -> str:
-    text = _SLOT.__get__(segment)
-    return text if text.__class__ is str else text()
+    text: Any = _SLOT.__get__(segment)
+    return text() if text.__class__ is StoredText else text  # type: ignore[no-any-return]
 
 
 # The field stays what it is to msgspec; only reading it looks whether the text is here.
