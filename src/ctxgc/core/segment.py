@@ -428,7 +428,7 @@ _SLOT: Any = ContextSegment.__dict__["text"]
 
 def _text_of(segment: ContextSegment) -> str:
     text: Any = _SLOT.__get__(segment)
-    return text() if text.__class__ is StoredText else text  # type: ignore[no-any-return]
+    return text() if text.__class__ is StoredText else text
 
 
 # The field stays what it is to msgspec; only reading it looks whether the text is here.
