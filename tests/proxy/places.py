@@ -19,7 +19,8 @@ KEY = "sk-client-own-key"
 def proxied(server: StrictServer, **options: Any) -> Iterator[ProxyServer]:
     """Run a proxy whose providers are both played by one strict server."""
     upstreams = {"anthropic": server.base_url, "openai": server.openai_base_url.removesuffix("/v1")}
-    with ProxyServer(ProxyOptions(port=0, upstreams=upstreams, **options)) as proxy:
+    chosen = {"port": 0, "store": "memory:", **options}
+    with ProxyServer(ProxyOptions(upstreams=upstreams, **chosen)) as proxy:
         yield proxy
 
 

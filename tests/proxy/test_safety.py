@@ -50,7 +50,7 @@ def test_a_token_is_asked_for_and_never_sent_on(tmp_path: Path) -> None:
 
 def test_other_machines_are_served_only_by_name_and_with_a_token() -> None:
     with pytest.raises(ConfigError, match="needs allowed host names"):
-        ProxyServer(ProxyOptions(host="0.0.0.0", port=0))
+        ProxyServer(ProxyOptions(host="0.0.0.0", port=0, collect=False))
 
 
 def test_a_request_that_is_too_long_is_refused_in_the_words_of_its_provider() -> None:
@@ -109,7 +109,9 @@ def test_an_upstream_may_end_in_v1_and_have_a_path() -> None:
 
 
 def _proxy_of(url: str) -> ProxyServer:
-    return ProxyServer(ProxyOptions(port=0, upstreams={"anthropic": url, "openai": url}))
+    return ProxyServer(
+        ProxyOptions(port=0, collect=False, upstreams={"anthropic": url, "openai": url})
+    )
 
 
 class _Raw:

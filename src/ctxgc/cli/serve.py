@@ -20,12 +20,17 @@ from ctxgc.errors import ConfigError
     "--upstream", "named", multiple=True, metavar="PROVIDER=URL",
     help="Where requests of `anthropic` or `openai` go.  [default: the provider's own]",
 )  # fmt: skip
+@click.option("--store", help="Store of the sessions.  [default: CTXGC_STORE, else the user's]")
+@click.option(
+    "--context-limit", type=click.IntRange(min=1), help="Window in tokens.  [default: the model's]"
+)
+@click.option("--pass-through", is_flag=True, help="Collect nothing: pass requests on as they are.")
 @click.option("--token-file", help="Tokens of callers, one per line; created if missing.")
 @click.option("--token", "use_token", is_flag=True, help="Ask for a token on loopback too.")
 @click.option("--allow-host", "allowed_hosts", multiple=True, help="Allowed Host header.")
 @click.option("--allow-origin", "allowed_origins", multiple=True, help="Allowed Origin header.")
-def serve(named: tuple[str, ...], **chosen: Any) -> None:
-    """Serve the proxy: set an agent's base URL to it, and its requests go through.
+def serve(named: tuple[str, ...], pass_through: bool, **chosen: Any) -> None:
+    """Serve the proxy: set an agent's base URL to it, and its context is collected.
 
     \b
     ANTHROPIC_BASE_URL=http://127.0.0.1:8787 claude
@@ -35,7 +40,7 @@ def serve(named: tuple[str, ...], **chosen: Any) -> None:
     from ctxgc.proxy import ProxyOptions, run_proxy, upstreams  # noqa: PLC0415
 
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
-    run_proxy(ProxyOptions(upstreams=upstreams(named), **chosen))
+    run_proxy(ProxyOptions(upstreams=upstreams(named), collect=not pass_through, **chosen))
 
 
 def need_server() -> None:

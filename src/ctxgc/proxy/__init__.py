@@ -2,7 +2,9 @@
 
 - `options`: where it listens, and which providers it talks to; `start` runs it.
 - `app`: who may call, and one request from its first byte to the last of its answer.
-- `dialect`: what a path asks of which provider; `upstream`: the way there and back.
+- `dialect`: what a path asks of which provider; `upstream`: the way there and back; `usage`: what it counted.
+- `collecting`: a request read into its session and sent with the view of that. `identity` says whose it is,
+  `conversations` keeps the sessions, `request_body` takes bodies apart and puts them together.
 """
 
 from __future__ import annotations

@@ -6,16 +6,20 @@ It speaks ASGI itself, so that nothing between the client and the provider holds
 from __future__ import annotations
 
 import logging
+import zlib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from typing import Any
 
 import anyio
+import msgspec
+from anyio import to_thread
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from ctxgc.gate import caller_of
+from ctxgc.gate import FIRST, caller_of
+from ctxgc.proxy.collecting import Collecting
 from ctxgc.proxy.dialect import Route, error_body, route_of
 from ctxgc.proxy.options import Provider
 from ctxgc.proxy.upstream import (
@@ -27,8 +31,13 @@ from ctxgc.proxy.upstream import (
     UpstreamError,
     forwarded,
 )
+from ctxgc.proxy.usage import UsageReader
+from ctxgc.session import parse_overflow
 
 _log = logging.getLogger("ctxgc.proxy")
+
+MOST_RETRIES = 3
+OVERFLOW_STATUSES = (400, 413, 422)
 
 
 class ProxyApp:
@@ -40,6 +49,7 @@ class ProxyApp:
         origins: web pages that may call it.
         tokens: the token of each caller; None admits everyone.
         most_bytes: how long a request with a history may be.
+        collecting: reads requests into sessions; None passes everything through.
     """
 
     def __init__(
@@ -50,8 +60,10 @@ class ProxyApp:
         origins: frozenset[str] = frozenset(),
         tokens: Mapping[str, str] | None = None,
         most_bytes: int,
+        collecting: Collecting | None = None,
     ) -> None:
         self._upstream = upstream
+        self._collecting = collecting
         self._hosts = hosts
         self._origins = origins
         self._tokens = tokens
@@ -70,6 +82,8 @@ class ProxyApp:
             said = await receive()
             if said["type"] == "lifespan.shutdown":
                 await self._upstream.close()
+                if self._collecting is not None:
+                    await to_thread.run_sync(self._collecting.close)
             await send({"type": f"{said['type']}.complete"})
             if said["type"] == "lifespan.shutdown":
                 return
@@ -118,11 +132,50 @@ class ProxyApp:
         request = _outgoing(route, scope, body, whole=True)
 
         async def ask() -> None:
-            answer = await self._ask(route, request, send)
-            if answer is not None:
-                await _write(answer, answer.chunks(), send)
+            if self._collecting is None or route.format is None:
+                answer = await self._ask(route, request, send)
+                if answer is not None:
+                    await _write(answer, answer.chunks(), send)
+            else:
+                await self._collect(route, request, body, Headers(scope=scope), send)
 
         await _while_connected(ask, receive)
+
+    async def _collect(
+        self, route: Route, request: Outgoing, body: bytes, headers: Headers, send: Send
+    ) -> None:
+        """Send a request with the view of its session, smaller if it was refused as too long."""
+        collecting, form = self._collecting, route.format
+        if collecting is None or form is None:
+            return
+        tenant = caller_of(self._tokens, headers.get(TOKEN_HEADER, "")) or FIRST
+        compacts = route.kind == "compaction"
+        made = await to_thread.run_sync(
+            collecting.prepare, body, form, dict(headers), tenant, compacts
+        )
+        answer = await self._ask(route, _with_body(request, made.body), send)
+        for _ in range(MOST_RETRIES):
+            if answer is None or answer.status not in OVERFLOW_STATUSES:
+                break
+            refusal = await _whole(answer)
+            overflow = parse_overflow(answer.status, refusal.plain())
+            again = (
+                None
+                if overflow is None
+                else await to_thread.run_sync(collecting.relieved, made, overflow)
+            )
+            if again is None:
+                await _write(answer, refusal.chunks(), send)
+                return
+            made = again
+            answer = await self._ask(route, _with_body(request, made.body), send)
+        if answer is None:
+            return
+        kind, encoding = answer.header("content-type"), answer.header("content-encoding")
+        reader = UsageReader(form, kind, encoding)
+        await _write(answer, _read_along(answer.chunks(), reader), send)
+        if answer.status == 200:
+            await to_thread.run_sync(collecting.learn, made, reader.finish())
 
     async def _ask(self, route: Route, request: Outgoing, send: Send) -> Incoming | None:
         """Return the provider's answer; if there is none, tell the client."""
@@ -156,6 +209,51 @@ def _outgoing(
         headers=forwarded(scope["headers"], whole=whole),
         body=body,
     )
+
+
+def _with_body(request: Outgoing, body: bytes) -> Outgoing:
+    return msgspec.structs.replace(request, body=body)
+
+
+async def _read_along(chunks: AsyncIterator[bytes], reader: UsageReader) -> AsyncIterator[bytes]:
+    async for chunk in chunks:
+        reader.feed(chunk)
+        yield chunk
+
+
+class _WholeRefusal:
+    """A refusal that was read to its end, or to where it broke off."""
+
+    def __init__(self, pieces: list[bytes], encoding: str, cut: CutError | None) -> None:
+        self._pieces = pieces
+        self._encoding = encoding
+        self._cut = cut
+
+    def plain(self) -> bytes:
+        """Return what it says, as far as that can be read."""
+        raw = b"".join(self._pieces)
+        try:
+            return zlib.decompress(raw, 47) if self._encoding in ("gzip", "deflate") else raw
+        except zlib.error:
+            return b""
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Yield it as it came."""
+        for piece in self._pieces:
+            yield piece
+        if self._cut is not None:
+            raise self._cut
+
+
+async def _whole(answer: Incoming) -> _WholeRefusal:
+    pieces: list[bytes] = []
+    cut = None
+    try:
+        async for piece in answer.chunks():
+            pieces += [piece]
+    except CutError as error:
+        cut = error
+    return _WholeRefusal(pieces, answer.header("content-encoding"), cut)
 
 
 def _refused(provider: Provider, status: int, text: str) -> Response:

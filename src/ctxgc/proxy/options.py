@@ -36,6 +36,9 @@ class ProxyOptions(msgspec.Struct, frozen=True, kw_only=True):
     allowed_hosts: tuple[str, ...] = ()
     allowed_origins: tuple[str, ...] = ()
     most_bytes: int = MOST_BYTES
+    collect: bool = True
+    store: str | None = None
+    context_limit: int | None = None
 
 
 def upstreams(

@@ -13,12 +13,15 @@ from typing import Self
 
 import uvicorn
 
+from ctxgc.config import SessionSettings
 from ctxgc.errors import CtxgcError
 from ctxgc.gate import address, allowed_hosts, is_loopback, listening, read_tokens
-from ctxgc.places import state_folder
+from ctxgc.places import state_folder, user_store
 from ctxgc.proxy.app import ProxyApp
+from ctxgc.proxy.collecting import Collecting, CollectOptions
 from ctxgc.proxy.options import ProxyOptions
 from ctxgc.proxy.upstream import TOKEN_HEADER, Upstream
+from ctxgc.session import open_store
 
 PATIENCE_SECONDS = 60.0
 GRACE_SECONDS = 5
@@ -53,6 +56,7 @@ class ProxyServer:
             origins=frozenset({*(f"http://{host}" for host in hosts), *options.allowed_origins}),
             tokens=tokens,
             most_bytes=options.most_bytes,
+            collecting=_collecting(options) if options.collect else None,
         )
         # An answer that breaks off is told to the client by breaking off: that is no error of ours.
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
@@ -106,6 +110,16 @@ class ProxyServer:
 def token_path(options: ProxyOptions) -> Path:
     """Return the file with the tokens of callers: the given one, else one in the user's state folder."""
     return Path(options.token_file or Path(state_folder()) / "proxy.token")
+
+
+def store_url(options: ProxyOptions) -> str:
+    """Return the address of the store that keeps the sessions."""
+    return options.store or SessionSettings.from_env().store or user_store()
+
+
+def _collecting(options: ProxyOptions) -> Collecting:
+    chosen = CollectOptions(context_limit=options.context_limit)
+    return Collecting(open_store(store_url(options)), chosen)
 
 
 class _Server(uvicorn.Server):

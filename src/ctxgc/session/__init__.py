@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ctxgc.session.setup import DEFAULT_PRICES, SessionParts
     from ctxgc.session.stored import copy_in_memory, lost_handles, open_stored
     from ctxgc.session.usage import ContextUsage
+    from ctxgc.session.view import PlacedMessage
     from ctxgc.stores import (
         ExportEntry, Put, SCHEMES, SearchFilters, SessionInfo, StagedStore, Store, StoreHit,
         UNMASKABLE, add_to_inbox, chosen_sessions, default_url, drain_inbox, export_entries,
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
         ExtractiveSummarizer, INSTRUCTIONS, Summarizer, fenced, resolve_summarizer, run_summarizer,
     )
     from ctxgc.tokens import CountingCache, ExactCounter, TokenCounter, counter_for
-    from ctxgc.wire import detect_format, message_bytes, parse, validate
+    from ctxgc.wire import Overflow, detect_format, message_bytes, parse, parse_overflow, validate
     from ctxgc.wire.transcripts import read_lines
 else:
     __getattr__, __dir__, __all__ = lazy(
@@ -77,6 +78,7 @@ else:
             "setup": "DEFAULT_PRICES SessionParts",
             "stored": "copy_in_memory lost_handles open_stored",
             "usage": "ContextUsage",
+            "view": "PlacedMessage",
             "ctxgc.stores":
                 "ExportEntry Put SCHEMES SearchFilters SessionInfo StagedStore Store "
                 "StoreHit UNMASKABLE add_to_inbox chosen_sessions default_url drain_inbox "
@@ -87,7 +89,7 @@ else:
                 "ExtractiveSummarizer INSTRUCTIONS Summarizer fenced resolve_summarizer "
                 "run_summarizer",
             "ctxgc.tokens": "CountingCache ExactCounter TokenCounter counter_for",
-            "ctxgc.wire": "detect_format message_bytes parse validate",
+            "ctxgc.wire": "Overflow detect_format message_bytes parse parse_overflow validate",
             "ctxgc.wire.transcripts": "read_lines",
         },
     )

@@ -236,6 +236,8 @@ class AsyncSession:
     set_active_file = _in_thread(Session.set_active_file)
     messages = _in_thread(Session.messages)
     messages_json = _in_thread(Session.messages_json)
+    placed = _in_thread(Session.placed)
+    shared = _in_thread(Session.shared)
     view = _in_thread(Session.view)
     report_usage = _in_thread(Session.report_usage)
     usage = _in_thread(Session.usage)

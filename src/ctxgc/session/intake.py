@@ -84,9 +84,11 @@ class Intake(SessionPart):
 
     def sync(self, history: Sequence[RawMessage], asked: Format | None) -> list[str]:
         """Take in what is new; where the history differs from what came in, go on from there."""
-        messages = self._parse(history, asked)
-        shared = self._view.shared_with(messages)
-        new = messages[shared:]
+        # What came in as the same bytes need not be read again, if it is read in the same way.
+        known = self._view.shared_bytes(history) if asked in (None, self._state.format) else 0
+        messages = self._parse(history[known:], asked) if known < len(history) else []
+        shared = known + self._view.shared_with(messages, known)
+        new = messages[shared - known :]
         if shared < len(self._view.arrivals):
             self._rewind(shared, new)
         return self._take_all(new, _NOTHING, asked)

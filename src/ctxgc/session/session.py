@@ -50,7 +50,7 @@ from ctxgc.session.setup import (
     set_up,
 )
 from ctxgc.session.usage import ContextUsage
-from ctxgc.session.view import RenderCache, wrong_format
+from ctxgc.session.view import PlacedMessage, RenderCache, wrong_format
 from ctxgc.stores import SearchFilters, Store
 from ctxgc.strategies import GCPlugin, load_gc_plugin
 from ctxgc.tokens import TokenCounter
@@ -196,6 +196,10 @@ class Session:
             self._parts.collector.collect_if_due()
         return ids
 
+    def shared(self, messages: Sequence[bytes]) -> int:
+        """Return how many messages of a history, given as bytes, are what came in, from the beginning."""
+        return self._parts.view.shared_bytes(messages)
+
     def arrivals(self) -> list[str]:
         """Return the ids of the messages that came in, in order; some may have left the view since."""
         return [arrival.message_id for arrival in self._parts.view.arrivals]
@@ -267,6 +271,14 @@ class Session:
         """Return the view as a JSON array; messages that came as bytes are in it byte for byte."""
         self._prepare(None)
         return render_json(self._parts.reader.shown())
+
+    def placed(self) -> list[PlacedMessage]:
+        """Return what `messages()` would, each message with its bytes and the number under which it came in.
+
+        For hosts that keep the original bytes of a request, and put into it only what was changed.
+        """
+        self._prepare(None)
+        return self._parts.view.placed()
 
     def _prepare(self, asked: Format | None) -> None:
         """Check the view, collect when that is due, watch its size, and record the request."""

@@ -81,6 +81,18 @@ class Arrival(msgspec.Struct, frozen=True):
     request: int = 1
 
 
+class PlacedMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """A message of the view, and which of those that came in it is.
+
+    `number` counts what came in from 0, and is None for what ctxgc wrote; `is_whole` says that the message is
+    as it came in; `json` has its bytes.
+    """
+
+    number: int | None
+    is_whole: bool
+    json: bytes
+
+
 class View:
     """The messages of a session in order."""
 
@@ -253,13 +265,34 @@ class View:
         """Return the place of a message that is or was in the view."""
         return self._places[message_id]
 
-    def shared_with(self, messages: Sequence[Message]) -> int:
-        """Return how many messages a history shares with what came in, from the beginning."""
-        pairs = zip(self.arrivals, messages, strict=False)
+    def shared_with(self, messages: Sequence[Message], start: int = 0) -> int:
+        """Return how many messages a history shares with what came in, from `start` on."""
+        arrivals = self.arrivals[start:]
+        pairs = zip(arrivals, messages, strict=False)
         return next(
             (n for n, (known, message) in enumerate(pairs) if known.digest != digest(message)),
-            min(len(self.arrivals), len(messages)),
+            min(len(arrivals), len(messages)),
         )
+
+    def shared_bytes(self, history: Iterable[object]) -> int:
+        """Return how many messages that are given as bytes are what came in, from the beginning."""
+        count = 0
+        for known, given in zip(self.arrivals, history, strict=False):
+            if not isinstance(given, bytes) or known.digest != _digest_of(given):
+                break
+            count += 1
+        return count
+
+    def placed(self) -> list[PlacedMessage]:
+        """Return the messages with the numbers under which they came in."""
+        return [
+            PlacedMessage(
+                number=None if (found := self._numbers.get(m.message_id)) is None else found - 1,
+                is_whole=found is not None and m.message_id not in self.originals,
+                json=message_bytes(m),
+            )
+            for m in self.messages
+        ]
 
     def _follow_calls(self, message: Message, place: int) -> None:
         results = message.results()
@@ -286,7 +319,11 @@ def wrong_format(known: Format, other: Format) -> MessageError:
 
 def digest(message: Message) -> bytes:
     """Return a digest of the content of a message."""
-    return blake2b(message_bytes(message), digest_size=16).digest()
+    return _digest_of(message_bytes(message))
+
+
+def _digest_of(source: bytes) -> bytes:
+    return blake2b(source, digest_size=16).digest()
 
 
 # -- How two histories differ

@@ -1,0 +1,213 @@
+"""Collecting: a request is read into its session, and goes out with the view that the session gives.
+
+The session's own collector decides what leaves; here its decision is put into the client's bytes. Whatever
+goes wrong on the way, the request goes out as it came, and the reason is recorded.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from ctxgc.errors import ContextOverflowError, CtxgcError
+from ctxgc.proxy.conversations import AgentLines, Asked, Conversations, Line
+from ctxgc.proxy.identity import identity_of
+from ctxgc.proxy.request_body import RequestBody, UnreadableError, loads, spliced
+from ctxgc.session import Format, Overflow, Session, Store, recall_template
+
+_log = logging.getLogger("ctxgc.proxy")
+
+Outcome = Literal["unchanged", "edited", "compaction", "server_held", "unreadable", "failed"]
+
+_SERVER_HELD = ("previous_response_id", "conversation", "thread")
+_SUMMARIES = (
+    "Your task is to create a detailed summary of the ",
+    "First, reason in your scratchpad. Then, generate the ",
+)
+_MILLION = "context-1m"
+_RECALL = re.compile(r"(?:^|__)context_recall$")
+
+
+class PreparedRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request as it goes out: its body, what became of it, and the line it belongs to."""
+
+    body: bytes
+    outcome: Outcome
+    reason: str = ""
+    envelope: RequestBody | None = None
+    conversation: AgentLines | None = None
+    line: Line | None = None
+    number: int = 0
+
+
+class CollectOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How requests are collected in."""
+
+    context_limit: int | None = None
+
+
+class Collecting:
+    """Reads requests into sessions of a store."""
+
+    def __init__(self, store: Store, options: CollectOptions) -> None:
+        self._options = options
+        self._store = store
+        self._conversations = Conversations(store, self._open)
+
+    def _open(self, name: str, asked: Asked) -> Session:
+        return Session(
+            asked.context_limit, model=asked.model, store=self._store, session_id=name,
+            recall_call=asked.recall_call or "",
+        )  # fmt: skip
+
+    def prepare(
+        self,
+        body: bytes,
+        form: Format,
+        headers: Mapping[str, str],
+        tenant: str,
+        compacts: bool = False,
+    ) -> PreparedRequest:
+        """Return a request as it goes out; one that cannot be worked on goes out as it came.
+
+        `compacts` says that its path asks for a compaction.
+        """
+        try:
+            return self._prepare(body, form, headers, tenant, compacts=compacts)
+        except UnreadableError as error:
+            return PreparedRequest(body=body, outcome="unreadable", reason=error.message)
+        except CtxgcError as error:
+            _log.warning("a request is sent as it came: %s", error.code)
+            return PreparedRequest(body=body, outcome="failed", reason=error.code)
+        except Exception as error:  # noqa: BLE001 - a fault of ours is not the agent's
+            # Its text may quote the request, which belongs in no log.
+            _log.warning("a request is sent as it came: %s", type(error).__name__)
+            return PreparedRequest(body=body, outcome="failed", reason=type(error).__name__)
+
+    def _prepare(
+        self, body: bytes, form: Format, headers: Mapping[str, str], tenant: str, *, compacts: bool
+    ) -> PreparedRequest:
+        envelope = RequestBody(body, form)
+        held = next((name for name in _SERVER_HELD if envelope.field(name)), None)
+        if held is not None:
+            return PreparedRequest(body=body, outcome="server_held", reason=held)
+        conversation = self._conversations.get(identity_of(envelope, headers, tenant))
+        asked = self._asked(envelope, headers)
+        with conversation.lock:
+            line, messages = conversation.line_of(envelope, asked)
+            line.follow(envelope)
+            line.session.sync(messages, form)
+            line.requests += 1
+            made = PreparedRequest(
+                body=body, outcome="unchanged", envelope=envelope, conversation=conversation,
+                line=line, number=line.requests,
+            )  # fmt: skip
+            if compacts or is_compaction(envelope):
+                line.session.checkpoint("before the agent's compaction", triggers=("compaction",))
+                return self._for_compaction(made, line)
+            return _with_view(made, line)
+
+    def _asked(self, envelope: RequestBody, headers: Mapping[str, str]) -> Asked:
+        limit = self._options.context_limit
+        if limit is None and _MILLION in headers.get("anthropic-beta", ""):
+            limit = 1_000_000
+        return Asked(
+            model=envelope.text("model") or None,
+            context_limit=limit,
+            recall_call=_recall_call(envelope),
+        )
+
+    def _for_compaction(self, made: PreparedRequest, line: Line) -> PreparedRequest:
+        """Return a request for a summary as it came; if that no longer fits, as the view shows it."""
+        session = line.session
+        fits = session.inspect().requests.unpruned_tokens() <= session.context_limit
+        body = made.body
+        if not fits and made.envelope is not None:
+            view = session.inspect().view.placed()
+            body = made.envelope.rewritten(spliced(made.envelope.messages, view))
+        return msgspec.structs.replace(made, body=body, outcome="compaction")
+
+    # -- afterwards ---------------------------------------------------------------------------------
+
+    def relieved(self, made: PreparedRequest, overflow: Overflow) -> PreparedRequest | None:
+        """Return a request that the provider refused as too long, strictly smaller; None if it cannot be."""
+        if made.line is None or made.conversation is None:
+            return None
+        with made.conversation.lock:
+            if made.line.requests != made.number:
+                return None
+            try:
+                made.line.session.recover(overflow)
+                again = _with_view(made, made.line)
+            except ContextOverflowError:
+                return None
+            except CtxgcError as error:
+                _log.warning("a refused request could not be made smaller: %s", error.code)
+                return None
+        return again if len(again.body) < len(made.body) else None
+
+    def learn(self, made: PreparedRequest, input_tokens: int | None) -> None:
+        """Let the session learn what the provider counted for its view."""
+        if made.line is None or made.conversation is None or not input_tokens:
+            return
+        with made.conversation.lock:
+            if made.line.requests == made.number and made.outcome in ("unchanged", "edited"):
+                try:
+                    made.line.session.report_usage(input_tokens)
+                except CtxgcError as error:
+                    _log.warning("what the provider counted was not taken in: %s", error.code)
+
+    def close(self) -> None:
+        """Make everything durable and let go of the store."""
+        self._conversations.close()
+        self._store.close()
+
+
+def _with_view(made: PreparedRequest, line: Line) -> PreparedRequest:
+    """Return a request with the view of its session in place of its messages."""
+    envelope = made.envelope
+    view = line.session.placed()
+    if envelope is None or _is_untouched(view, len(envelope.messages)):
+        return made
+    body = envelope.rewritten(spliced(envelope.messages, view))
+    return msgspec.structs.replace(made, body=body, outcome="edited")
+
+
+def _is_untouched(view: Any, count: int) -> bool:
+    return [each.number for each in view if each.is_whole] == list(range(count)) and len(
+        view
+    ) == count
+
+
+def _recall_call(envelope: RequestBody) -> str | None:
+    """Return how the model recalls a handle with the tool of our MCP server, if the agent has that."""
+    raw = envelope.raw("tools")
+    if raw is None or b"context_recall" not in raw:
+        return None
+    for tool in loads(raw) or ():
+        function = tool.get("function") if isinstance(tool, dict) else None
+        name = (function if isinstance(function, dict) else tool).get("name", "")
+        if isinstance(name, str) and _RECALL.search(name):
+            return recall_template(name)
+    return None
+
+
+def is_compaction(envelope: RequestBody) -> bool:
+    """Return whether an agent asks for a summary of its history to go on with."""
+    if envelope.raw("compaction") is not None or not envelope.messages:
+        return envelope.raw("compaction") is not None
+    last = envelope.messages[-1]
+    if b"compaction_trigger" in last and loads(last).get("type") == "compaction_trigger":
+        return True
+    if not any(json.dumps(words).encode().strip(b'"') in last for words in _SUMMARIES):
+        return False
+    message = loads(last)
+    content = message.get("content") if isinstance(message, dict) else ""
+    blocks = content if isinstance(content, list) else [{"text": content}]
+    texts = [block.get("text") for block in blocks if isinstance(block, dict)]
+    return any(isinstance(text, str) and text.lstrip().startswith(_SUMMARIES) for text in texts)
