@@ -23,6 +23,7 @@ SUITES = (
     "@modelcontextprotocol/inspector@2.12.0",
 )
 CODEX_PACKAGE = "@openai/codex@0.166.0"
+CCUSAGE_PACKAGE = "ccusage@17.2.1"
 PATIENCE = 600
 
 
@@ -53,6 +54,14 @@ def codex() -> Path:
     program = next(folder.glob("codex-*/vendor/*/bin/codex"), None)
     if program is None:
         raise MissingError(f"{CODEX_PACKAGE} brings no program for this machine")
+    return program
+
+
+def ccusage() -> Path:
+    """Return the program of ccusage, installed if it was not."""
+    program = NPM / "node_modules" / ".bin" / "ccusage"
+    if not program.exists():
+        _npm(CCUSAGE_PACKAGE)
     return program
 
 

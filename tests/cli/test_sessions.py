@@ -31,10 +31,32 @@ def test_sessions_are_listed_newest_first(run: Run, home: Path) -> None:
     done = run("sessions")
     assert done.exit_code == 0
     head, codex, claude = done.stdout.splitlines()
-    assert head.split() == ["agent", "session", "project", "age", "size", "tokens", "zone"]
-    assert codex.split()[:3] == ["codex", made.SESSION[:8], made.PROJECT]
-    assert claude.split()[:3] == ["claude-code", made.SESSION[:8], made.PROJECT]
-    assert claude.rstrip().endswith("%")
+    assert head.split() == ["session", "title", "model", "age", "cost", "zone", "left"]
+    for row, title, model in ((codex, "Please fix BUG", "gpt-5"), (claude, "Fixing", "sonnet")):
+        assert row.startswith(f"  {made.SESSION[:8]}  {title}")
+        assert model in row
+        assert row.rstrip().endswith("turns")
+    assert {len(line) for line in (head, codex, claude)} == {80}
+
+
+def test_a_wide_terminal_shows_all_that_is_known(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "150")
+    head = run("sessions").stdout.splitlines()[0]
+    assert head.split() == [
+        "session", "title", "agent", "project", "model", "age", "size", "turns", "subagents",
+        "cost", "tokens", "zone", "left",
+    ]  # fmt: skip
+
+
+def test_a_row_has_the_figures_of_the_other_commands(run: Run, home: Path) -> None:
+    for row in json.loads(run("sessions", "--json").stdout):
+        whole = json.loads(run("analyze", row["path"], "--json").stdout)
+        cost = json.loads(run("cost", row["path"], "--json").stdout)
+        assert row["tokens"] == whole["window"]["tokens"]
+        assert (row["turns"], row["requests"]) == (len(whole["turns"]), whole["requests"])
+        assert row["dollars"] == pytest.approx(cost["total"]["dollars"])
 
 
 def test_the_list_can_be_limited_and_narrowed(run: Run, home: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ctxgc.insight import find_sessions, limit_for, peek, project_of
+from ctxgc.insight import find_sessions, limit_for, project_of, session_overview
 from tests.wire.transcripts import made
 
 STEPS = made.conversation(turns=3)
@@ -19,8 +19,8 @@ def test_sessions_are_found_newest_first_and_subagents_are_not(tmp_path: Path) -
     assert [project_of(each) for each in found] == [made.PROJECT, made.PROJECT]
 
 
-def test_a_glance_tells_project_model_tokens_and_zone(tmp_path: Path) -> None:
-    codex, claude = map(peek, find_sessions(made.place_sessions(tmp_path)))
+def test_a_row_tells_project_model_tokens_and_zone(tmp_path: Path) -> None:
+    codex, claude = map(session_overview, find_sessions(made.place_sessions(tmp_path)))
     assert (codex.project, codex.model, codex.context_limit) == (made.PROJECT, "gpt-5", 258_400)
     assert (claude.project, claude.model, claude.context_limit) == (
         made.PROJECT,
@@ -33,12 +33,14 @@ def test_a_glance_tells_project_model_tokens_and_zone(tmp_path: Path) -> None:
     assert 3_000 < claude.tokens < 10_000
 
 
-def test_of_a_long_file_its_end_is_read_and_its_middle_is_not(tmp_path: Path) -> None:
+def test_of_a_long_file_the_newest_request_is_what_counts(tmp_path: Path) -> None:
     env = made.place_sessions(tmp_path)
     path = tmp_path / "claude" / "projects" / "-home-ada-shop" / f"{made.SESSION}.jsonl"
     lines = made.claude_code(made.conversation(turns=60, lines=400))
     made.write_lines(path, lines)
-    claude = next(peek(each) for each in find_sessions(env) if each.agent == "claude-code")
+    claude = next(
+        session_overview(each) for each in find_sessions(env) if each.agent == "claude-code"
+    )
     assert claude.size > 600_000
     usage = lines[-1]["message"]["usage"]
     assert (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import islice
@@ -13,6 +14,7 @@ import msgspec
 from ctxgc.cli.output import (
     FOUND_PROBLEMS,
     age,
+    dollars_text,
     output_options,
     printable,
     short_id,
@@ -23,10 +25,16 @@ from ctxgc.cli.output import (
 from ctxgc.cli.session_argument import is_inside
 from ctxgc.cli.stores import command_store
 from ctxgc.config import SessionSettings
-from ctxgc.drawing import Column, Entry
+from ctxgc.drawing import Column, Entry, count
 from ctxgc.errors import CtxgcError
-from ctxgc.insight import LocalSession, find_sessions, peek
-from ctxgc.session import default_url
+from ctxgc.insight import (
+    LocalSession,
+    find_sessions,
+    prices_in_use,
+    project_of,
+    session_overview,
+)
+from ctxgc.session import default_url, mask_secrets
 
 _EPILOG = """\b
 Examples:
@@ -54,7 +62,8 @@ def sessions(
     """List sessions of Claude Code, Codex and ctxgc, newest first.
 
     They are searched for in CLAUDE_CONFIG_DIR or ~/.claude, in CODEX_HOME or ~/.codex, and in the
-    configured store. Tokens are those of the window at the last request.
+    configured store. Tokens are those in the window now; `left` is how many turns more it holds at the
+    rate of those in it. The cost is that of list prices, subagents included (see `ctxgc cost`).
     """
     folder = None if project is None else Path(project).expanduser().resolve()
     found = list(islice(_found(folder), limit))
@@ -70,12 +79,12 @@ def sessions(
 def _found(folder: Path | None) -> Iterator[LocalSession]:
     """Yield sessions, newest first; files are only opened as far as sessions are consumed."""
     stored = sorted(_stored() if folder is None else [], key=_when, reverse=True)
+    table = prices_in_use()
     for file in find_sessions():
         while stored and stored[0].updated_at > file.updated_at:
             yield stored.pop(0)
-        session = peek(file)
-        if folder is None or is_inside(session.project, folder):
-            yield session
+        if folder is None or is_inside(project_of(file), folder):
+            yield session_overview(file, table)
     yield from stored
 
 
@@ -103,14 +112,21 @@ def _stored() -> list[LocalSession]:
     ]
 
 
+_DATED = re.compile(r"-\d{8}$")
 _COLUMNS = (
-    "agent",
-    Column("session", least=8),
-    Column("project", least=12, keep="end"),
+    "session",
+    Column("title", least=16),
+    Column("agent", rank=4),
+    Column("project", least=12, keep="end", rank=3),
+    Column("model", least=8),
     "age",
-    "size",
-    "tokens",
+    Column("size", rank=7),
+    Column("turns", rank=5),
+    Column("subagents", rank=6),
+    "cost",
+    Column("tokens", rank=1),
     "zone",
+    Column("left", right=True),
 )
 
 
@@ -118,11 +134,17 @@ def _row(session: LocalSession) -> list[Entry]:
     project = session.project or ("-" if session.agent != "ctxgc" else session.path)
     percent = "" if session.percent is None else f" {session.percent:.0f}%"
     return [
-        session.agent,
         printable(short_id(session.session_id)),
+        printable(mask_secrets(session.title or "-")),
+        session.agent,
         printable(project),
+        printable(_DATED.sub("", (session.model or "-").removeprefix("claude-"))),
         age(session.updated_at),
         f"{session.size:,} seg" if session.agent == "ctxgc" else size_text(session.size),
+        f"{session.turns:,}" if session.requests else "-",
+        f"{session.subagents:,}" if session.subagents else "-",
+        "-" if session.dollars is None else dollars_text(session.dollars),
         "-" if session.tokens is None else f"{session.tokens:,}",
         (f"{session.zone or '-'}{percent}", session.zone or ""),
+        "-" if session.turns_left is None else count(session.turns_left, "turn"),
     ]

@@ -22,6 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "ctxgc.cli.sessions:sessions",
         "List the sessions of coding agents on this machine.",
     ),
+    "cost": ("ctxgc.cli.cost:cost", "Sum up what sessions cost, in dollars."),
     "check": ("ctxgc.cli.scan:check", "Fail a CI job on budgets of a session."),
     "scan": ("ctxgc.cli.scan:scan", "Find secrets in the transcripts of agents."),
     "convert": (

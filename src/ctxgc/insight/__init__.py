@@ -2,8 +2,9 @@
 
 `analyze_transcript` (`analysis`, from `measurement`, `survey`, `garbage` and `replay`) returns an
 `Insight` (`report`); `cost` has the dollars. `live` follows a session while its agent works,
-`own_session` the one of the agent that started this process,
-`local_sessions` finds the sessions on this machine. `prune_proposal` says what pruning a transcript would
+`own_session` the one of the agent that started this process;
+`local_sessions` finds the sessions on this machine, and `overview` puts each in a row. `fill` counts the
+window for all of them. `prune_proposal` says what pruning a transcript would
 do and returns the new file, `transcript_edit` repairs one, `session_conversion` makes one for another
 agent, `history_diff` compares two histories, and `segment_reason` explains where a stored segment is.
 `session_check` finds secrets and broken budgets. `clock` shows the times of a transcript to what replays it.
@@ -20,7 +21,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ctxgc.core import age_text
     from ctxgc.insight.analysis import analyze_transcript
-    from ctxgc.insight.cost import SessionCost, Spend, prices_in_use, session_cost
+    from ctxgc.insight.cost import (
+        COST_VIEWS, CostedRequest, CostReport, SessionCost, Spend, prices_in_use, session_cost,
+        session_requests, total_cost,
+    )
     from ctxgc.insight.fill import WindowFill, window_limit
     from ctxgc.insight.garbage import Garbage
     from ctxgc.insight.history_diff import (
@@ -28,10 +32,11 @@ if TYPE_CHECKING:
     )
     from ctxgc.insight.live import LiveWindow, RequestSample, SessionFollower, ToolSample
     from ctxgc.insight.local_sessions import (
-        LocalSession, SessionFile, claude_folder, codex_folder, find_sessions, limit_for, peek,
-        project_of, resume_command, session_folders, RESUME,
+        SessionFile, claude_folder, codex_folder, find_sessions, limit_for, project_of,
+        resume_command, session_folders, RESUME,
     )
     from ctxgc.insight.measurement import ProgressCallback
+    from ctxgc.insight.overview import LocalSession, session_overview
     from ctxgc.insight.own_session import OwnSession
     from ctxgc.insight.prune_proposal import (
         PRESETS, Proposal, ProposalRow, PruneTarget, propose_pruning, pruned_transcript,
@@ -51,15 +56,18 @@ else:
         {
             "ctxgc.core": "age_text",
             "analysis": "analyze_transcript",
-            "cost": "SessionCost Spend prices_in_use session_cost",
+            "cost":
+                "COST_VIEWS CostedRequest CostReport SessionCost Spend prices_in_use session_cost "
+                "session_requests total_cost",
             "fill": "WindowFill window_limit",
             "garbage": "Garbage",
             "history_diff": "ComparedHistory HistoryDifference compared_history history_changes",
             "live": "LiveWindow RequestSample SessionFollower ToolSample",
             "local_sessions":
-                "LocalSession SessionFile claude_folder codex_folder find_sessions limit_for "
-                "peek project_of resume_command session_folders RESUME",
+                "SessionFile claude_folder codex_folder find_sessions limit_for project_of "
+                "resume_command session_folders RESUME",
             "measurement": "ProgressCallback",
+            "overview": "LocalSession session_overview",
             "own_session": "OwnSession",
             "prune_proposal":
                 "PRESETS Proposal ProposalRow PruneTarget propose_pruning pruned_transcript "

@@ -21,6 +21,7 @@ from ctxgc.wire.transcripts import (
     HEAD_BYTES,
     Item,
     RecordedWindow,
+    TranscriptEntry,
     TranscriptFacts,
     TranscriptKind,
     Usage,
@@ -29,12 +30,14 @@ from ctxgc.wire.transcripts import (
     decode_line,
     plain,
     sniff,
+    starts_turn,
     whole_messages,
 )
 
 _PIECE = 4 << 20
 _LAST_TOOLS = 6
 _UUID, _ENOUGH = 36, 8
+_LONGEST_TITLE = 200
 
 
 class RequestSample(NamedTuple):
@@ -144,6 +147,27 @@ class SessionFollower:
         limit = self._limit or window_limit(self._facts, self._window)
         return fill_of(self._count().tokens, limit)
 
+    @property
+    def facts(self) -> TranscriptFacts:
+        """What the file says about the session."""
+        return self._facts
+
+    @property
+    def turns(self) -> int:
+        """How many requests of the user the session has."""
+        return len(self._turns)
+
+    def turns_left(self) -> int | None:
+        """Return how many more turns fit if they are like those of this window; None if that is not known."""
+        now = self._window.number
+        sizes = [usage.prompt for usage, window in self._requests if window == now]
+        began = [first for window, first in self._turns if window == now and self._requests[first:]]
+        fill = self.fill()
+        grown = fill.tokens - sizes[0] if sizes else 0
+        if not began or grown <= 0:
+            return None
+        return int(max(0, fill.limit - fill.tokens) * len(began) / grown)
+
     def _count(self) -> WindowCount:
         return count_window(self._window, self._kind, self._facts, self._counter)
 
@@ -153,6 +177,9 @@ class SessionFollower:
         self._facts = TranscriptFacts()
         self._window = RecordedWindow()
         self._requests: list[tuple[Usage, int]] = []
+        self._turns: list[tuple[int, int]] = []
+        self.first_request = ""
+        self.subagents = 0
         self._line = 0
         self._changed = 0.0
 
@@ -199,6 +226,8 @@ class SessionFollower:
             return
         for item in self._items(line, raw, offset):
             self._window.take(item)
+            if isinstance(item, TranscriptEntry):
+                self._entry(item)
             if isinstance(item, Usage) and not item.is_side:
                 self._request(item)
 
@@ -214,6 +243,16 @@ class SessionFollower:
             plain.usage_of(line, self._line),
         )
         return [entry] if usage is None else [entry, usage]
+
+    def _entry(self, entry: TranscriptEntry) -> None:
+        self.subagents += entry.is_side and entry.parent_id is None
+        if not starts_turn(entry):
+            return
+        self._turns.append((self._window.number, len(self._requests)))
+        if not self.first_request and (message := entry.message()) is not None:
+            self.first_request = " ".join(message.text()[: 2 * _LONGEST_TITLE].split())[
+                :_LONGEST_TITLE
+            ]
 
     def _request(self, usage: Usage) -> None:
         """Note a request; a later count of the same answer replaces the one before."""

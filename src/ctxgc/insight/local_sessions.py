@@ -1,4 +1,4 @@
-"""The sessions of coding agents on this machine: where they are, and what a glance at each shows."""
+"""The sessions of coding agents on this machine: where they are, and how they are resumed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from typing import IO
 
 import msgspec
 
-from ctxgc.config import GCConfig
-from ctxgc.guard import zone_of
 from ctxgc.tokens import window_of
-from ctxgc.wire.transcripts import TranscriptFacts, Usage, claude_code, codex, decode_line
+from ctxgc.wire.transcripts import TranscriptFacts, claude_code, codex, decode_line
 
 # -- The context window of a model
 
@@ -39,7 +37,6 @@ def limit_for(model: str | None, reported: int | None = None, largest: int = 0) 
 
 
 HEAD_BYTES = 64 << 10
-_TAIL_BYTES = 512 << 10
 
 RESUME = {"claude_code": ("claude", "--resume"), "codex": ("codex", "resume")}
 """The kinds of transcripts that an agent resumes, with its command; the session's id follows."""
@@ -54,22 +51,6 @@ class SessionFile(msgspec.Struct, frozen=True, kw_only=True):
     session_id: str
     updated_at: datetime
     size: int
-
-
-class LocalSession(msgspec.Struct, frozen=True, kw_only=True):
-    """A session after a glance. `tokens` is the window at its last request; None if not reported."""
-
-    agent: str
-    session_id: str
-    path: str
-    size: int
-    updated_at: datetime
-    project: str | None = None
-    model: str | None = None
-    tokens: int | None = None
-    context_limit: int | None = None
-    percent: float | None = None
-    zone: str | None = None
 
 
 def claude_folder(env: Mapping[str, str] | None = None) -> Path:
@@ -135,25 +116,23 @@ def find_sessions(env: Mapping[str, str] | None = None) -> list[SessionFile]:
     return sorted(found, key=lambda each: (each.updated_at, str(each.path)), reverse=True)
 
 
-def peek(found: SessionFile, config: GCConfig | None = None) -> LocalSession:
-    """Return what the beginning and the end of a session file show; its middle is not read."""
-    facts, usage = _glance(found)
-    tokens = None if usage is None else usage.prompt + usage.output
-    limit = limit_for(facts.model, facts.context_limit, tokens or 0)
-    percent = None if tokens is None else round(100.0 * tokens / limit, 1)
-    return LocalSession(
-        agent=found.agent,
-        session_id=facts.session_id or found.session_id,
-        path=str(found.path),
-        size=found.size,
-        updated_at=found.updated_at,
-        project=facts.project,
-        model=facts.model,
-        tokens=tokens,
-        context_limit=limit,
-        percent=percent,
-        zone=None if percent is None else zone_of(percent, config or GCConfig()).value,
-    )
+def subagent_files(path: Path) -> list[Path]:
+    """Return the files in which the subagents of a session of Claude Code wrote, by their names."""
+    name = path.name.removesuffix(".gz").removesuffix(".jsonl")
+    own = (path.parent / name / "subagents").glob("*.jsonl")
+    # Older versions put them next to the session.
+    near = (file for file in path.parent.glob("agent-*.jsonl") if _session_in(file) == name)
+    return sorted([*own, *near])
+
+
+def _session_in(file: Path) -> str | None:
+    facts = TranscriptFacts()
+    try:
+        with file.open("rb") as opened:
+            _read(opened, "claude-code", facts, HEAD_BYTES)
+    except OSError:
+        return None
+    return facts.session_id
 
 
 def project_of(found: SessionFile) -> str | None:
@@ -185,29 +164,12 @@ def _files(agent: str, folder: Path, pattern: str) -> Iterator[SessionFile]:
         )
 
 
-def _glance(found: SessionFile) -> tuple[TranscriptFacts, Usage | None]:
-    facts, usage = TranscriptFacts(), None
-    try:
-        with found.path.open("rb") as file:
-            usage = _read(file, found.agent, facts, HEAD_BYTES)
-            if found.size > HEAD_BYTES:
-                file.seek(max(HEAD_BYTES, found.size - _TAIL_BYTES))
-                usage = _read(file, found.agent, facts, _TAIL_BYTES) or usage
-    except OSError:
-        pass
-    return facts, usage
-
-
-def _read(file: IO[bytes], agent: str, facts: TranscriptFacts, size: int) -> Usage | None:
-    reader, last = _READERS[agent], None
+def _read(file: IO[bytes], agent: str, facts: TranscriptFacts, size: int) -> None:
     for raw in file.read(size).split(b"\n"):
         line, _ = decode_line(raw) if raw else (None, "")
-        if line is None or not _is_from(agent, line):
-            continue
-        for item in reader.items(line, 0, facts):
-            if isinstance(item, Usage) and not item.is_side:
-                last = item
-    return last
+        if line is not None and _is_from(agent, line):
+            for _item in _READERS[agent].items(line, 0, facts):
+                pass
 
 
 def _is_from(agent: str, line: dict[str, object]) -> bool:

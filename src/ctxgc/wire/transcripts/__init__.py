@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     )
     from ctxgc.wire.transcripts.harness import harness_class
     from ctxgc.wire.transcripts.items import (
-        Compaction, Damage, Item, Rollback, TranscriptEntry, TranscriptFacts, Usage, latest_usages,
+        Compaction, Damage, Item, Rollback, TranscriptEntry, TranscriptFacts, Usage,
+        content_blocks, latest_usages,
     )
     from ctxgc.wire.transcripts.lines import decode_line
     from ctxgc.wire.transcripts.revision import Addition, Revision, Writable
@@ -40,7 +41,7 @@ else:
             "harness": "harness_class",
             "items":
                 "Compaction Damage Item Rollback TranscriptEntry TranscriptFacts Usage "
-                "latest_usages",
+                "content_blocks latest_usages",
             "lines": "decode_line",
             "revision": "Addition Revision Writable",
             "transcript":
