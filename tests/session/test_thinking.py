@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ctxgc.errors import ContextOverflowError, InputError, PlanError
 from ctxgc.session import Session
 from ctxgc.testing import ThinkingSignatures, check_history
+from ctxgc.testing.checker_anthropic import check
 from ctxgc.wire import Overflow
 from tests.examples import one_in
 from tests.session.build import make
@@ -105,7 +106,9 @@ class Thinker:
             body = {"messages": self.session.messages()}
         except ContextOverflowError:
             return False
-        assert self.book.check(body) == []
+        # The stricter of the two ways to think.
+        asked = {**body, "thinking": {"type": "enabled", "budget_tokens": 1_024}}
+        assert [str(each) for each in check(asked, signatures=self.book)] == []
         self.steps += 1
         thought = f"thought {self.steps}"
         signature = self.book.sign(thought, body)
@@ -133,6 +136,27 @@ def test_the_provider_takes_every_view_of_a_walk(walk: list[tuple[str, int]], pl
     for action, number in walk:
         getattr(thinker, action)(number)
         assert thinker.refused() == [], action
+
+
+def test_a_loop_whose_calls_lost_their_thinking_is_ended_before_the_next_request() -> None:
+    thinker = Thinker(plugin="gc_truncate")
+    for number in range(3):
+        thinker.work(number)
+    session = thinker.session
+    session.append({"role": "user", "content": "do more"}, format="anthropic")
+    call = {"type": "tool_use", "id": "open", "name": "read", "input": {"path": "g.py"}}
+    assert thinker._answer(call)
+    result = {"type": "tool_result", "tool_use_id": "open", "content": "line 1"}
+    session.append({"role": "user", "content": [result]}, format="anthropic")
+    session.collect(0)
+    last = session.view()[-2:]
+    view = session.messages()
+    assert view[-4:-2] == last == [
+        {"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}
+    ]  # fmt: skip
+    assert [message["role"] for message in view[-2:]] == ["assistant", "user"]
+    assert view == session.messages()
+    assert thinker._answer({"type": "text", "text": "done"})
 
 
 def test_undo_gives_the_thinking_back_but_not_what_was_thought_since() -> None:

@@ -15,9 +15,14 @@ ANSWER = {"type": "text", "text": "done"}
         "claude-opus-5-5-20260901",
         "eu.anthropic.claude-sonnet-5.5",
         "claude-haiku-6",
+        "claude-sonnet-latest",
+        "my-deployment",
+        "",
     ],
 )
-def test_newer_models_bind_thinking_to_what_stands_before_it(model: str) -> None:
+def test_newer_models_and_those_that_may_be_one_bind_thinking_to_what_stands_before_it(
+    model: str,
+) -> None:
     assert wire.binds_thinking(model)
 
 
@@ -28,8 +33,8 @@ def test_newer_models_bind_thinking_to_what_stands_before_it(model: str) -> None
         "claude-opus-4-6",
         "claude-sonnet-5-20260101",
         "claude-3-7-sonnet",
-        "gpt-6",
-        "",
+        "anthropic.claude-v2:1",
+        "claude-instant-1.2",
     ],
 )
 def test_other_models_do_not(model: str) -> None:

@@ -1,4 +1,4 @@
-"""Notices in the view of what an emergency removed: how to recall it, until it is deleted."""
+"""Notices in the view: what an emergency removed and how to recall it; the end of a loop without thinking."""
 
 from __future__ import annotations
 
@@ -18,9 +18,12 @@ from ctxgc.session.part import SessionCore, SessionPart
 from ctxgc.session.view import Kept, StoredMessage
 from ctxgc.wire import text_message
 
+_WITHOUT_THINKING = "the thinking before these calls has left the window"
+_GO_ON = "the results above are complete; go on from them"
+
 
 class Notices(SessionPart):
-    """Writes and rewrites the notices that list the handles of groups that left the view."""
+    """Writes and rewrites the notices of what left the view."""
 
     def __init__(self, core: SessionCore, *, editor: ViewEditor) -> None:
         super().__init__(core)
@@ -63,6 +66,24 @@ class Notices(SessionPart):
         messages = self._view.messages
         place = max(self._view.groups_of(messages), key=max)[0]
         self._editor.show([*messages[:place], notice, *messages[place:]], created_by="guard")
+
+    def end_loop_without_thinking(self) -> None:
+        """End the running tool loop in the view if its calls have lost their thinking.
+
+        A model that binds its thinking refuses it after an edit, and with thinking `enabled` refuses results
+        of calls without it. After an answer and a message of ours, which say so, no such loop is open.
+
+        Raises:
+            StoreError: that could not be made durable; nothing has changed.
+        """
+        if self._thinking.is_lost_in_loop():
+            messages = self._view.messages
+            said = (("assistant", _WITHOUT_THINKING), ("user", _GO_ON))
+            ended = [
+                text_message(role, note(text), messages[-1].format, _new_id())
+                for role, text in said
+            ]
+            self._editor.show([*messages, *ended], created_by="thinking")
 
     def drop(self, handles: set[str]) -> None:
         """Rewrite the notices in the view without the handles and lines of some groups.

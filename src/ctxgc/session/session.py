@@ -289,6 +289,7 @@ class Session:
             parts.price_pass.cut_for_price()
             parts.collector.collect_if_due()
         parts.guard.before_request()
+        parts.notices.end_loop_without_thinking()
         parts.requests.record()
 
     def view(self) -> list[dict[str, Any]]:

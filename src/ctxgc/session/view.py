@@ -446,6 +446,20 @@ class BoundThinking:
                 last = _next(last, shown)
         return self._with_whole_turn(kept)
 
+    def is_lost_in_loop(self) -> bool:
+        """Return whether the calls that were answered last have lost the thinking that led to them.
+
+        With thinking `enabled` Anthropic takes no results of such calls.
+        """
+        messages = self._view.messages if self.is_bound else []
+        end = max((n for n, m in enumerate(messages, 1) if m.role == "assistant"), default=0)
+        start = end
+        while start and messages[start - 1].role == "assistant":
+            start -= 1
+        turn = messages[start:end]
+        lost = any(m.message_id in self.behind and not _thinks(m) for m in turn)
+        return lost and end < len(messages) and any(m.calls() for m in turn)
+
     def _with_whole_turn(self, messages: list[Message]) -> list[Message]:
         """Return a history whose last turn of the agent has all of its thinking, or none.
 

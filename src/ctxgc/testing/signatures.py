@@ -12,6 +12,7 @@ import binascii
 import hashlib
 import hmac
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -31,11 +32,12 @@ _DIFFERS = {
 class ThinkingSignatures:
     """Issues and verifies the signatures of one server.
 
-    `bind` ties each block to everything before it; `accept_foreign` accepts blocks that this server
-    did not issue, as in a recorded transcript.
+    `bind` ties each block to everything before it; None does so for the models that do, by their names, and
+    for unknown ones. `accept_foreign` accepts blocks that this server did not issue, as in a recorded
+    transcript.
     """
 
-    def __init__(self, *, bind: bool = True, accept_foreign: bool = False) -> None:
+    def __init__(self, *, bind: bool | None = True, accept_foreign: bool = False) -> None:
         self.bind = bind
         self.accept_foreign = accept_foreign
         self._issued: set[str] = set()
@@ -90,9 +92,14 @@ class ThinkingSignatures:
             fault = None
             if block.type == "thinking":
                 parts = None if frame is None else [*frame, digest.digest()[:_SIZE]]
-                fault = self._fault(block.data, parts)
+                fault = self._fault(block.data, parts if self._binds(body) else None)
             yield block, fault
             _feed(digest, role, block.data)
+
+    def _binds(self, body: Body) -> bool:
+        if self.bind is not None:
+            return self.bind
+        return not isinstance(body, Mapping) or not _is_free(str(body.get("model")))
 
     def _fault(self, data: Json, prefix: list[bytes] | None) -> str | None:
         signature = str(data.get("signature"))
@@ -101,7 +108,7 @@ class ThinkingSignatures:
         stamp = _parts(signature)
         if stamp is None or not hmac.compare_digest(stamp[0], _mac(str(data.get("thinking")))):
             return "text"
-        if not self.bind or prefix is None:
+        if prefix is None:
             return None
         pairs = zip(_FRAME, stamp[1:], prefix, strict=True)
         return next((name for name, issued, now in pairs if issued != now), None)
@@ -123,6 +130,22 @@ class ThinkingSignatures:
                 "the original response."
             )
             yield Breach("thinking_changed", text, blocks[0].path, index=blocks[0].index)
+
+
+_FAMILIES = {"fable": 5.1, "opus": 5.5, "sonnet": 5.5, "haiku": 5.5}
+
+
+def _is_free(model: str) -> bool:
+    """Return whether a model is known to be older than the rule that binds thinking."""
+    words = re.split(r"[-.@:]", model.lower())
+    if "claude" not in words:
+        return False
+    after = words[words.index("claude") + 1 :]
+    family = next((word for word in after if word in _FAMILIES), None)
+    if family is None or after[0] != family:
+        return after[:1] in (["1"], ["2"], ["3"], ["instant"], ["v2"])
+    numbers = [word for word in after[1:3] if word.isdecimal() and len(word) < 3]
+    return bool(numbers) and float(".".join(numbers)) < _FAMILIES[family]
 
 
 def drops_blocks(body: Json) -> bool:

@@ -118,14 +118,18 @@ _MODEL = re.compile(r"claude-(fable|opus|sonnet|haiku)-(\d{1,2})(?:[-.](\d{1,2})
 _BOUND_SINCE = {"fable": (5, 1), "opus": (5, 5), "sonnet": (5, 5), "haiku": (5, 5)}
 
 
+_BEFORE_FABLE = re.compile(r"claude-(?:instant|v?[1-3](?!\d))")
+
+
 def binds_thinking(model: str) -> bool:
     """Return whether a model refuses thinking blocks after an edit.
 
-    Claude Fable from 5.1 on, Opus, Sonnet and Haiku from 5.5 on.
+    Claude Fable from 5.1 on, Opus, Sonnet and Haiku from 5.5 on; and, since it may be one of them, a model
+    whose name does not say.
     """
     match = _MODEL.search(model)
     if match is None:
-        return False
+        return _BEFORE_FABLE.search(model) is None
     return (int(match[2]), int(match[3] or 0)) >= _BOUND_SINCE[match[1]]
 
 

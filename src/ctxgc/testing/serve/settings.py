@@ -58,7 +58,8 @@ class Settings:
         max_body_bytes: Largest request body; Anthropic's own limit is 32 MB.
         require_key: Whether a request without a key is refused; any key will do.
         validate: Whether histories are checked at all.
-        bind_thinking: Whether a thinking block is bound to the conversation before it.
+        bind_thinking: Whether a thinking block is bound to the conversation before it; None goes by the
+            name of the model, and binds one that it does not know.
         accept_foreign_thinking: Whether thinking that another server signed is accepted.
         min_cache_tokens: Shortest prefix that the prompt cache keeps.
         models: The names that `GET /v1/models` lists; requests may name any model.
@@ -70,7 +71,7 @@ class Settings:
     max_body_bytes: int = 32 * _MEGABYTE
     require_key: bool = True
     validate: bool = True
-    bind_thinking: bool = True
+    bind_thinking: bool | None = None
     accept_foreign_thinking: bool = False
     min_cache_tokens: int = 1024
     models: tuple[str, ...] = ("scripted-model",)
