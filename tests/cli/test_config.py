@@ -75,7 +75,7 @@ def test_a_sound_file_is_explained_key_by_key(
         ({"plugin_config": {"constants": {**CONSTANTS, "hold": -1}}}, "`int` >= 0 - at `$.hold`"),
         (
             {"plugin_config": {"preset": "off", "constants": {**CONSTANTS, "holdd": 1}}},
-            "unknown field `holdd` (the constants are trims_calls, hold, work_hold, ",
+            "unknown field `holdd` (the constants are trims_calls, thin_numbers, ",
         ),
         (
             {"plugin_config": {"constants": {**CONSTANTS, "shares": {"lazy": [0.2, 0.1]}}}},

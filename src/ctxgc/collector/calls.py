@@ -152,6 +152,7 @@ tree tsc uniq uv vitest wc which while xargs yarn
 _KNOWN = frozenset(_PROGRAMS.split())
 """Programs of which it is known what they print: about files and about the work; of others it is not."""
 _SHELL_VIEW = re.compile(r"\b(?:cat|nl|sed\s+-n|head|tail|bat|less)\b")
+_RANGE = re.compile(r"\bsed\s+-n\b|\b(?:head|tail)\s+-")
 _SHELL_EDIT = re.compile(r"sed -i|apply_patch|cat >|\btee |<<|write_text")
 _CHECK = re.compile(
     r"\b(?:tests?|pytest|jest|vitest|build|make|lint|tsc|vet|check|cargo|mvn|gradle)\b"
@@ -170,7 +171,7 @@ class CallEffect(msgspec.Struct, frozen=True, kw_only=True):
     `tool` is the name of the tool where calls of the same one replace each other. Files are named by the last
     part of their path, as shells do; `file` is the whole path of the one that a tool for files was given.
     `gathers` says that it fetches something for what it says: data, or what nobody knows anything about.
-    `recalls` says that it asks for what had left the view.
+    `recalls` says that it asks for what had left the view, `asks_range` that it asks for lines by number.
     """
 
     kind: Kind
@@ -182,6 +183,7 @@ class CallEffect(msgspec.Struct, frozen=True, kw_only=True):
     checks: bool = False
     gathers: bool = False
     recalls: bool = False
+    asks_range: bool = False
 
 
 def is_recall(name: str, arguments: str) -> bool:
@@ -217,8 +219,14 @@ def read_call(name: str, arguments: str) -> CallEffect:
     if is_shell or (use.access == "read" and _is_command(arguments)):
         return _shell_call(command, path, own, arguments)
     if use.access == "read":
-        file = use.path or ""
-        return CallEffect(kind="view", path=path, file=file, named=own, gathers=_are_data(own))
+        return CallEffect(
+            kind="view",
+            path=path,
+            file=use.path or "",
+            named=own,
+            gathers=_are_data(own),
+            asks_range=use.line_range is not None,
+        )
     is_search = _SEARCH.search(name) is not None
     return CallEffect(
         kind="search" if is_search else "other",
@@ -257,6 +265,7 @@ def _shell_call(command: str, path: str, own: frozenset[str], arguments: str) ->
         edited=edits,
         checks=checks,
         gathers=not edits and not checks and (_are_data(named) or not _is_known(command)),
+        asks_range=_RANGE.search(command) is not None,
     )
 
 

@@ -38,9 +38,13 @@ class Preset(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     price the dead results must have cost already. `horizon` bounds the requests that are expected to
     come. `guard` is how much dearer than never pruning a session may ever get. `trims_calls` lets the
     agent's own calls be shortened too: the old text of edits that were made, and dead to-do lists.
+    `thin_numbers` shows only those line numbers of a new file view that it divides, 0 all of them;
+    `groups_hits` shows the path of a file once above the hits of a search in it.
     """
 
     trims_calls: bool
+    thin_numbers: Count = 0
+    groups_hits: bool = False
     hold: Count
     work_hold: Count
     after_check: Count

@@ -16,6 +16,7 @@ from typing import Protocol
 import msgspec
 from msgspec.structs import replace
 
+from ctxgc.collector.arrival import ADMITTED, HUGE, IN_FEWER_WORDS, admitted, shortened
 from ctxgc.collector.calls import SHARES, may_change, was_made, without_entries, without_old_text
 from ctxgc.collector.digest import HEAD_CHARS, kept_lines, without_copies
 from ctxgc.collector.liveness import (
@@ -30,7 +31,7 @@ from ctxgc.collector.presets import Preset, without_recall
 from ctxgc.collector.probation import Certificate, PlannedExit, Probation, looked_at
 from ctxgc.collector.reader import Born, Item, Known, Reader
 from ctxgc.collector.worth import Census, CopiedLines, PriceCover, cover
-from ctxgc.core import Evidence, Message, mask_secrets, short_tombstone
+from ctxgc.core import Evidence, Message, Text, mask_secrets, short_tombstone
 from ctxgc.economics import PriceSheet
 from ctxgc.errors import MessageError
 from ctxgc.wire import PartTexts, replace_arguments, replace_text, strings_of
@@ -161,11 +162,13 @@ def room_cut(
     sheet: PriceSheet,
     how: Preset,
     requests: int,
+    is_full: bool = True,
 ) -> int | None:
     """Return the cheapest place from which on a cut wins the tokens that are needed, whatever it costs.
 
-    Where all offers together win too little, the deepest place if they win half of the need, else None: then
-    lines of all results must compete, and a cut before that would only write the history twice.
+    Where all offers together win too little, None: there is room yet, and more will be dead later. In a full
+    window it is the deepest place if they win half of the need, else None too: then lines of all results must
+    compete, and a cut before that would only write the history twice.
     """
     worth = sheet.read * min(how.horizon, max(LEAST_REQUESTS, requests))
     extra = 0.0 if books.is_cold else sheet.write - sheet.read
@@ -179,7 +182,7 @@ def room_cut(
             best = (gain, offer.place)
     if best is not None:
         return best[1]
-    return offers[-1].place if offers and won >= need / 2 else None
+    return offers[-1].place if is_full and offers and won >= need / 2 else None
 
 
 def _cost(books: Billing, sheet: PriceSheet, cached: float, written: float) -> float:
@@ -239,9 +242,10 @@ class PriceRequest(msgspec.Struct, frozen=True, kw_only=True):
     unchanged, and the last decision saw the first `same`. No message in `untouchable` may change.
     `born` tells which request was the first that could carry a message. `can_recall` says whether the model
     can recall, `recall` gives the exact call for a part of a message, `ghost` how strong the ghost of its kin
-    is; None while nothing was recalled. While cuts are paused only copies are left out; in a tight window a
-    cut does not wait, and takes at most `batch` results. `need` are tokens that must leave whatever that
-    costs. `masks` says that secrets are masked. `probation` is the plan that waits to be carried out.
+    is; None while nothing was recalled. While cuts are paused only what arrives is shortened; in a tight
+    window a cut does not wait, and takes at most `batch` results. `need` are tokens that must leave whatever
+    that costs, and `over` are those above the hard limit. `masks` says that secrets are masked. `probation`
+    is the plan that waits to be carried out.
     """
 
     context_limit: int
@@ -250,6 +254,7 @@ class PriceRequest(msgspec.Struct, frozen=True, kw_only=True):
     is_tight: bool = False
     batch: int = 20
     need: int = 0
+    over: int = 0
     masks: bool = False
 
     view: Sequence[Message]
@@ -285,7 +290,8 @@ class Round:
     def edits(self) -> list[Edit]:
         """Return the stubs to make, in the order of the view."""
         asked = self._asked
-        cut = partial(room_cut, need=asked.need) if asked.need else best_cut
+        room = partial(room_cut, need=asked.need, is_full=asked.over > 0)
+        cut = room if asked.need else best_cut
         place = self._place(self.offers()[: self._most], cut)
         if place is None:
             return []
@@ -507,7 +513,7 @@ class PriceCollector:
 
     `tokens` counts a message; `texts` has what messages say that were read before; `trims_calls` lets
     the agent's own calls be shortened too. `probation` is how many steps a plan waits for uses of what would
-    leave.
+    leave. `margin` is the share of the window above the hard limit up to which it is not full.
     """
 
     def __init__(
@@ -519,8 +525,10 @@ class PriceCollector:
         texts: PartTexts | None = None,
         trims_calls: bool = False,
         probation: int = 0,
+        margin: float = 0.0,
     ) -> None:
         self._how = how
+        self._margin = margin
         self._steps = probation
         self._trims_calls = trims_calls
         self._sheet = sheet
@@ -533,6 +541,8 @@ class PriceCollector:
 
     def plan(self, request: PriceRequest) -> PricePlan:
         """Return what to leave out of the view before a request: what it shows twice, and what is dead."""
+        margin = int(self._margin * request.context_limit)
+        request = replace(request, over=max(0, request.over - margin))
         copies = self.spare_copies(request)
         view = request.view
         if copies:
@@ -601,7 +611,7 @@ class PriceCollector:
             request.view, request.number, born=request.born, same=request.same
         )
         calls = list(self._calls(fresh, request)) if self._trims_calls else []
-        return [*calls, *self._copies(fresh, request)]
+        return [*calls, *self._arrivals(fresh, request)]
 
     def cut(self, request: PriceRequest) -> list[Edit]:
         """Return stubs for results that were sent before and are dead by now; none when waiting is better.
@@ -677,15 +687,72 @@ class PriceCollector:
             and was_made(result, item.part)
         )
 
-    def _copies(self, fresh: list[Item], request: PriceRequest) -> Iterator[Edit]:
-        # After a restart all is new to the reader, but what was sent must not change for a copy.
+    def _arrivals(self, fresh: list[Item], request: PriceRequest) -> Iterator[Edit]:
+        # After a restart all is new to the reader, but what was sent must not change at arrival.
         unsent = [item for item in fresh if item.place >= request.sent]
-        for item in unsent:
-            message = self._reader.known[item.message_id].message
-            runs = self._reader.copies.find(item.text, self._how, item.source)
-            large = self._tokens(message) >= self._how.least_tokens
-            if runs and large and self._may_thin(item, request):
-                yield self._without(item, runs, request)
+        large = [item for item in unsent if self._is_large(item) and self._may_thin(item, request)]
+        huge = self._huge(large, request)
+        for item in large:
+            if item.source in huge:
+                yield self._admit(item, request)
+            elif (edit := self._shortened(item, request)) is not None:
+                yield edit
+
+    def _is_large(self, item: Item) -> bool:
+        return self._size(item) >= self._how.least_tokens
+
+    def _size(self, item: Item) -> int:
+        return self._tokens(self._reader.known[item.message_id].message)
+
+    def _huge(self, items: list[Item], request: PriceRequest) -> set[str]:
+        """Return which new results are huge and do not fit, the largest first."""
+        limit = request.context_limit
+        over = float(request.over)
+        huge: set[str] = set()
+        for item in sorted(items, key=self._size, reverse=True):
+            size = self._size(item)
+            if over <= 0 or size <= HUGE * limit:
+                break
+            over -= size - ADMITTED * limit
+            huge.add(item.source)
+        return huge
+
+    def _admit(self, item: Item, request: PriceRequest) -> Edit:
+        """Show some lines of a huge result, and how many there are."""
+        names = self._reader.census.names
+        shown = admitted(
+            item,
+            tokens=self._size(item),
+            most=ADMITTED * request.context_limit,
+            words=self._asked_words(request.view),
+            names=[name for name in item.text.names if names[name] <= 1],
+            recall=request.recall(item.message_id, item.part),
+        )
+        item.stubbed_at = request.number
+        self._reader.open.drop(item)
+        self._reader.show(item, shown.kept)
+        return Edit(
+            message_id=item.message_id, part=item.part, text=shown.text, evidence=shown.evidence
+        )
+
+    def _asked_words(self, view: Sequence[Message]) -> list[str]:
+        """Return the names and longer words of the user's last message, in lower case."""
+        asked = next((m for m in reversed(view) if m.role == "user" and not m.results()), None)
+        found = Text("" if asked is None else asked.text())
+        return sorted({name.lower() for name in found.names} | found.words)
+
+    def _shortened(self, item: Item, request: PriceRequest) -> Edit | None:
+        """Return a new result without what the view shows already, and the rest in fewer words."""
+        message = self._reader.known[item.message_id].message
+        short = shortened(item, message.parts[item.part].text, self._how)
+        if short is not None:
+            self._reader.retell(item, short)
+        runs = self._reader.copies.find(item.text, self._how, item.source)
+        if runs:
+            return self._without(item, runs, request)
+        if short is None:
+            return None
+        return Edit(message_id=item.message_id, part=item.part, text=short, evidence=IN_FEWER_WORDS)
 
     def _may_thin(self, item: Item, request: PriceRequest) -> bool:
         """Tell whether marks may take the place of lines: not in what was asked for by its handle.

@@ -88,6 +88,11 @@ class Item:
         self.chars = sum(map(self.text.cost, self.kept))
         self.elsewhere = None
 
+    def retell(self, text: Text) -> None:
+        """Say the same in another text."""
+        self.text, self.elsewhere = text, None
+        self.chars = sum(map(text.cost, range(len(text.lines))))
+
     def wake(self) -> None:
         """Let the item be looked at before the next request."""
         self.looks_at = 0
@@ -265,6 +270,15 @@ class Reader:
         item.show(kept, listed, extra)
         self._hold(self.known[item.message_id], item.part, item.holding())
         self.copies.narrow(item.source, item.shown)
+
+    def retell(self, item: Item, text: str) -> None:
+        """Take note that an item came in as another text."""
+        self.open.drop(item)
+        item.retell(Text(text))
+        self.open.add(item)
+        self._hold(self.known[item.message_id], item.part, item.holding())
+        self.copies.forget(item.source)
+        self.copies.note(item.source, item.text)
 
     def call_of(self, item: Item) -> tuple[Known, int] | None:
         """Return the message of the call that an item answers, and which part of it the call is."""

@@ -660,6 +660,8 @@ class RoomPass:
             if self._room() >= wanted:
                 break
         else:
+            if self.waits and not self._loose_groups():
+                return
             if not self.waits:
                 self._results, self._stage = whole, REACHABLE
                 if self._room() < self._how.freeze_share * self._target:

@@ -26,6 +26,7 @@ IN_PLACE: tuple[Action, ...] = ("evacuate", "compress")
 EvidenceKind = Literal[
     "superseded", "copy", "resolved", "unreachable", "idle", "least_worth", "oldest", "priority",
     "policy", "turn_limit", "asked", "notice", "thinking", "plugin", "cold",
+    "arrival",
 ]  # fmt: skip
 Occasion = Literal["price", "room", "hard limit", "turn limit", "by hand"]
 
@@ -39,7 +40,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_default
     `least_worth` and `oldest` exist only where room must be made: so many `tokens` had to go.
     `priority` is the fourth of S4's, with the name of its rule (`how`); `policy` is that of the budget.
     `asked` is a request by hand. `cold` is not a reason to leave but one to compress: so many `tokens`,
-    untouched for so many steps (`requests`).
+    untouched for so many steps (`requests`). `arrival` is about what was never sent: `how` it was shortened.
     """
 
     kind: EvidenceKind
@@ -132,6 +133,7 @@ _SAID: Mapping[EvidenceKind, Callable[[Evidence], str]] = {
     "thinking": lambda _: "thinking that the provider refuses after an edit",
     "plugin": lambda e: e.how,
     "cold": _cold,
+    "arrival": lambda e: f"at arrival: {e.how}",
 }
 
 

@@ -132,6 +132,10 @@ GOALS: Mapping[str, PresetGoal] = {
     "careful": PresetGoal(line_step=0.9630, word=0.9240, bits=0.005),
 }
 
+_OFFERS = frozenset({"trims_calls", "thin_numbers", "groups_hits"})
+"""What changes texts that others leave alone: a matter of taste, and not of fitting."""
+_TENTH = 10
+
 _PRESET_OFF: Mapping[str, Number] = {
     "hold": 1,
     "work_hold": 1,
@@ -165,16 +169,18 @@ class PresetTarget(msgspec.Struct, frozen=True):
     @property
     def fixed(self) -> frozenset[str]:
         """Promises, and what keeps a view readable."""
-        return frozenset({"guard", "trims_calls", "copy_lines", "copy_chars", "least_saving"})
+        return _OFFERS | {"guard", "copy_lines", "copy_chars", "least_saving"}
 
     @property
     def off(self) -> Mapping[str, Number]:
-        """No share, no hold, no guard, and so on; `trims_calls` inverted."""
+        """No share, no hold, no guard, and so on; what only some presets do is inverted."""
         start = self.start()
         return {
             **dict.fromkeys(_shares(start), 0.0),
             **_PRESET_OFF,
             "trims_calls": not start["trims_calls"],
+            "groups_hits": not start["groups_hits"],
+            "thin_numbers": 0 if start["thin_numbers"] else _TENTH,
         }
 
     @property

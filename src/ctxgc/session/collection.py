@@ -550,6 +550,11 @@ class PricePass(SessionPart):
         target = int(budget.context_limit * config.target_percent / 100)
         return max(0, budget.total_tokens() - target)
 
+    def _over(self) -> int:
+        """Return how many tokens are above the hard limit."""
+        budget, hard = self._accounting.budget, self._options.config.hard_limit_percent
+        return max(0, budget.total_tokens() - int(budget.context_limit * hard / 100))
+
     def _cut(self, strategy: CollectsForPrice) -> GCResult | None:
         request = self._request()
         plan = strategy.plan_for_price(request)
@@ -587,6 +592,7 @@ class PricePass(SessionPart):
             is_tight=self._is_tight(),
             batch=self._options.config.batch,
             need=self._need(),
+            over=self._over(),
             is_paused=state.thrashing.is_paused(state.requests),
             masks=self._options.config.secrets == "mask",
             born=self._born,

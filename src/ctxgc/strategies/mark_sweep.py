@@ -52,13 +52,16 @@ class MarkSweepOptions(StrategyOptions, frozen=True, kw_only=True):
     `probation` is for how many steps of the agent a collection for the price waits once it is planned, so
     that what is used meanwhile stays; unless it is given, `proven` waits and the others do not.
     `trim_calls` shortens the agent's own edits and dead to-do lists too; unless it is given, `lean` and
-    `careful` do that and the others do not. `constants` takes the place of a preset's own, and
+    `careful` do that and the others do not. `thin_numbers` shows only those line numbers of file views
+    that it divides (10: every tenth), where the agent did not ask for lines by number; 0 shows all. Unless it
+    is given, `lean` shows every tenth and the others all. `constants` takes the place of a preset's own, and
     `window_constants` of those by which room is made in a full window; both are for experiments.
     """
 
     preset: Literal["default", "lean", "careful", "proven", "off"] = "default"
     probation: Annotated[int, Meta(ge=0)] | None = None
     trim_calls: bool | None = None
+    thin_numbers: Annotated[int, Meta(ge=0)] | None = None
     constants: dict[str, Any] | None = None
     window_constants: WindowConstants | None = None
 
@@ -124,6 +127,8 @@ class MarkSweepStrategy(BuiltinStrategy):
         is_proven = chosen.preset == "proven"
         named = "default" if is_proven else chosen.preset
         how = preset(named) if chosen.constants is None else custom(chosen.constants)
+        if chosen.thin_numbers is not None:
+            how = replace(how, thin_numbers=chosen.thin_numbers)
         usual = PROBATION if is_proven else 0
         return PriceCollector(
             how,
@@ -132,6 +137,7 @@ class MarkSweepStrategy(BuiltinStrategy):
             texts=host.texts,
             trims_calls=how.trims_calls if chosen.trim_calls is None else chosen.trim_calls,
             probation=usual if chosen.probation is None else chosen.probation,
+            margin=(chosen.window_constants or window_constants()).work_margin,
         )
 
     # -- for room -----------------------------------------------------------------------------------
