@@ -4,11 +4,43 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 
 from ctxgc.errors import ConfigError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def collecting_options(command: F) -> F:
+    """Give a command the options of a proxy that `serve` and `wrap` share."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+_OPTIONS = (
+    click.option(
+        "--upstream", "named", multiple=True, metavar="PROVIDER=URL",
+        help="Where requests of `anthropic` or `openai` go.  [default: the provider's own]",
+    ),
+    click.option("--store", help="Store of the sessions.  [default: CTXGC_STORE, else the user's]"),
+    click.option(
+        "--context-limit", type=click.IntRange(min=1), help="Window in tokens.  [default: the model's]"
+    ),
+    click.option(
+        "--observe", is_flag=True, help="Change nothing; measure what collecting would have saved."
+    ),
+    click.option(
+        "--holdout", type=click.FloatRange(0, 100), default=0.0, metavar="PERCENT",
+        help="Share of the sessions that are only observed.",
+    ),
+    click.option(
+        "--pass-through", is_flag=True, help="Collect nothing: pass requests on as they are."
+    ),
+)  # fmt: skip
 
 
 @click.command(context_settings={"show_default": True})
@@ -16,15 +48,7 @@ from ctxgc.errors import ConfigError
 @click.option(
     "--port", type=click.IntRange(0, 65_535), default=8787, help="Port; 0 picks a free one."
 )
-@click.option(
-    "--upstream", "named", multiple=True, metavar="PROVIDER=URL",
-    help="Where requests of `anthropic` or `openai` go.  [default: the provider's own]",
-)  # fmt: skip
-@click.option("--store", help="Store of the sessions.  [default: CTXGC_STORE, else the user's]")
-@click.option(
-    "--context-limit", type=click.IntRange(min=1), help="Window in tokens.  [default: the model's]"
-)
-@click.option("--pass-through", is_flag=True, help="Collect nothing: pass requests on as they are.")
+@collecting_options
 @click.option("--token-file", help="Tokens of callers, one per line; created if missing.")
 @click.option("--token", "use_token", is_flag=True, help="Ask for a token on loopback too.")
 @click.option("--allow-host", "allowed_hosts", multiple=True, help="Allowed Host header.")

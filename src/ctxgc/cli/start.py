@@ -40,6 +40,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "uninstall": ("ctxgc.cli.install:uninstall", "Remove ctxgc from a coding agent."),
     "mcp": ("ctxgc.cli.mcp:mcp", "Serve context management to an agent (MCP)."),
     "serve": ("ctxgc.cli.serve:serve", "Serve the proxy that agents send their requests to."),
+    "wrap": ("ctxgc.cli.wrap:wrap", "Run an agent through a proxy, and say what was saved."),
     "prune": ("ctxgc.cli.prune:prune", "Collect the garbage of an agent's session file."),
     "unbrick": ("ctxgc.cli.doctor:unbrick", "Repair a session that its provider refuses."),
     "undo": ("ctxgc.cli.prune:undo", "Restore a session file that ctxgc changed."),

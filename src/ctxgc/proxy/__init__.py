@@ -4,7 +4,8 @@
 - `app`: who may call, and one request from its first byte to the last of its answer.
 - `dialect`: what a path asks of which provider; `upstream`: the way there and back; `usage`: what it counted.
 - `collecting`: a request read into its session and sent with the view of that. `identity` says whose it is,
-  `conversations` keeps the sessions, `request_body` takes bodies apart and puts them together.
+  `conversations` keeps the sessions, `request_body` takes bodies apart and puts them together;
+  `metrics` counts what passed and what that saved.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from ctxgc._lazy import lazy
 # fmt: off
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ctxgc.proxy.options import DEFAULT_PORT, ProxyOptions, upstreams
+    from ctxgc.proxy.options import ProxyOptions, upstreams, upstreams_of
     from ctxgc.proxy.start import ProxyServer, run_proxy
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
-            "options": "DEFAULT_PORT ProxyOptions upstreams",
+            "options": "ProxyOptions upstreams upstreams_of",
             "start": "ProxyServer run_proxy",
         },
     )

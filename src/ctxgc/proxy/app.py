@@ -21,6 +21,7 @@ from starlette.types import Receive, Scope, Send
 from ctxgc.gate import FIRST, caller_of
 from ctxgc.proxy.collecting import Collecting
 from ctxgc.proxy.dialect import Route, error_body, route_of
+from ctxgc.proxy.metrics import ProxyMetrics
 from ctxgc.proxy.options import Provider
 from ctxgc.proxy.upstream import (
     TOKEN_HEADER,
@@ -36,6 +37,8 @@ from ctxgc.session import parse_overflow
 
 _log = logging.getLogger("ctxgc.proxy")
 
+METRICS = "/metrics"
+PROMETHEUS = "text/plain; version=0.0.4"
 MOST_RETRIES = 3
 OVERFLOW_STATUSES = (400, 413, 422)
 
@@ -50,6 +53,7 @@ class ProxyApp:
         tokens: the token of each caller; None admits everyone.
         most_bytes: how long a request with a history may be.
         collecting: reads requests into sessions; None passes everything through.
+        metrics: counts answers; `/metrics` shows it.
     """
 
     def __init__(
@@ -61,7 +65,9 @@ class ProxyApp:
         tokens: Mapping[str, str] | None = None,
         most_bytes: int,
         collecting: Collecting | None = None,
+        metrics: ProxyMetrics,
     ) -> None:
+        self._metrics = metrics
         self._upstream = upstream
         self._collecting = collecting
         self._hosts = hosts
@@ -94,6 +100,8 @@ class ProxyApp:
         refusal = self._refusal(route.provider, headers)
         if refusal is not None:
             await refusal(scope, receive, send)
+        elif scope["method"] == "GET" and scope["path"] == METRICS:
+            await Response(self._metrics.text(), media_type=PROMETHEUS)(scope, receive, send)
         elif route.kind == "other":
             await self._pass_on(route, scope, receive, send)
         else:
@@ -165,17 +173,21 @@ class ProxyApp:
                 else await to_thread.run_sync(collecting.relieved, made, overflow)
             )
             if again is None:
+                self._metrics.note_answer(route.provider, answer.status)
                 await _write(answer, refusal.chunks(), send)
                 return
             made = again
             answer = await self._ask(route, _with_body(request, made.body), send)
         if answer is None:
             return
+        self._metrics.note_answer(route.provider, answer.status)
         kind, encoding = answer.header("content-type"), answer.header("content-encoding")
         reader = UsageReader(form, kind, encoding)
         await _write(answer, _read_along(answer.chunks(), reader), send)
         if answer.status == 200:
-            await to_thread.run_sync(collecting.learn, made, reader.finish())
+            # A client that has all it wants closes its connection, which is no reason not to learn.
+            with anyio.CancelScope(shield=True):
+                await to_thread.run_sync(collecting.learn, made, reader.finish())
 
     async def _ask(self, route: Route, request: Outgoing, send: Send) -> Incoming | None:
         """Return the provider's answer; if there is none, tell the client."""

@@ -10,19 +10,24 @@ import json
 import logging
 import re
 from collections.abc import Mapping
+from hashlib import blake2b
 from typing import Any, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from ctxgc.errors import ContextOverflowError, CtxgcError
 from ctxgc.proxy.conversations import AgentLines, Asked, Conversations, Line
 from ctxgc.proxy.identity import identity_of
+from ctxgc.proxy.metrics import Arm, ProxyLedger, ProxyMetrics
 from ctxgc.proxy.request_body import RequestBody, UnreadableError, loads, spliced
 from ctxgc.session import Format, Overflow, Session, Store, recall_template
 
 _log = logging.getLogger("ctxgc.proxy")
 
-Outcome = Literal["unchanged", "edited", "compaction", "server_held", "unreadable", "failed"]
+Outcome = Literal[
+    "unchanged", "edited", "observed", "compaction", "server_held", "unreadable", "failed"
+]
 
 _SERVER_HELD = ("previous_response_id", "conversation", "thread")
 _SUMMARIES = (
@@ -49,13 +54,21 @@ class CollectOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How requests are collected in."""
 
     context_limit: int | None = None
+    observe: bool = False
+    holdout: float = 0.0
+
+    def arm_of(self, name: str) -> Arm:
+        """Return whether the requests of a session are collected in, or only observed."""
+        drawn = int.from_bytes(blake2b(name.encode(), digest_size=4).digest()) / (1 << 32)
+        return "observed" if self.observe or 100 * drawn < self.holdout else "collected"
 
 
 class Collecting:
     """Reads requests into sessions of a store."""
 
-    def __init__(self, store: Store, options: CollectOptions) -> None:
+    def __init__(self, store: Store, options: CollectOptions, metrics: ProxyMetrics) -> None:
         self._options = options
+        self._metrics = metrics
         self._store = store
         self._conversations = Conversations(store, self._open)
 
@@ -77,6 +90,13 @@ class Collecting:
 
         `compacts` says that its path asks for a compaction.
         """
+        made = self._made(body, form, headers, tenant, compacts=compacts)
+        self._metrics.note_request(form, made.outcome)
+        return made
+
+    def _made(
+        self, body: bytes, form: Format, headers: Mapping[str, str], tenant: str, *, compacts: bool
+    ) -> PreparedRequest:
         try:
             return self._prepare(body, form, headers, tenant, compacts=compacts)
         except UnreadableError as error:
@@ -101,6 +121,7 @@ class Collecting:
         with conversation.lock:
             line, messages = conversation.line_of(envelope, asked)
             line.follow(envelope)
+            before = ProxyLedger.of(line.session)
             line.session.sync(messages, form)
             line.requests += 1
             made = PreparedRequest(
@@ -110,7 +131,10 @@ class Collecting:
             if compacts or is_compaction(envelope):
                 line.session.checkpoint("before the agent's compaction", triggers=("compaction",))
                 return self._for_compaction(made, line)
-            return _with_view(made, line)
+            shown = _with_view(made, line)
+            arm = self._options.arm_of(line.name)
+            self._metrics.note_session(line.name, arm, before, ProxyLedger.of(line.session))
+            return shown if arm == "collected" else replace(made, outcome="observed")
 
     def _asked(self, envelope: RequestBody, headers: Mapping[str, str]) -> Asked:
         limit = self._options.context_limit
@@ -130,13 +154,13 @@ class Collecting:
         if not fits and made.envelope is not None:
             view = session.inspect().view.placed()
             body = made.envelope.rewritten(spliced(made.envelope.messages, view))
-        return msgspec.structs.replace(made, body=body, outcome="compaction")
+        return replace(made, body=body, outcome="compaction")
 
     # -- afterwards ---------------------------------------------------------------------------------
 
     def relieved(self, made: PreparedRequest, overflow: Overflow) -> PreparedRequest | None:
         """Return a request that the provider refused as too long, strictly smaller; None if it cannot be."""
-        if made.line is None or made.conversation is None:
+        if made.line is None or made.conversation is None or made.outcome == "observed":
             return None
         with made.conversation.lock:
             if made.line.requests != made.number:
@@ -149,12 +173,16 @@ class Collecting:
             except CtxgcError as error:
                 _log.warning("a refused request could not be made smaller: %s", error.code)
                 return None
-        return again if len(again.body) < len(made.body) else None
+        if len(again.body) >= len(made.body):
+            return None
+        self._metrics.note_retry()
+        return again
 
     def learn(self, made: PreparedRequest, input_tokens: int | None) -> None:
         """Let the session learn what the provider counted for its view."""
         if made.line is None or made.conversation is None or not input_tokens:
             return
+        self._metrics.note_input(self._options.arm_of(made.line.name), input_tokens)
         with made.conversation.lock:
             if made.line.requests == made.number and made.outcome in ("unchanged", "edited"):
                 try:
@@ -175,7 +203,7 @@ def _with_view(made: PreparedRequest, line: Line) -> PreparedRequest:
     if envelope is None or _is_untouched(view, len(envelope.messages)):
         return made
     body = envelope.rewritten(spliced(envelope.messages, view))
-    return msgspec.structs.replace(made, body=body, outcome="edited")
+    return replace(made, body=body, outcome="edited")
 
 
 def _is_untouched(view: Any, count: int) -> bool:

@@ -39,6 +39,8 @@ class ProxyOptions(msgspec.Struct, frozen=True, kw_only=True):
     collect: bool = True
     store: str | None = None
     context_limit: int | None = None
+    observe: bool = False
+    holdout: float = 0.0
 
 
 def upstreams(
@@ -64,6 +66,12 @@ def upstreams(
             raise unknown_key(name, PROVIDERS, "provider")
         found[name] = checked_url(url)
     return found
+
+
+def upstreams_of(environment: Mapping[str, str]) -> dict[Provider, str]:
+    """Return where the programs of an environment send their requests now."""
+    named = {"anthropic": "ANTHROPIC_BASE_URL", "openai": "OPENAI_BASE_URL"}
+    return {name: environment.get(named[name]) or url for name, url in UPSTREAMS.items()}
 
 
 def checked_url(url: str) -> str:

@@ -19,6 +19,7 @@ from ctxgc.gate import address, allowed_hosts, is_loopback, listening, read_toke
 from ctxgc.places import state_folder, user_store
 from ctxgc.proxy.app import ProxyApp
 from ctxgc.proxy.collecting import Collecting, CollectOptions
+from ctxgc.proxy.metrics import ProxyMetrics
 from ctxgc.proxy.options import ProxyOptions
 from ctxgc.proxy.upstream import TOKEN_HEADER, Upstream
 from ctxgc.session import open_store
@@ -35,6 +36,8 @@ def run_proxy(options: ProxyOptions) -> None:
         sys.stderr.write(f"ctxgc serves {proxy.url} ({to}){token}\n")
         sys.stderr.flush()
         proxy.wait()
+        if options.collect:
+            sys.stderr.write(f"ctxgc: {proxy.metrics.summary()}\n")
 
 
 class ProxyServer:
@@ -50,13 +53,15 @@ class ProxyServer:
         port = self._listener.getsockname()[1]
         hosts = frozenset(f"{name}:{port}" for name in names)
         self.url = address(self._listener, options.host)
+        self.metrics = ProxyMetrics()
         app = ProxyApp(
             Upstream(options.upstreams),
             hosts=hosts,
             origins=frozenset({*(f"http://{host}" for host in hosts), *options.allowed_origins}),
             tokens=tokens,
             most_bytes=options.most_bytes,
-            collecting=_collecting(options) if options.collect else None,
+            collecting=_collecting(options, self.metrics) if options.collect else None,
+            metrics=self.metrics,
         )
         # An answer that breaks off is told to the client by breaking off: that is no error of ours.
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
@@ -117,9 +122,11 @@ def store_url(options: ProxyOptions) -> str:
     return options.store or SessionSettings.from_env().store or user_store()
 
 
-def _collecting(options: ProxyOptions) -> Collecting:
-    chosen = CollectOptions(context_limit=options.context_limit)
-    return Collecting(open_store(store_url(options)), chosen)
+def _collecting(options: ProxyOptions, metrics: ProxyMetrics) -> Collecting:
+    chosen = CollectOptions(
+        context_limit=options.context_limit, observe=options.observe, holdout=options.holdout
+    )
+    return Collecting(open_store(store_url(options)), chosen, metrics)
 
 
 class _Server(uvicorn.Server):
