@@ -42,11 +42,13 @@ def _filled(path: Path, count: int = 3) -> JsonStore:
 def test_a_closed_store_is_one_readable_file_with_whole_segments(path: Path) -> None:
     _filled(path, 2).close()
     saved = json.loads(path.read_text(encoding="utf-8"))
+    digests = [each.pop("~crc") for each in saved["segments"]]
     assert saved["segments"] == [
         {"session_id": "a", **segment(f"text {n}", f"k{n}")} for n in range(2)
     ]
-    assert saved["version"] == 1
-    assert saved["sessions"]["a"]["state"] == {"s": {"n": 1}}
+    assert len(set(digests)) == 2
+    assert saved["version"] == 2
+    assert saved["sessions"]["a"]["state"]["s"].keys() == {"n", "~crc"}
     assert _names(path.parent) == ["stash.json", "stash.json.lock"]
 
 
@@ -194,7 +196,7 @@ def test_another_process_that_holds_the_lock_is_a_typed_timeout(path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    "content", ['{"version": 2, "segments": [], "new": {}}', '{"version": "x"}']
+    "content", ['{"version": 3, "segments": [], "new": {}}', '{"version": "x"}']
 )
 def test_a_file_of_a_newer_version_is_refused_and_left_alone(path: Path, content: str) -> None:
     path.write_text(content, encoding="utf-8")
@@ -245,8 +247,20 @@ def test_a_changed_byte_in_a_text_is_noticed(path: Path) -> None:
     _filled(path).close()
     path.write_bytes(path.read_bytes().replace(b"text 2", b"text 3"))
     store = JsonStore(path)
-    assert [report.kind for report in store.reports] == ["edited"]
-    assert store.get("a", "segments", "k2") == segment("text 3", "k2")
+    assert [(report.kind, report.lost) for report in store.reports] == [("damaged", 1)]
+    assert store.get("a", "segments", "k2") is None
+    assert store.get("a", "segments", "k1") == segment("text 1", "k1")
+
+
+def test_a_file_that_was_laid_out_anew_is_read_and_a_copy_kept(path: Path) -> None:
+    _filled(path).close()
+    edited = json.dumps(json.loads(path.read_bytes()), indent=2)
+    path.write_text(edited, encoding="utf-8")
+    store = JsonStore(path)
+    (report,) = store.reports
+    assert report.kind == "edited"
+    assert Path(str(report.set_aside)).read_text(encoding="utf-8") == edited
+    assert store.get("a", "segments", "k2") == segment("text 2", "k2")
 
 
 def test_an_empty_file_is_reported_and_used(path: Path) -> None:

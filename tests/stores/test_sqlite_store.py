@@ -43,7 +43,7 @@ def test_the_file_says_what_it_is(path: Path) -> None:
             name: db.execute(f"PRAGMA {name}").fetchone()[0]
             for name in ("application_id", "user_version", "journal_mode")
         }
-    assert pragmas == {"application_id": 0x43544743, "user_version": 1, "journal_mode": "wal"}
+    assert pragmas == {"application_id": 0x43544743, "user_version": 2, "journal_mode": "wal"}
 
 
 def test_every_commit_is_synced(path: Path) -> None:
@@ -63,6 +63,7 @@ def test_documents_can_be_read_with_any_sqlite_tool(path: Path) -> None:
     with closing(sqlite3.connect(path)) as db:
         rows = db.execute("SELECT session_id, key, doc FROM documents JOIN sessions USING (sid)")
         saved = {(session, key): json.loads(doc) for session, key, doc in rows}
+    assert len(saved["a", "k0"].pop("~crc")) == 8
     assert saved["a", "k0"] == segment("text 0 " * 40, "k0")
 
 
@@ -73,7 +74,7 @@ def test_a_file_of_a_newer_version_is_refused_and_left_alone(path: Path) -> None
     before = path.read_bytes()
     with pytest.raises(StoreVersionError) as error:
         SqliteStore(path)
-    assert (error.value.details, path.read_bytes()) == ({"found": 99, "known": 1}, before)
+    assert (error.value.details, path.read_bytes()) == ({"found": 99, "known": 2}, before)
 
 
 def test_a_migration_that_fails_changes_nothing(
@@ -101,7 +102,7 @@ def test_an_older_file_is_brought_up_to_date(path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(sqlite_file, "MIGRATIONS", (*sqlite_file.MIGRATIONS, v2_adds_a_table))
     assert SqliteStore(path).get("a", "state", "s") == {"n": 1}
     with closing(sqlite3.connect(path)) as db:
-        assert db.execute("PRAGMA user_version").fetchone() == (2,)
+        assert db.execute("PRAGMA user_version").fetchone() == (3,)
         assert db.execute("SELECT count(*) FROM extra").fetchone() == (0,)
 
 

@@ -30,7 +30,13 @@ from ctxgc.core import (
     segment_to_dict,
     without_strays,
 )
-from ctxgc.errors import InputError, StoreDamagedError, UnknownHandleError
+from ctxgc.errors import (
+    CtxgcError,
+    InputError,
+    StoreDamagedError,
+    StoreError,
+    UnknownHandleError,
+)
 from ctxgc.session.agreement import (
     LEGACY_KEY,
     SERVER_KEY,
@@ -223,6 +229,10 @@ class CollectionLog:
 # -- The archive
 
 
+_CENSUS = "census"
+_COUNTED: tuple[CollectionName, ...] = ("segments", "messages", "collections", "checkpoints")
+
+
 class Archive:
     """Writes a session to its store, and reads it back."""
 
@@ -252,6 +262,11 @@ class Archive:
         self._pending: dict[tuple[CollectionName, str], Write] = {}
         self._unsaved: dict[str, None] = {}
         self._headers: dict[str, ContextSegment] = {}
+        self.is_counted = False
+        """Whether the store says how many documents the session has; older versions did not."""
+        self.missing: list[str] = []
+        """What the store should have of this session and has not, in words."""
+        self._keys: dict[CollectionName, set[str]] = {name: set() for name in _COUNTED}
         self._leaving: list[str] = []
         """Segments that were just stored as stashed: from the next commit on, their texts are only there."""
         self._written: Docs = {}
@@ -287,9 +302,10 @@ class Archive:
         writes = dict(self._pending)
         writes.update({(write.collection, write.key): write for write in more})
         if writes:
-            batch = list(writes.values())
+            batch = self._with_census(writes)
             self.revision = self.store.commit(self.session_id, batch, expect=self.revision)
             self._pending.clear()
+            self._note_written(batch)
             self._leaving = [
                 write.key
                 for write in batch
@@ -297,6 +313,27 @@ class Archive:
                 and write.collection == "segments"
                 and write.doc["tier"] == "stashed"
             ]
+
+    def _with_census(self, writes: Mapping[tuple[CollectionName, str], Write]) -> list[Write]:
+        """Return a batch that also says how many documents there are once it is written."""
+        census: dict[str, int] = {name: len(keys) for name, keys in self._keys.items()}
+        for write in writes.values():
+            known = self._keys.get(write.collection)
+            if known is not None:
+                is_known, is_put = write.key in known, isinstance(write, Put)
+                census[write.collection] += (is_put and not is_known) - (is_known and not is_put)
+        batch = list(writes.values())
+        if self._written.get(_CENSUS) != census:
+            batch.append(Put("state", _CENSUS, census))
+        return batch
+
+    def _note_written(self, batch: Iterable[Write]) -> None:
+        for write in batch:
+            known = self._keys.get(write.collection)
+            if known is not None:
+                (known.add if isinstance(write, Put) else known.discard)(write.key)
+            elif write.key == _CENSUS and isinstance(write, Put):
+                self._written[_CENSUS] = write.doc
 
     def save(self) -> None:
         """Make everything durable that came in or was changed by hand since the last time."""
@@ -428,9 +465,52 @@ class Archive:
     # -- reading ------------------------------------------------------------------------------------
 
     def load(self, log: CollectionLog) -> None:
-        """Fill the parts of a new session with what the store holds; its state was read before."""
+        """Fill the parts of a new session with what the store holds; its state was read before.
+
+        `missing` says afterwards what should be there and is not.
+
+        Raises:
+            StoreDamagedError: what is there does not make a session.
+        """
+        try:
+            self._load(log)
+            self._load_counted("checkpoints")
+            self._count_missing()
+        except StoreError:
+            raise
+        except (CtxgcError, LookupError, TypeError, ValueError, AttributeError) as error:
+            raise StoreDamagedError(
+                f"the session '{self.session_id}' cannot be put together: {error}",
+                hint="restore the store from a copy; ctxgc stash export writes what is there",
+                session_id=self.session_id,
+            ) from error
+
+    def _load_counted(self, collection: CollectionName) -> list[tuple[str, dict[str, Any]]]:
+        found = self.store.load(self.session_id, collection)
+        self._keys[collection] = {key for key, _ in found}
+        return found
+
+    def _count_missing(self) -> None:
+        """Compare what was read with the census of the last commit."""
+        census = self.store.get(self.session_id, "state", _CENSUS)
+        state = self.store.get(self.session_id, "state", "session")
+        is_served = self.store.get(self.session_id, "state", SERVER_KEY) is not None
+        # Older versions stored no census, and S0's files have no state; but where messages are, there is one.
+        if state is None and not is_served and (census is not None or self._keys["messages"]):
+            self.missing.append("the state of the session")
+        if census is None:
+            return
+        self.is_counted = True
+        for name, keys in self._keys.items():
+            short = census.get(name, 0) - len(keys)
+            if short > 0:
+                self.missing.append(f"{short} {name}")
+        # What another writer added is there, too.
+        self._written[_CENSUS] = census
+
+    def _load(self, log: CollectionLog) -> None:
         segments = self._load_segments()
-        docs: Docs = dict(self.store.load(self.session_id, "messages"))
+        docs: Docs = dict(self._load_counted("messages"))
         legacy = self.store.get(self.session_id, "state", LEGACY_KEY)
         if legacy is not None:
             segments, docs = self._agreed(segments, docs)
@@ -477,7 +557,7 @@ class Archive:
     def _load_segments(self) -> list[ContextSegment]:
         """Return all segments as they were last written."""
         found = []
-        for _, doc in self.store.load(self.session_id, "segments"):
+        for _, doc in self._load_counted("segments"):
             segment = segment_from_dict({k: v for k, v in doc.items() if k in SEGMENT_FIELDS})
             self._headers[segment.segment_id] = copy(segment)
             found.append(segment)
@@ -506,7 +586,7 @@ class Archive:
 
     def _load_log(self, log: CollectionLog, came_in: Sequence[str]) -> None:
         arrived = {message_id: self._stored(message_id) for message_id in came_in}
-        for key, doc in sorted(self.store.load(self.session_id, "collections")):
+        for key, doc in sorted(self._load_counted("collections")):
             if "result" not in doc:
                 log.results.append(result_of_context(doc))
                 continue

@@ -35,7 +35,7 @@ from ctxgc.errors import CtxgcError, InputError, SessionBusyError
 EventKind = Literal[
     "appended", "collected", "refused", "budget_updated", "zone_changed", "alert", "recalled",
     "deleted", "pinned", "unpinned", "checkpoint", "restored", "undone", "secret_found", "deduplicated",
-    "thrashing", "annotated",
+    "thrashing", "annotated", "damaged",
 ]  # fmt: skip
 
 _log = logging.getLogger("ctxgc")
@@ -65,6 +65,11 @@ class Events:
         self._delivering = RLock()
         self._is_delivering = False
         self.count = 0
+        self._first: list[tuple[EventKind, dict[str, Any]]] = []
+
+    def at_first(self, kind: EventKind, **data: Any) -> None:
+        """Report an event as soon as someone listens."""
+        self._first.append((kind, data))
 
     def subscribe(self, callback: Callback) -> Callable[[], None]:
         """Call back for every event from now on; return a function that ends that."""
@@ -73,6 +78,9 @@ class Events:
                 f"callback cannot be {callback!r}", hint="give a function", field="callback"
             )
         self._callbacks.append(callback)
+        first, self._first = self._first, []
+        for kind, data in first:
+            self.emit(kind, **data)
         return lambda: self._drop(callback)
 
     def emit(self, kind: EventKind, **data: Any) -> Event:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from ctxgc.budget import GCPolicy, InstructionBudget
 from ctxgc.collector import GCResult, GCTriggerReason
@@ -74,6 +74,10 @@ class Session:
             once you took `tools()`, now or before, and not at all with an empty text.
         clock: gives the present time, for tests and replays.
         handle_key: what the handles of a new session are derived from, for tests and replays; else random.
+        damaged: "accept" goes on without what the store lost of the session; `damage` names it.
+
+    Raises:
+        StoreDamagedError: the store has lost something of the session (`details["missing"]`).
     """
 
     def __init__(
@@ -90,11 +94,12 @@ class Session:
         recall_call: str | None = None,
         clock: Callable[[], datetime] = utc_now,
         handle_key: bytes | None = None,
+        damaged: Literal["refuse", "accept"] = "refuse",
     ) -> None:
         asked = SessionSetup(
             context_limit=context_limit, config=config, plugin=plugin, store=store, prices=prices,
             session_id=session_id, model=model, counter=counter, recall_call=recall_call,
-            clock=clock, handle_key=handle_key,
+            clock=clock, handle_key=handle_key, damaged=damaged,
         )  # fmt: skip
         self._parts = set_up(asked)
         self._call_lock = SessionLock(self._parts.events)
@@ -105,6 +110,11 @@ class Session:
     def session_id(self) -> str:
         """The id that continues this session in its store."""
         return self._parts.archive.session_id
+
+    @property
+    def damage(self) -> tuple[str, ...]:
+        """What the store had lost of this session when it was opened with `damaged="accept"`."""
+        return self._parts.damage
 
     @property
     def config(self) -> GCConfig:

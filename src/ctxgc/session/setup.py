@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -24,7 +25,7 @@ from ctxgc.config import (
 )
 from ctxgc.core import ContextSegment, Heap, SegmentType, Tier
 from ctxgc.economics import PriceSheet, SavingsLedger, price_sheet, sheet_of
-from ctxgc.errors import ConfigError, InputError
+from ctxgc.errors import ConfigError, InputError, StoreDamagedError
 from ctxgc.session.agreement import LEGACY_KEY, state_from_context
 from ctxgc.session.annotations import Annotations
 from ctxgc.session.apply import ViewEditor
@@ -41,12 +42,22 @@ from ctxgc.session.recall import AutoRecall, ProtectedMessages, RecallFeedback, 
 from ctxgc.session.state import Accounting, SessionOptions, SessionState
 from ctxgc.session.usage import RequestLog, UsageMeter
 from ctxgc.session.view import BoundThinking, View
-from ctxgc.stores import SearchFilters, Store, consistent_read, open_store
+from ctxgc.stores import (
+    COLLECTIONS,
+    Drop,
+    SearchFilters,
+    Store,
+    consistent_read,
+    damage_before,
+    open_store,
+)
 from ctxgc.strategies import GCPlugin, load_gc_plugin, serving
 from ctxgc.tokens import CountingCache, TokenCounter, counter_for, window_of
 from ctxgc.wire import PartTexts
 
 DEFAULT_PRICES = "anthropic-5m"
+
+_log = logging.getLogger("ctxgc")
 
 # -- Arguments
 
@@ -146,6 +157,7 @@ class SessionSetup(msgspec.Struct, frozen=True, kw_only=True):
     recall_call: str | None
     clock: Callable[[], datetime]
     handle_key: bytes | None
+    damaged: Literal["refuse", "accept"]
 
 
 def set_up(asked: SessionSetup) -> SessionParts:
@@ -193,7 +205,43 @@ def set_up(asked: SessionSetup) -> SessionParts:
             session_id=name,
         )
 
-    return consistent_read(store, name, read)
+    if asked.damaged not in ("refuse", "accept"):
+        raise InputError(
+            f"damaged cannot be {asked.damaged!r}", hint="'refuse' or 'accept'", field="damaged"
+        )
+    accept = asked.damaged == "accept"
+    parts, lost = _read_whole(store, name, read, accept=accept)
+    lost += parts.archive.missing
+    # Of what nothing is known it cannot be said that it is whole, once the store was damaged.
+    if asked.session_id is not None and not parts.archive.is_counted:
+        aside = damage_before(store)
+        lost += [] if aside is None else [f"perhaps more of it: {aside}"]
+    if lost and not accept:
+        raise StoreDamagedError(
+            f"the store has not all of the session '{name}': {'; '.join(lost)} missing",
+            hint="restore the store from a copy, or open the session with damaged='accept' to go on without",
+            session_id=name,
+            missing=lost,
+        )
+    parts.note_damage(lost)
+    return parts
+
+
+def _read_whole(
+    store: Store, name: str, read: Callable[[], SessionParts], *, accept: bool
+) -> tuple[SessionParts, list[str]]:
+    """Return what is read; where that was accepted, without the documents that are damaged."""
+    lost: list[str] = []
+    while True:
+        try:
+            return consistent_read(store, name, read), lost
+        except StoreDamagedError as error:
+            collection, key = error.details.get("collection"), error.details.get("key")
+            place = f"{key} in {collection}"
+            if not accept or collection not in COLLECTIONS or place in lost:
+                raise
+            store.commit(name, [Drop(collection, str(key))])
+            lost.append(place)
 
 
 def _plugin(asked: SessionSetup, said: SessionSettings, spec: GCSpec, config: GCConfig) -> GCPlugin:
@@ -266,6 +314,8 @@ class SessionParts:
         self.options = options
         self.state = state
         self.log = CollectionLog()
+        self.damage: tuple[str, ...] = ()
+        """What the store had lost of the session when it was opened."""
         self.events = Events(clock)
         self.view = View()
         self.thinking = BoundThinking(self.view, options.model)
@@ -326,6 +376,14 @@ class SessionParts:
             core, checkpoints=checkpoints, subject=recoverable, stash_collector=stash_collector,
             new_auto_recall=new_auto_recall,
         )  # fmt: skip
+
+    def note_damage(self, lost: Sequence[str]) -> None:
+        """Go on without what was lost, and say so: in the log, and as an event to whoever listens first."""
+        self.damage = tuple(lost)
+        if lost:
+            name = self.archive.session_id
+            _log.warning("session %s goes on without: %s", name, "; ".join(lost))
+            self.events.at_first("damaged", missing=list(lost))
 
     def take_recall_tools(self) -> None:
         """Let tombstones name the call that recalls: from now on the model has the tools for it."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         ExportEntry, UNMASKABLE, chosen_sessions, export_entries, export_json, export_lines,
         masked_document, read_export, session_digest, write_export,
     )
-    from ctxgc.stores.inbox import add_to_inbox, drain_inbox, file_of, inbox_of
+    from ctxgc.stores.inbox import add_to_inbox, damage_before, drain_inbox, file_of, inbox_of
     from ctxgc.stores.open import DEFAULT_URL, SCHEMES, default_url, open_store
     from ctxgc.stores.search import search_words
     from ctxgc.stores.staged import StagedStore
@@ -41,7 +41,7 @@ else:
             "export":
                 "ExportEntry UNMASKABLE chosen_sessions export_entries export_json "
                 "export_lines masked_document read_export session_digest write_export",
-            "inbox": "add_to_inbox drain_inbox file_of inbox_of",
+            "inbox": "add_to_inbox damage_before drain_inbox file_of inbox_of",
             "open": "DEFAULT_URL SCHEMES default_url open_store",
             "search": "search_words",
             "staged": "StagedStore",

@@ -7,6 +7,7 @@ batch of them: all or nothing, and on disk before it returns.
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -88,6 +89,8 @@ class StoreReport(msgspec.Struct, frozen=True, kw_only=True):
     set_aside: str | None = None
     saved: int = 0
     lost: int = 0
+    names: tuple[str, ...] = ()
+    """What was lost, as far as its names could be read."""
 
 
 @runtime_checkable
@@ -203,7 +206,10 @@ def _prepare(write: Write) -> Prepared:
         return Prepared(collection, key, None, None)
     doc = write.doc
     text = _flat_text(doc) if write.flat and isinstance(doc, dict) else None
-    return Prepared(collection, key, encode(doc) if text is None else text, doc)
+    text = encode(doc) if text is None else text
+    if DIGEST in doc:
+        raise InputError(f"a document cannot have the key {DIGEST!r}", field="doc")
+    return Prepared(collection, key, sealed(collection, key, text), doc)
 
 
 def check_name(field: str, name: object) -> None:
@@ -282,6 +288,66 @@ def decode(text: str | bytes) -> dict[str, Any]:
     if not isinstance(doc, dict):
         raise StoreDamagedError(f"a stored document is not an object, but {type(doc).__name__}")
     return doc
+
+
+# -- Digests: every stored document carries one, so that a changed byte is noticed when it is read
+
+
+DIGEST = "~crc"
+_TAIL = len(f',"{DIGEST}":"00000000"}}')
+
+
+def sealed(collection: CollectionName, key: str, text: str) -> str:
+    """Return the text of a document with its digest, which covers the place that it is stored at too."""
+    comma = "," if len(text) > len("{}") else ""
+    return f'{text[:-1]}{comma}"{DIGEST}":"{_digest(collection, key, text)}"}}'
+
+
+def opened(collection: CollectionName, key: str, text: object) -> dict[str, Any]:
+    """Return the document of a stored text, without its digest; documents of old versions have none.
+
+    Raises:
+        StoreDamagedError: it is not what was written (`details`: collection, key).
+    """
+    try:
+        if not isinstance(text, str):
+            raise StoreDamagedError(f"it is not a text, but {type(text).__name__}")
+        doc = decode(text)
+        digest = doc.pop(DIGEST, None)
+        if digest is not None and digest != _digest(collection, key, f"{text[:-_TAIL]}}}"):
+            check_digest(collection, key, doc, digest)
+    except StoreDamagedError as error:
+        raise damaged_document(collection, key, error.message) from None
+    return doc
+
+
+def check_digest(collection: CollectionName, key: str, doc: dict[str, Any], digest: object) -> None:
+    """Check a document that was perhaps laid out anew since its digest was made.
+
+    Raises:
+        StoreDamagedError: it is not what was written.
+    """
+    try:
+        found = _digest(collection, key, encode(doc))
+    except InputError:
+        found = ""
+    if found != digest:
+        raise StoreDamagedError("its digest does not match")
+
+
+def damaged_document(collection: object, key: object, why: str) -> StoreDamagedError:
+    """Return the error for a document that is not what was written."""
+    return StoreDamagedError(
+        f"the document {key!r} in {collection} is damaged: {why}",
+        hint="open the session with damaged='accept' to go on without it, or restore the store from a copy",
+        collection=str(collection),
+        key=str(key),
+    )
+
+
+def _digest(collection: str, key: str, text: str) -> str:
+    data = f"{collection}\0{key}\0{text}".encode("utf-8", "surrogatepass")
+    return f"{zlib.crc32(data):08x}"
 
 
 def too_new(path: Path, found: object, known: int) -> StoreVersionError:

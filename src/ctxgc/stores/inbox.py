@@ -6,6 +6,7 @@ puts the segment here, in a file of its own, and whoever opens the store next mo
 
 from __future__ import annotations
 
+import glob
 import json
 from collections.abc import Mapping
 from contextlib import suppress
@@ -29,6 +30,21 @@ def file_of(url: str) -> Path | None:
     scheme, _, rest = url.partition(":")
     path = rest.removeprefix("//")
     return Path(path) if scheme in FILE_SCHEMES and path else None
+
+
+def damage_before(store: Store) -> str | None:
+    """Return what was found damaged and set aside of the file of a store, now or before; None if nothing was.
+
+    It counts until someone moves the copies away.
+    """
+    for report in store.reports:
+        if report.kind != "torn":
+            return report.message
+    file = file_of(store.url)
+    if file is None:
+        return None
+    aside = sorted(file.absolute().parent.glob(f"{glob.escape(file.name)}.damaged-*"))
+    return f"{aside[0].name} was set aside" if aside else None
 
 
 def inbox_of(url: str) -> Path:

@@ -28,10 +28,12 @@ from ctxgc.stores.base import (
 )
 from ctxgc.stores.tables import SessionTable, Tables
 
-VERSION = 1
+VERSION = 2
 _DEFAULT_SESSION = "default"
 _OTHERS = tuple(name for name in COLLECTIONS if name != "segments")
 
+_TOP = {"version", "generation", "segments", "sessions", "checksum"}
+_HEAD = {"revision", "created_at", "updated_at"}
 _OWN_KEYS = ("session_id", "key", "doc")
 _DECODER = json.JSONDecoder()
 _MOST_TRIES = 1_000
@@ -72,7 +74,7 @@ def parse(path: Path, data: bytes, now: datetime) -> JsonContents:
     if not isinstance(whole, dict) or not isinstance(whole.get("segments", []), list):
         return _salvage(path, data.decode(), now, "it has no list of segments")
     contents = _read(path, whole, now)
-    if contents.report is None and not _is_as_written(data):
+    if contents.report is None and not _is_as_written(data, whole):
         message = f"{path} is not as ctxgc wrote it; it was _read as it is"
         contents.report = StoreReport(kind="edited", message=message)
     return contents
@@ -90,16 +92,20 @@ def _read(path: Path, whole: dict[str, Any], now: datetime) -> JsonContents:
         lost += not _add_segment(contents.tables, segment, now)
     for session_id, saved in _object(whole.get("sessions")).items():
         lost += not _add_session(contents.tables, session_id, saved, now)
+    if "generation" in whole:
+        lost += len(whole.keys() ^ _TOP)
     if lost:
-        message = f"{lost} entries of {path} are not documents"
+        message = f"{lost} entries of {path} are not documents as ctxgc wrote them"
         contents.report = StoreReport(kind="damaged", message=message, lost=lost)
     return contents
 
 
-def _is_as_written(data: bytes) -> bool:
-    """Return whether the bytes of a file match its checksum; a file without one passes."""
+def _is_as_written(data: bytes, whole: dict[str, Any]) -> bool:
+    """Return whether the bytes of a file match its checksum; one of another program has none."""
     match = _CHECKSUM.search(data)
-    return match is None or int(match[1], 16) == zlib.crc32(data[: match.start()])
+    if match is None:
+        return "generation" not in whole
+    return int(match[1], 16) == zlib.crc32(data[: match.start()])
 
 
 def _add_segment(tables: Tables, segment: object, now: datetime) -> bool:
@@ -138,7 +144,8 @@ def _add_session(tables: Tables, session_id: str, saved: object, now: datetime) 
         for name in _OTHERS
         for key, doc in _object(saved.get(name)).items()
     ]
-    return all(good)
+    # A collection under another name would be lost without a word.
+    return all(good) and (saved.keys() == {*_HEAD, *_OTHERS} or not saved.keys() >= _HEAD)
 
 
 def _segments(tables: Tables) -> Iterator[str]:

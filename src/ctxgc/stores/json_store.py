@@ -268,6 +268,12 @@ class JsonDisk:
                 saved=sum(sum(info.counts.values()) for info in self.tables.infos()),
                 lost=problem.lost,
             )
+        elif problem.kind == "edited" and repair and self.path.stat().st_size:
+            aside = set_aside(self.path)
+            problem = msgspec.structs.replace(
+                problem, message=f"{problem.message}; kept as {aside.name}", set_aside=str(aside)
+            )
+            self.fold()
         if problem not in self.reports:
             self.reports.append(problem)
 

@@ -20,8 +20,8 @@ from ctxgc.stores.base import (
     check_collection,
     check_name,
     check_revision,
-    decode,
     escape,
+    opened,
     prepare,
     unescape,
 )
@@ -112,7 +112,7 @@ class PostgresStore:
                    WHERE session_id = %s AND collection = %s ORDER BY seq""",
                 (escape(session_id), collection),
             )
-            return [(unescape(key), decode(doc)) for key, doc in rows]
+            return [(name := unescape(key), opened(collection, name, doc)) for key, doc in rows]
 
     def get(self, session_id: str, collection: CollectionName, key: str) -> dict[str, Any] | None:
         """Return one document, or None."""
@@ -253,7 +253,7 @@ def _get(
            WHERE session_id = %s AND collection = %s AND key = %s""",
         (escape(session_id), collection, escape(key)),
     ).fetchone()
-    return decode(row[0]) if row else None
+    return opened(collection, key, row[0]) if row else None
 
 
 # -- Errors
@@ -300,8 +300,11 @@ _V1_SESSIONS_DOCUMENTS_AND_SEARCH = """
     CREATE INDEX entries_by_term ON ctxgc.entries USING gin (terms, marks)
 """
 
+# Documents carry digests from here on; the tables stay as they are.
+_V2_DIGESTS = "SELECT 1"
+
 # Append only: the place in this list is the version of the tables.
-_MIGRATIONS: tuple[str, ...] = (_V1_SESSIONS_DOCUMENTS_AND_SEARCH,)
+_MIGRATIONS: tuple[str, ...] = (_V1_SESSIONS_DOCUMENTS_AND_SEARCH, _V2_DIGESTS)
 
 
 def _migrate(db: Connection[Any]) -> None:

@@ -13,8 +13,9 @@ from ctxgc.stores.base import (
     CollectionName,
     Prepared,
     SessionInfo,
-    decode,
+    damaged_document,
     escape,
+    opened,
     unescape,
 )
 from ctxgc.stores.search import CANDIDATES, COMMON, Candidate, Query, SearchEntry, index_entry
@@ -90,7 +91,22 @@ def get(
            WHERE session_id = ? AND collection = ? AND key = ?""",
         (escape(session_id), collection, escape(key)),
     ).fetchone()
-    return decode(row[0]) if row else None
+    return opened(collection, key, row[0]) if row else None
+
+
+def row_of(collection: CollectionName, key: object, doc: object) -> tuple[str, dict[str, Any]]:
+    """Return a document with its key, as they are in a row.
+
+    Raises:
+        StoreDamagedError: they are not what was written.
+    """
+    try:
+        name = unescape(key) if isinstance(key, str) else None
+    except ValueError:
+        name = None
+    if name is None:
+        raise damaged_document(collection, key, "its key cannot be read")
+    return name, opened(collection, name, doc)
 
 
 def info(row: tuple[Any, ...], counts: dict[tuple[int, str], int]) -> SessionInfo:

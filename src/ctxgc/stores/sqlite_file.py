@@ -21,8 +21,8 @@ from ctxgc.errors import (
     StoreVersionError,
 )
 from ctxgc.files import FileLock, create_private, remove, replace, set_aside
-from ctxgc.stores.base import Put, StoreReport, decode, prepare, unescape
-from ctxgc.stores.sqlite_documents import write
+from ctxgc.stores.base import Put, StoreReport, prepare, unescape
+from ctxgc.stores.sqlite_documents import row_of, write
 
 _APPLICATION_ID = 0x43544743  # "CTGC"
 CACHE_KILOBYTES = 64_000
@@ -259,8 +259,15 @@ def _v1_sessions_documents_and_search(db: sqlite3.Connection) -> None:
             terms, content='', detail='none', columnsize=0, tokenize="ascii tokenchars '='")""")
 
 
+def _v2_digests(db: sqlite3.Connection) -> None:
+    """Documents carry digests from here on; the tables stay as they are, and those before have none."""
+
+
 # Append only: the place in this list is the version of the file.
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_v1_sessions_documents_and_search,)
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
+    _v1_sessions_documents_and_search,
+    _v2_digests,
+)
 
 
 def migrate(db: sqlite3.Connection, path: Path) -> None:
@@ -357,7 +364,8 @@ def _is_saved(
     sid, collection, key, doc = row
     name = unescape(names[sid][0]) if sid in names else f"recovered-{sid}"
     try:
-        write(target, name, prepare(name, [Put(collection, unescape(key), decode(doc))]))
+        put = Put(collection, *row_of(collection, key, doc))
+        write(target, name, prepare(name, [put]))
     except (CtxgcError, ValueError):
         return False
     return True

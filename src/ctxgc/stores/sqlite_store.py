@@ -18,9 +18,7 @@ from ctxgc.stores.base import (
     check_collection,
     check_name,
     check_revision,
-    decode,
     prepare,
-    unescape,
 )
 from ctxgc.stores.concurrency import ForkSafe
 from ctxgc.stores.search import parse_query, rank
@@ -30,6 +28,7 @@ from ctxgc.stores.sqlite_documents import (
     get,
     info,
     revision,
+    row_of,
     sid_of,
     write,
 )
@@ -82,7 +81,7 @@ class SqliteStore(ForkSafe):
                 """SELECT key, doc FROM documents WHERE sid = ? AND collection = ? ORDER BY seq""",
                 (sid_of(db, session_id), collection),
             )
-            return [(unescape(key), decode(doc)) for key, doc in rows]
+            return [row_of(collection, key, doc) for key, doc in rows]
 
     def get(self, session_id: str, collection: CollectionName, key: str) -> dict[str, Any] | None:
         """Return one document, or None."""

@@ -18,9 +18,10 @@ from typing import Any
 import msgspec
 
 from ctxgc.core import utc_now
-from ctxgc.errors import InputError
+from ctxgc.errors import InputError, StoreDamagedError
 from ctxgc.stores.base import (
     COLLECTIONS,
+    DIGEST,
     CollectionName,
     Prepared,
     SearchFilters,
@@ -29,10 +30,11 @@ from ctxgc.stores.base import (
     StoreReport,
     Write,
     check_collection,
+    check_digest,
     check_name,
     check_revision,
-    decode,
     encode,
+    opened,
     prepare,
 )
 from ctxgc.stores.concurrency import ForkSafe
@@ -85,7 +87,7 @@ class SessionTable:
         if self._index is None:
             self._index = SessionIndex(self.session_id)
             for key, text in self.docs["segments"].items():
-                self._index.put(key, self.orders[key], decode(text))
+                self._index.put(key, self.orders[key], opened("segments", key, text))
         return self._index
 
     def _write_segment(self, write: Prepared, order: int) -> None:
@@ -132,8 +134,12 @@ class Tables:
         """Put a document from a file; return False if it is not a valid one."""
         try:
             check_name("key", key)
+            digest = doc.get(DIGEST) if isinstance(doc, dict) else None
+            if digest is not None:
+                rest = {name: value for name, value in doc.items() if name != DIGEST}
+                check_digest(collection, key, rest, digest)
             write = Prepared(collection, key, encode(doc), doc)
-        except InputError:
+        except (InputError, StoreDamagedError):
             return False
         self.order += 1
         table.write(write, self.order)
@@ -150,12 +156,13 @@ class Tables:
 
     def load(self, session_id: str, collection: CollectionName) -> list[tuple[str, dict[str, Any]]]:
         """Return the documents of a collection."""
-        return [(key, decode(text)) for key, text in self._docs(session_id, collection).items()]
+        docs = self._docs(session_id, collection)
+        return [(key, opened(collection, key, text)) for key, text in docs.items()]
 
     def get(self, session_id: str, collection: CollectionName, key: str) -> dict[str, Any] | None:
         """Return one document, or None."""
         text = self._docs(session_id, collection).get(key)
-        return None if text is None else decode(text)
+        return None if text is None else opened(collection, key, text)
 
     def infos(self) -> list[SessionInfo]:
         """Return the infos of all sessions, in the order of their ids."""
@@ -169,7 +176,12 @@ class Tables:
         tables = [self.sessions[name] for name in self._searched(session_id)]
         found = rank(SessionIndexes([table.index() for table in tables]), asked, limit)
         return [
-            StoreHit(session_id=name, key=key, score=score, doc=decode(self._segment(name, key)))
+            StoreHit(
+                session_id=name,
+                key=key,
+                score=score,
+                doc=opened("segments", key, self._segment(name, key)),
+            )
             for score, name, key in found
         ]
 
