@@ -222,11 +222,12 @@ def test_a_stashed_segment_is_deleted_too() -> None:
     session = chat(store, tools=0)
     session.collect(100)
     stashed = next(s for s in session.segments() if s.tier == "stashed")
+    text = stashed.text
     session.flush()
     service = make(store, limit=None)
     done = service.prune([stashed.segment_id], strategy="delete", confirm=True)
     assert (done["deleted"], done["stashed"]) == ([stashed.segment_id], [])
-    assert stashed.text not in json.dumps(everything(store), default=str)
+    assert text not in json.dumps(everything(store), default=str)
     assert faults(session_in(store)) == []
 
 

@@ -116,7 +116,9 @@ def _what_would_go(
     known = {
         segment.segment_id: segment for segment in open_stored(copy, session_id, now).segments()
     }
-    return [known[segment_id] for segment_id in collect(copy, session_id, now, **limits)]
+    # Tried on another one: what was deleted cannot be shown.
+    trial = copy_in_memory(copy, session_id)
+    return [known[segment_id] for segment_id in collect(trial, session_id, now, **limits)]
 
 
 def collect(store: Store, session_id: str, now: datetime, **limits: Any) -> list[str]:

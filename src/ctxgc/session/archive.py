@@ -47,7 +47,7 @@ from ctxgc.session.agreement import (
 from ctxgc.session.documents import GONE, SHOWN, Docs, is_arrival, message_from_doc, message_to_doc
 from ctxgc.session.state import Accounting, SessionState
 from ctxgc.session.view import Arrival, BoundThinking, Kept, Original, StoredMessage, View
-from ctxgc.stores import CollectionName, Drop, Put, Store, Write
+from ctxgc.stores import CENSUS, CollectionName, Drop, Put, Store, Write
 
 # -- The stash of a session: the handles of its segments, and how to read what they name
 
@@ -229,7 +229,6 @@ class CollectionLog:
 # -- The archive
 
 
-_CENSUS = "census"
 _COUNTED: tuple[CollectionName, ...] = ("segments", "messages", "collections", "checkpoints")
 
 
@@ -323,8 +322,8 @@ class Archive:
                 is_known, is_put = write.key in known, isinstance(write, Put)
                 census[write.collection] += (is_put and not is_known) - (is_known and not is_put)
         batch = list(writes.values())
-        if self._written.get(_CENSUS) != census:
-            batch.append(Put("state", _CENSUS, census))
+        if self._written.get(CENSUS) != census:
+            batch.append(Put("state", CENSUS, census))
         return batch
 
     def _note_written(self, batch: Iterable[Write]) -> None:
@@ -332,8 +331,8 @@ class Archive:
             known = self._keys.get(write.collection)
             if known is not None:
                 (known.add if isinstance(write, Put) else known.discard)(write.key)
-            elif write.key == _CENSUS and isinstance(write, Put):
-                self._written[_CENSUS] = write.doc
+            elif write.key == CENSUS and isinstance(write, Put):
+                self._written[CENSUS] = write.doc
 
     def save(self) -> None:
         """Make everything durable that came in or was changed by hand since the last time."""
@@ -422,16 +421,23 @@ class Archive:
         return StoredMessage(message_id, self._read_message)
 
     def _read_message(self, message_id: str) -> Message:
-        doc = self.store.get(self.session_id, "messages", message_id)
+        doc = self._latest("messages", message_id)
         if doc is None:
             raise self._missing("message", message_id)
         return message_from_doc(doc)
 
     def _read_text(self, segment_id: str) -> str:
-        doc = self.store.get(self.session_id, "segments", segment_id)
+        doc = self._latest("segments", segment_id)
         if doc is None or not isinstance(doc.get("text"), str):
             raise self._missing("segment", segment_id)
         return str(doc["text"])
+
+    def _latest(self, collection: CollectionName, key: str) -> dict[str, Any] | None:
+        """Return a document as the next commit leaves it."""
+        pending = self._pending.get((collection, key))
+        if isinstance(pending, Put):
+            return pending.doc
+        return self.store.get(self.session_id, collection, key)
 
     def _missing(self, what: str, key: str) -> StoreDamagedError:
         return StoreDamagedError(
@@ -492,7 +498,7 @@ class Archive:
 
     def _count_missing(self) -> None:
         """Compare what was read with the census of the last commit."""
-        census = self.store.get(self.session_id, "state", _CENSUS)
+        census = self.store.get(self.session_id, "state", CENSUS)
         state = self.store.get(self.session_id, "state", "session")
         is_served = self.store.get(self.session_id, "state", SERVER_KEY) is not None
         # Older versions stored no census, and S0's files have no state; but where messages are, there is one.
@@ -506,7 +512,7 @@ class Archive:
             if short > 0:
                 self.missing.append(f"{short} {name}")
         # What another writer added is there, too.
-        self._written[_CENSUS] = census
+        self._written[CENSUS] = census
 
     def _load(self, log: CollectionLog) -> None:
         segments = self._load_segments()

@@ -16,7 +16,7 @@ from ctxgc._lazy import lazy
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ctxgc.stores.base import (
-        COLLECTIONS, CollectionName, Drop, Put, SearchFilters, SessionInfo, Store, StoreHit,
+        CENSUS, COLLECTIONS, CollectionName, Drop, Put, SearchFilters, SessionInfo, Store, StoreHit,
         StoreReport, Write,
     )
     from ctxgc.stores.concurrency import consistent_read
@@ -35,7 +35,7 @@ else:
         __name__,
         {
             "base":
-                "COLLECTIONS CollectionName Drop Put SearchFilters SessionInfo Store StoreHit "
+                "CENSUS COLLECTIONS CollectionName Drop Put SearchFilters SessionInfo Store StoreHit "
                 "StoreReport Write",
             "concurrency": "consistent_read",
             "export":

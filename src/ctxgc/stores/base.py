@@ -20,6 +20,9 @@ from ctxgc.errors import InputError, StoreBusyError, StoreDamagedError, StoreVer
 CollectionName = Literal["segments", "messages", "checkpoints", "collections", "events", "state"]
 COLLECTIONS: tuple[CollectionName, ...] = get_args(CollectionName)
 
+CENSUS = "census"
+"""The key in `state` under which a session says how many documents it has."""
+
 
 class Put(msgspec.Struct, frozen=True):
     """Write a document, new or in place of the one with its key.

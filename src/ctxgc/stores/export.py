@@ -25,7 +25,16 @@ import msgspec
 from ctxgc.core import mask_secrets
 from ctxgc.errors import InputError, StoreDamagedError, StoreError, StoreVersionError
 from ctxgc.files import append_durable, create_private, remove, replace
-from ctxgc.stores.base import COLLECTIONS, CollectionName, Put, Store, decode, encode, prepare
+from ctxgc.stores.base import (
+    CENSUS,
+    COLLECTIONS,
+    CollectionName,
+    Put,
+    Store,
+    decode,
+    encode,
+    prepare,
+)
 from ctxgc.stores.concurrency import consistent_read
 from ctxgc.stores.json_file import parse, render
 from ctxgc.stores.tables import Tables
@@ -79,10 +88,15 @@ def chosen_sessions(store: Store, session_ids: Iterable[str] | None = None) -> l
 def export_entries(
     store: Store, session_ids: Iterable[str] | None = None, *, mask: bool = True
 ) -> Iterator[ExportEntry]:
-    """Yield all documents of sessions; with `mask` without likely secrets, and without checkpoints."""
+    """Yield all documents of sessions; with `mask` without likely secrets, and without checkpoints.
+
+    What is left out must not be missed later, so the census is left out too.
+    """
     names = [name for name in COLLECTIONS if not (mask and name in UNMASKABLE)]
     for session_id in chosen_sessions(store, session_ids):
         for entry in session_documents(store, session_id, names):
+            if mask and (entry.collection, entry.key) == ("state", CENSUS):
+                continue
             shown = masked_document(entry.collection, entry.doc) if mask else entry.doc
             yield msgspec.structs.replace(entry, doc=shown)
 
