@@ -11,7 +11,7 @@ from tests.fakes import Clock, WordCounter
 from tests.session.build import make
 
 RESULT = 40_000
-CALLS = 60
+CALLS = 120
 
 
 def log_of(number: int) -> str:
