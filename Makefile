@@ -24,7 +24,7 @@ RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
 DEMO_READY := $(VENV)/.ready-demo
 export PYTHONDONTWRITEBYTECODE := # compile once: the tests start hundreds of programs
-BENCHES := bench.engine bench.session bench.heartbeat bench.stores bench.mcp bench.hooks bench.cli bench.lab
+BENCHES := bench.engine bench.session bench.heartbeat bench.stores bench.mcp bench.proxy bench.hooks bench.cli bench.lab
 
 help:
 	@echo 'make demo    watch a session fill up and a collection run (installs only what that needs)'

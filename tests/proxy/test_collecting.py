@@ -159,7 +159,8 @@ def test_the_summary_that_an_agent_asks_for_is_made_from_all_and_checkpointed(
             agent = ClaudeAgent(proxy.url)
             agent.say("read all files")
             agent.work(14)
-            agent.say("Your task is to create a detailed summary of the conversation so far")
+            asked = "Your task is to create a detailed summary of the conversation so far"
+            agent.say(f"CRITICAL: Respond with TEXT ONLY.\n\n{asked}")
         assert provider.requests[-1].raw == agent.body()
     with Session(store=store, session_id="proxy:default:s-1") as session:
         assert [each.label for each in session.checkpoints()][-1] == "before the agent's compaction"

@@ -11,6 +11,7 @@ import httpx2
 import pytest
 
 from ctxgc.errors import ConfigError
+from ctxgc.gate import listening
 from ctxgc.proxy import ProxyOptions, ProxyServer, upstreams
 from ctxgc.testing import StrictServer
 from tests.proxy.places import proxied
@@ -60,6 +61,11 @@ def test_a_request_that_is_too_long_is_refused_in_the_words_of_its_provider() ->
         assert refused.json()["error"]["type"] == "request_too_large"
         passed_on = httpx2.post(f"{proxy.url}/v1/files", content=b"x" * 101, headers=KEYS)
         assert passed_on.status_code == 404
+
+
+def test_a_server_listens_on_a_socket_that_sends_at_once() -> None:
+    with listening("127.0.0.1", 0) as listener:
+        assert listener.proto == socket.IPPROTO_TCP
 
 
 def test_redirects_are_not_followed() -> None:

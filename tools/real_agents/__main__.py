@@ -1,7 +1,8 @@
 """The real Claude Code or the real Codex works with ctxgc: `python -m tools.real_agents AGENT`.
 
 A scripted model on loopback drives it on a sample repository, in a home of its own. What is asserted is
-what the model server received. With `both`, a session goes from one agent to the other and back.
+what the model server received. With `both`, a session goes from one agent to the other and back; with `proxy`
+both run under `ctxgc wrap`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tools import agents_env
-from tools.real_agents import acts
+from tools.real_agents import acts, through_proxy
 from tools.real_agents.claude_code import ClaudeCode
 from tools.real_agents.codex import Codex
 from tools.real_agents.stage import Stage
@@ -22,6 +23,7 @@ AGENTS: dict[str, tuple[type[Stage], Callable[[], Path]]] = {
     "codex": (Codex, agents_env.codex),
 }
 _BOTH = "both"
+_PROXY = "proxy"
 _SERVER = {"extra_fields": ("client_metadata",), "context_limit": 1_000_000}
 """Codex sends a field that the provider does not document; Claude Code takes its window to be so large."""
 
@@ -31,8 +33,10 @@ def main(words: list[str]) -> int:
     name = words[0] if words else ""
     if name == _BOTH:
         return both()
+    if name == _PROXY:
+        return proxied()
     if name not in AGENTS:
-        print(f"usage: python -m tools.real_agents {'|'.join([*AGENTS, _BOTH])}")
+        print(f"usage: python -m tools.real_agents {'|'.join([*AGENTS, _BOTH, _PROXY])}")
         return 2
     kind, program = AGENTS[name]
     try:
@@ -105,6 +109,41 @@ def pass_on(one: Stage, other: Stage) -> None:
         tell("converted back", seen)
     for stage in (one, other):
         tell(f"histories of {stage.name}", acts.valid_histories(stage))
+
+
+def proxied() -> int:
+    """Return 0 if both agents worked through the proxy, or one of them cannot be had here."""
+    kinds: tuple[tuple[type[Stage], Callable[[], Path]], ...] = (
+        (ClaudeCode, agents_env.claude),
+        (through_proxy.WrappedCodex, agents_env.codex),
+    )
+    try:
+        programs = [program() for _, program in kinds]
+    except agents_env.MissingError as error:
+        return agents_env.skip("proxy", error)
+    for (kind, _), program in zip(kinds, programs, strict=True):
+        with tempfile.TemporaryDirectory() as folder:
+            stage = kind(
+                program, Path(folder) / "stage", **_SERVER, validate=kind is not ClaudeCode
+            )
+            through_proxy.wrapped(stage, Path(folder))
+            try:
+                with stage.server:
+                    play_proxied(stage)
+            except AssertionError as error:
+                print(f"FAILED {kind.name} through the proxy: {error}")
+                return 1
+    return 0
+
+
+def play_proxied(stage: Stage) -> None:
+    """Show what an agent does through the proxy."""
+    stage.settle()
+    tell(f"{stage.name} through the proxy", through_proxy.long_session(stage))
+    if isinstance(stage, ClaudeCode):
+        session = stage.say("and now?", None)
+        tell("compaction through the proxy", through_proxy.compaction(stage, session))
+    tell(f"histories of {stage.name}", acts.valid_histories(stage))
 
 
 def tell(act: str, seen: str | bool) -> None:

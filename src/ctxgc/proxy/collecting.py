@@ -238,4 +238,6 @@ def is_compaction(envelope: RequestBody) -> bool:
     content = message.get("content") if isinstance(message, dict) else ""
     blocks = content if isinstance(content, list) else [{"text": content}]
     texts = [block.get("text") for block in blocks if isinstance(block, dict)]
-    return any(isinstance(text, str) and text.lstrip().startswith(_SUMMARIES) for text in texts)
+    # Claude Code says first that no tool may be called.
+    lines = (line for text in texts if isinstance(text, str) for line in text.splitlines())
+    return any(line.startswith(_SUMMARIES) for line in lines)
