@@ -200,16 +200,24 @@ def test_the_stash_stays_until_the_last_agent_is_gone(home: Path) -> None:
     open_store(url).close()
     uninstall("claude-code")
     assert Path(url.removeprefix("sqlite:")).is_file()
-    uninstall("codex")
+    uninstall("codex", delete_stash=True)
     assert files_of(home) == before
 
 
-def test_the_stash_can_be_kept(home: Path) -> None:
+def test_what_was_stashed_stays_unless_it_is_to_be_deleted(home: Path) -> None:
+    """A hook stashes into an inbox, and `prune` stashes without an installation: both stay."""
+    ours = home / ".local/state/ctxgc/agents"
+    url = f"sqlite:{ours}/stash.sqlite"
     install("claude-code")
-    url = f"sqlite:{home}/.local/state/ctxgc/agents/stash.sqlite"
-    open_store(url).close()
-    uninstall("claude-code", keep_stash=True)
-    assert [p.name for p in (home / ".local/state/ctxgc/agents").iterdir() if p.suffix == ".sqlite"]
+    add_to_inbox(url, "s", "h-aaaabbbbccccdddd", {"segment_id": "a", "text": "t", "type": "log"})
+    uninstall("claude-code")
+    store = open_store(url)
+    assert [info.session_id for info in store.sessions()] == ["s"]
+    store.close()
+    uninstall("claude-code")
+    assert (ours / "stash.sqlite").is_file()
+    uninstall("claude-code", delete_stash=True)
+    assert not ours.exists()
 
 
 def test_a_damaged_receipt_is_named(home: Path) -> None:

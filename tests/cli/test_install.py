@@ -47,18 +47,23 @@ def test_uninstall_tells_what_it_did(run: Run, home: Path) -> None:
     assert list(home.iterdir()) == []
 
 
-def test_the_stash_that_goes_is_named(run: Run, home: Path) -> None:
+def test_the_stash_that_stays_or_goes_is_named(run: Run, home: Path) -> None:
     stash = home / ".local/state/ctxgc/agents/stash.sqlite"
     for agent in ("codex", "cursor"):
         run("install", agent)
     open_store(f"sqlite:{stash}").close()
     assert "moved out" not in run("uninstall", "codex").output
-    dry = run("uninstall", "cursor", "--dry-run").output.splitlines()
-    assert (
-        dry[-1] == f"would remove {stash}, with everything that was stashed (--keep-stash keeps it)"
-    )
+    dry = run("uninstall", "cursor", "--dry-run", "--delete-stash").output.splitlines()
+    assert dry[-1] == f"would remove {stash}, with everything that was stashed"
     assert stash.exists()
-    last = run("uninstall", "cursor").output.splitlines()[-1]
+    kept = f"kept {stash} with what was stashed (--delete-stash deletes it)"
+    assert run("uninstall", "cursor").output.splitlines()[-1] == kept
+    assert run("uninstall", "cursor").output.splitlines() == [
+        "cursor: not installed, nothing to do",
+        kept,
+    ]
+    assert stash.exists()
+    last = run("uninstall", "cursor", "--delete-stash").output.splitlines()[-1]
     assert last == f"removed {stash}, with everything that was stashed"
     assert not stash.exists()
 

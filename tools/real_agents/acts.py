@@ -224,7 +224,7 @@ def works_when_broken(stage: Stage) -> str:
 
 def uninstalled(stage: Stage, before: dict[str, bytes]) -> str:
     """Everything is what it was, byte for byte, but for the agent's own files."""
-    stage.ctxgc("uninstall", stage.name)
+    stage.ctxgc("uninstall", stage.name, "--delete-stash")
     after = stage.snapshot()
     changed = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
     must(not changed, f"not as it was: {', '.join(changed)}")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ctxgc.agents.events import AGENTS, MCP_RECALL_TOOL
     from ctxgc.agents.hook import run_hook
     from ctxgc.agents.installation import (
-        FileEdit, absolute_url, install, stash_to_remove, stash_url_of, uninstall,
+        FileEdit, absolute_url, install, unused_stash, stash_url_of, uninstall,
     )
     from ctxgc.agents.installation_check import Finding, check
     from ctxgc.agents.plugin_folder import write_plugin_folder
@@ -38,7 +38,7 @@ else:
                 "restore_backup write_in_place",
             "events": "AGENTS MCP_RECALL_TOOL",
             "hook": "run_hook",
-            "installation": "FileEdit absolute_url install stash_to_remove stash_url_of uninstall",
+            "installation": "FileEdit absolute_url install unused_stash stash_url_of uninstall",
             "installation_check": "Finding check",
             "plugin_folder": "write_plugin_folder",
         },

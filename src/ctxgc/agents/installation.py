@@ -336,14 +336,15 @@ def uninstall(
     *,
     scope: Scope = "user",
     project: Path | None = None,
-    keep_stash: bool = False,
+    delete_stash: bool = False,
     dry_run: bool = False,
 ) -> list[FileEdit]:
     """Remove ctxgc from an agent's configuration and return what changed.
 
     A file that was not changed since is restored byte for byte; from one that was, only our entries
-    are removed. With the last agent our own folder is removed too, including the stash unless
-    `keep_stash`; a store that was named at the installation is never removed.
+    are removed. With the last agent our own folder is removed too, unless it holds a stash: sessions that
+    were pruned lead to it, so only `delete_stash` removes that. A store that was named at the installation
+    is never removed.
 
     Raises:
         ConfigError: the agent is unknown, or a file is damaged; nothing was written.
@@ -356,26 +357,30 @@ def uninstall(
     edited = [edit for edit in edits if edit.before != edit.after]
     if not dry_run:
         apply_edits(edited)
-        _forget(paths.home, known, keep_stash=keep_stash)
+        _forget(paths.home, known, delete_stash=delete_stash)
     return edited
 
 
-def stash_to_remove(
+def unused_stash(
     agent: str, *, scope: Scope = "user", project: Path | None = None
 ) -> Path | None:
-    """Return the stash that uninstalling an agent removes; None if others use it, or there is none."""
+    """Return the stash that no agent uses without this one; None if others do, or there is none."""
     home = _paths(agent, scope, project).home
-    stash = home / STORE_NAME
     is_last = all(other == agent for other in installed_agents(home))
-    return stash if is_last and stash.exists() else None
+    return home / STORE_NAME if is_last and _has_stash(home) else None
 
 
-def _forget(home: Path, known: Receipt | None, *, keep_stash: bool) -> None:
+def _has_stash(home: Path) -> bool:
+    """Tell whether anything was stashed in a folder: what hooks stash waits next to the store at first."""
+    return any(home.glob(f"{STORE_NAME}*"))
+
+
+def _forget(home: Path, known: Receipt | None, *, delete_stash: bool) -> None:
     """Remove a receipt and the directories created for it; those still in use pass to another agent."""
     if known is not None:
         _drop_receipt(home, known.agent)
     others = installed_agents(home)
-    if not others and not keep_stash:
+    if not others and (delete_stash or not _has_stash(home)):
         _remove_home(home)
     made = known.directories if known is not None else []
     _remove_directories(made)

@@ -132,22 +132,23 @@ def statusline() -> None:
     epilog="Example: `ctxgc uninstall claude-code --dry-run` shows what would be removed."
 )
 @_agent_arguments
-@click.option("--keep-stash", is_flag=True, help="Keep the stash and the log.")
-def uninstall(agent: str, scope: Any, dry_run: bool, keep_stash: bool) -> None:
+@click.option("--delete-stash", is_flag=True, help="Delete the stash too, if no other agent uses it.")
+def uninstall(agent: str, scope: Any, dry_run: bool, delete_stash: bool) -> None:
     """Remove ctxgc from the configuration of a coding agent.
 
     Files that were not changed since are restored byte for byte; from others only our entries are
-    removed. With the last agent the stash of the installation is removed too, unless you keep it.
+    removed. What was stashed stays, since pruned sessions lead to it; --delete-stash deletes it.
     """
-    from ctxgc.agents import stash_to_remove  # noqa: PLC0415
     from ctxgc.agents import uninstall as take_out  # noqa: PLC0415
+    from ctxgc.agents import unused_stash  # noqa: PLC0415
 
-    stash = None if keep_stash else stash_to_remove(agent, scope=scope)
-    changes = take_out(agent, scope=scope, keep_stash=keep_stash, dry_run=dry_run)
+    stash = unused_stash(agent, scope=scope)
+    changes = take_out(agent, scope=scope, delete_stash=delete_stash, dry_run=dry_run)
     _write_changes(changes, dry_run=dry_run)
-    if stash is not None:
-        said = "would remove" if dry_run else "removed"
-        hint = " (--keep-stash keeps it)" if dry_run else ""
-        click.echo(f"{paint(said, 'cyan')} {stash}, with everything that was stashed{hint}")
-    elif not changes:
+    if not changes:
         click.echo(f"{agent}: not installed, nothing to do")
+    if stash is not None and delete_stash:
+        said = "would remove" if dry_run else "removed"
+        click.echo(f"{paint(said, 'cyan')} {stash}, with everything that was stashed")
+    elif stash is not None:
+        click.echo(f"{paint('kept', 'cyan')} {stash} with what was stashed (--delete-stash deletes it)")
