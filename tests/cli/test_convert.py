@@ -83,3 +83,42 @@ def test_a_session_of_the_wrong_agent_is_refused_with_what_to_do(run: Run, write
     said = run("convert", "claude-code", "codex", "old.jsonl")
     assert said.exit_code == 1
     assert "is not converted to Codex (next: name a session of Claude Code or Codex" in said.output
+
+
+def test_a_tombstone_names_a_call_only_if_the_other_agent_can_make_it(
+    run: Run, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HOME", "XDG_STATE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "own"))
+    mine, plugins = "mcp__ctxgc__context_recall", "mcp__plugin_ctxgc_ctxgc__context_recall"
+    handle = 'handle="h-aaaabbbbccccdddd"'
+    said = [
+        f"Fix it\n[ctxgc: 90 tokens, idle; {mine}({handle})]\nline 1",
+        f"[ctxgc: log moved out, 9 tokens: idle. To see it again: {plugins}({handle})]",
+    ]
+    lines = [
+        {
+            "type": "user", "sessionId": SESSION, "uuid": f"u{number}", "cwd": "/repo",
+            "parentUuid": f"u{number - 1}" if number else None, "version": "2.1.325",
+            "timestamp": f"2026-03-02T09:0{number}:00Z", "message": {"role": "user", "content": text},
+        }
+        for number, text in enumerate(said)
+    ]  # fmt: skip
+    write("old.jsonl", "\n".join(map(json.dumps, lines)))
+
+    def converted() -> tuple[str, str]:
+        done = run("convert", "claude-code", "codex", "old.jsonl", "-o", "out/")
+        assert done.exit_code == 0, done.output
+        made = max(Path("out").iterdir(), key=lambda path: path.stat().st_mtime_ns)
+        return done.stderr, made.read_text(encoding="utf-8")
+
+    warned, text = converted()
+    assert "`ctxgc install codex`" in warned
+    assert "context_recall" not in text
+    assert "[ctxgc: 90 tokens, idle]\\nline 1" in text
+    assert "[ctxgc: log moved out, 9 tokens: idle]" in text
+    assert run("install", "codex").exit_code == 0
+    warned, text = converted()
+    assert warned == ""
+    assert text.count(f"{mine}({handle})".replace('"', '\\"')) == 2 * text.count("line 1")
+    assert plugins not in text

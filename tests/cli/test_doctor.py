@@ -20,6 +20,8 @@ from tests.session_files import ClaudeCode, all_files, chat, claude_code, dumped
 
 Run = Callable[..., Result]
 
+pytestmark = pytest.mark.usefixtures("wide")
+
 
 @pytest.fixture(autouse=True)
 def _no_agents(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

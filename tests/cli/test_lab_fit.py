@@ -43,7 +43,8 @@ def test_the_file_holds_all_presets_and_says_how_one_was_fitted(
         "1 runs of made.jsonl, one run in 2, the half to fit, anthropic-5m; seed 5, 2 rounds, 20"
     )
     fitted, _, judged = said.partition("; bill ")[2].partition("; on the 2 that judge: bill ")
-    assert done.output.endswith(f"bill {fitted}; on the 2 that judge: bill {judged}\n")
+    printed = " ".join(done.output.split())
+    assert printed.endswith(f"bill {fitted}; on the 2 that judge: bill {judged}")
     assert fitted != judged
 
 

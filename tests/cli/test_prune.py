@@ -172,6 +172,7 @@ def test_an_agent_that_recalls_from_another_store_is_warned_of(
 
 
 @names
+@pytest.mark.usefixtures("wide")
 def test_in_place_and_back_byte_for_byte(run: Run, project: Path, name: str) -> None:
     path = put(name)
     done = run("prune", name, "--in-place")

@@ -99,9 +99,10 @@ def both() -> int:
 
 def pass_on(one: Stage, other: Stage) -> None:
     """Show that each agent goes on with a session of the other, and the first one with it again."""
-    other.repository = one.repository
+    other.repository, other.home = one.repository, one.home
     for stage in (one, other):
         stage.settle()
+        stage.ctxgc("install", stage.name)
     for source, target in ((one, other), (other, one)):
         session, seen = acts.conversion(source, target)
         tell("converted", seen)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         FileEdit, absolute_url, install, unused_stash, stash_url_of, uninstall,
     )
     from ctxgc.agents.installation_check import Finding, check
-    from ctxgc.agents.plugin_folder import write_plugin_folder
+    from ctxgc.agents.plugin_folder import PLUGIN_RECALL_TOOL, write_plugin_folder
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
@@ -40,6 +40,6 @@ else:
             "hook": "run_hook",
             "installation": "FileEdit absolute_url install unused_stash stash_url_of uninstall",
             "installation_check": "Finding check",
-            "plugin_folder": "write_plugin_folder",
+            "plugin_folder": "PLUGIN_RECALL_TOOL write_plugin_folder",
         },
     )

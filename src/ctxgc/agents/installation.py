@@ -361,9 +361,7 @@ def uninstall(
     return edited
 
 
-def unused_stash(
-    agent: str, *, scope: Scope = "user", project: Path | None = None
-) -> Path | None:
+def unused_stash(agent: str, *, scope: Scope = "user", project: Path | None = None) -> Path | None:
     """Return the stash that no agent uses without this one; None if others do, or there is none."""
     home = _paths(agent, scope, project).home
     is_last = all(other == agent for other in installed_agents(home))

@@ -15,6 +15,7 @@ from ctxgc.cli.output import (
     output_options,
     paint,
     write_json,
+    write_ok,
     write_table,
 )
 from ctxgc.config import (
@@ -206,7 +207,7 @@ def _write_explanation(found: ConfigReport, problems: list[str]) -> None:
     _write_warnings(found.warnings)
     if problems:
         return
-    click.echo(f"{paint('ok:', 'green')} {found.path} ({found.shape}) uses {found.plugin}")
+    write_ok(f"{found.path} ({found.shape}) uses {found.plugin}")
     _write_settings([Setting(k.key, k.value, k.origin, k.meaning) for k in found.keys])
 
 

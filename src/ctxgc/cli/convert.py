@@ -7,8 +7,10 @@ from uuid import uuid4
 
 import click
 
+from ctxgc.cli.agent_reader import reader_of
 from ctxgc.cli.output import (
     output_options,
+    warn,
     write_command,
     write_facts,
     write_json,
@@ -16,11 +18,12 @@ from ctxgc.cli.output import (
     write_text,
 )
 from ctxgc.cli.session_argument import find_session
+from ctxgc.cli.stores import agents_address
 from ctxgc.drawing import count
 from ctxgc.errors import StoreError
 from ctxgc.files import create_private
 from ctxgc.insight import CONVERTIBLE, RESUME, SessionConversion, convert_session
-from ctxgc.session import utc_now
+from ctxgc.session import OPENING, utc_now
 
 _EPILOG = """\b
 Examples:
@@ -55,13 +58,17 @@ def convert(
     SESSION is a file, the beginning of a session id, or `latest` (the default): the newest one in this
     project. The new session holds the window that FROM would go on with: what was said, the calls with
     their results, and images. Thinking, and what FROM itself put in (instructions, reminders), stays
-    behind. SESSION is not changed, and no file is overwritten.
+    behind. Tombstones name the call that recalls if TO has the server of ctxgc. SESSION is not changed, and
+    no file is overwritten.
     """
     if source == target:
         raise click.UsageError(f"FROM and TO are both {source}: name two agents")
     path = find_session(session, only_here=session is None, agent=source)
     session_id = str(uuid4())
-    made = convert_session(path, target, session_id=session_id, here=Path.cwd(), at=utc_now())
+    reader = reader_of(target, agents_address(None))
+    made = convert_session(
+        path, target, session_id=session_id, here=Path.cwd(), at=utc_now(), retell=reader.retold
+    )
     place = _place(output, made.place)
     if not dry_run and not create_private(place, made.data):
         raise StoreError(f"{place} already exists", hint="name another file with -o")
@@ -72,6 +79,8 @@ def convert(
         write_json({**known, **made.to_dict(), **told})
     elif not quiet:
         _write(made, path)
+        if OPENING.encode() in made.data and (said := reader.warning or reader.advice):
+            warn(said)
         if dry_run:
             click.echo("dry run, nothing was written")
         else:

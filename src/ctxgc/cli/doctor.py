@@ -12,7 +12,7 @@ import msgspec
 from ctxgc.agents import Finding, check, check_still, write_in_place
 from ctxgc.cli.checkpoint import damage
 from ctxgc.cli.config import effective, plugin_problem
-from ctxgc.cli.output import FOUND_PROBLEMS, output_options, paint, shown, write_json
+from ctxgc.cli.output import FOUND_PROBLEMS, output_options, write_json, write_verdict
 from ctxgc.cli.session_argument import find_session
 from ctxgc.cli.stores import addresses_of, command_store, store_option
 from ctxgc.config import environment_warnings, explain_file, find_gc_file
@@ -108,8 +108,8 @@ def _report(ctx: click.Context, found: list[Finding], *, as_json: bool, quiet: b
     elif not quiet:
         for each in found:
             following = f" (next: {each.fix})" if each.fix else ""
-            level = paint(f"{each.level}:", _COLOURS[each.level])
-            click.echo(f"{level} {shown(f'{each.where}: {each.what}{following}')}")
+            said = f"{each.where}: {each.what}{following}"
+            write_verdict(each.level, _COLOURS[each.level], said)
     ctx.exit(FOUND_PROBLEMS if any(x.level in ("warning", "error") for x in found) else 0)
 
 

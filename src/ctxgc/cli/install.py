@@ -132,7 +132,9 @@ def statusline() -> None:
     epilog="Example: `ctxgc uninstall claude-code --dry-run` shows what would be removed."
 )
 @_agent_arguments
-@click.option("--delete-stash", is_flag=True, help="Delete the stash too, if no other agent uses it.")
+@click.option(
+    "--delete-stash", is_flag=True, help="Delete the stash too, if no other agent uses it."
+)
 def uninstall(agent: str, scope: Any, dry_run: bool, delete_stash: bool) -> None:
     """Remove ctxgc from the configuration of a coding agent.
 
@@ -151,4 +153,6 @@ def uninstall(agent: str, scope: Any, dry_run: bool, delete_stash: bool) -> None
         said = "would remove" if dry_run else "removed"
         click.echo(f"{paint(said, 'cyan')} {stash}, with everything that was stashed")
     elif stash is not None:
-        click.echo(f"{paint('kept', 'cyan')} {stash} with what was stashed (--delete-stash deletes it)")
+        click.echo(
+            f"{paint('kept', 'cyan')} {stash} with what was stashed (--delete-stash deletes it)"
+        )

@@ -253,7 +253,7 @@ def fit(
         )
     judged = judge_constants(chosen, best, experiment, jobs)
     reached = f"{_said(found)}; {_judged(judged)}"
-    click.echo(reached)
+    write_text(reached, indent="")
     if output is not None:
         made = f"{_of(experiment, len(trials.runs))}; seed {seed}, {rounds} rounds, "
         _write(output, chosen.file(best, f"{made}{datetime.now(UTC):%Y-%m-%d}; {reached}"))

@@ -159,6 +159,9 @@ def _escaped(found: re.Match[str]) -> str:
     return "\\u007f" if letter == "\x7f" else json.dumps(letter)[1:-1]
 
 
+_HANGING = "    "
+
+
 def write_table(
     columns: Sequence[Column | str],
     rows: Sequence[Sequence[Entry]],
@@ -211,7 +214,19 @@ def warn(text: str) -> None:
 
 def write_ok(text: str) -> None:
     """Write that something succeeded."""
-    click.echo(f"{paint('ok:', 'green')} {shown(text)}")
+    write_verdict("ok", "green", text)
+
+
+def write_verdict(level: str, colour: str, text: str) -> None:
+    """Write a sentence after its level; a path behind one word stays on its line, however long."""
+    from ctxgc.drawing import terminal_width, wrapped  # noqa: PLC0415 - help must be there at once
+
+    said, safe = f"{level}:", shown(text)
+    room = terminal_width() - len(_HANGING)
+    lines = wrapped(f"{said} {safe}", room) if len(safe.split()) > 2 else [f"{said} {safe}"]
+    click.echo(paint(said, colour) + lines[0].removeprefix(said))
+    for line in lines[1:]:
+        click.echo(f"{_HANGING}{line}")
 
 
 def paint(text: str, colour: str) -> str:

@@ -7,24 +7,22 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 import click
 
 from ctxgc.agents import (
     BACKUP_FOLDER,
-    MCP_RECALL_TOOL,
     Backup,
     FileState,
-    absolute_url,
     backups_of,
     check_still,
     newest_backup,
     restore_backup,
-    stash_url_of,
     write_in_place,
 )
+from ctxgc.cli.agent_reader import AgentReader, reader_of
 from ctxgc.cli.output import (
     FOUND_PROBLEMS,
     age,
@@ -44,7 +42,7 @@ from ctxgc.cli.session_argument import find_session, session_argument
 from ctxgc.cli.stores import agents_address, command_store, store_option
 from ctxgc.config import GCConfig, SessionSettings, load_config
 from ctxgc.drawing import Column, count, shortened, terminal_bars, terminal_width
-from ctxgc.errors import ConfigError, InputError, StoreError
+from ctxgc.errors import InputError, StoreError
 from ctxgc.files import write_atomic
 from ctxgc.insight import (
     PRESETS,
@@ -65,9 +63,9 @@ from ctxgc.session import (
     copy_in_memory,
     load_gc_plugin,
     open_store,
-    recall_template,
 )
 
+_AGENTS = {"claude_code": "claude-code", "codex": "codex"}
 _TIGHT_MESSAGES = 4
 DEFAULT_PRESET = "balanced"
 _EPILOG = """\b
@@ -181,12 +179,18 @@ def preview_pruning(session: Path, context_limit: int | None = None) -> Proposal
     return _propose(file, session, target, chosen, _reader_of(file, url, None), dry=True)
 
 
+def _reader_of(file: Writable, url: str, named: str | None) -> AgentReader:
+    """Return who will read the pruned session: the tool that was named, or its agent."""
+    agent = _AGENTS.get(file.kind)
+    return AgentReader(named) if named is not None or agent is None else reader_of(agent, url)
+
+
 def _propose(
     file: Writable,
     path: Path,
     target: PruneTarget,
     chosen: dict[str, Any],
-    reader: SessionReader,
+    reader: AgentReader,
     *,
     dry: bool,
 ) -> Proposal:
@@ -201,7 +205,7 @@ def _propose(
             context_limit=limit,
             plugin=chosen["strategy"],
             config=_config(chosen["preset"]),
-            recall_call=None if reader.tool is None else recall_template(reader.tool),
+            recall_call=reader.call,
         )
 
 
@@ -318,7 +322,7 @@ def _in_place(source: Path, raw: bytes, data: bytes, seen: FileState) -> dict[st
 def _write_proposal(
     proposal: Proposal,
     place: dict[str, Any] | None,
-    reader: SessionReader,
+    reader: AgentReader,
     *,
     show_all: bool,
     wanted: bool,
@@ -391,41 +395,6 @@ def _write_next(proposal: Proposal, place: dict[str, Any] | None, *, wanted: boo
 
 def _packed(path: Path, data: bytes) -> bytes:
     return gzip.compress(data, mtime=0) if path.suffix == ".gz" else data
-
-
-# -- The reader: who opens the handles of the pruned session
-
-
-_AGENTS = {"claude_code": "claude-code", "codex": "codex"}
-
-
-class SessionReader(NamedTuple):
-    """The tool with which the reader of a session recalls a handle; None if there is no way to."""
-
-    tool: str | None = None
-    warning: str = ""
-    advice: str = ""
-
-
-def _reader_of(file: Writable, url: str, named: str | None) -> SessionReader:
-    """Return who will read the pruned session: its agent, where that has our server on this store."""
-    agent = _AGENTS.get(file.kind)
-    if named is not None or agent is None:
-        return SessionReader(named)
-    try:
-        serves = stash_url_of(agent, Path.cwd())
-    except ConfigError as error:
-        return SessionReader(warning=f"whether {agent} can recall is not known: {error}")
-    if serves is None:
-        advice = (
-            f"{agent} has no server of ctxgc, so tombstones name no handle: `ctxgc install {agent}` "
-            "first, and the model gets back what it needs"
-        )
-        return SessionReader(advice=advice)
-    if absolute_url(serves) != absolute_url(url):
-        warning = f"{agent} recalls from another store (next: add --store {serves})"
-        return SessionReader(warning=warning)
-    return SessionReader(MCP_RECALL_TOOL)
 
 
 # -- The store: the real one, or a copy in memory for a dry run

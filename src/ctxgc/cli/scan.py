@@ -15,12 +15,12 @@ from ctxgc.cli.output import (
     FOUND_PROBLEMS,
     OutputFile,
     output_options,
-    paint,
     printable,
     warn,
     write_json,
     write_ok,
     write_table,
+    write_verdict,
 )
 from ctxgc.cli.session_argument import find_session
 from ctxgc.drawing import Column, count
@@ -160,8 +160,8 @@ def _as_data(result: BudgetResult) -> dict[str, Any]:
 def _write_results(results: dict[str, list[BudgetResult]]) -> None:
     for path, found in results.items():
         for each in found:
-            level = paint("ok:", "green") if each.is_kept else paint("failed:", "red")
-            click.echo(f"{level} {printable(Path(path).name)}: {_said(each)}")
+            level = ("ok", "green") if each.is_kept else ("failed", "red")
+            write_verdict(*level, f"{Path(path).name}: {_said(each)}")
             for line, what in () if each.is_kept else each.places[:5]:
                 click.echo(f"  line {line}: {printable(what)}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,13 @@ class SessionConversion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def convert_session(
-    path: Path, agent: str, *, session_id: str, here: Path, at: datetime
+    path: Path,
+    agent: str,
+    *,
+    session_id: str,
+    here: Path,
+    at: datetime,
+    retell: Callable[[str], str] = str,
 ) -> SessionConversion:
     """Return a session as a new one of another agent; nothing is written.
 
@@ -47,6 +54,7 @@ def convert_session(
         session_id: the id of the new session, a UUID.
         here: the folder of the new session, if that of the old one does not exist here.
         at: the time now.
+        retell: gives what the new agent is shown of a text, such as a tombstone with a call that it can make.
 
     Raises:
         TranscriptError: it cannot be read, is of that agent already, or holds nothing to continue.
@@ -57,7 +65,7 @@ def convert_session(
     named = transcript.facts.project
     project = named if named is not None and Path(named).is_dir() else str(here)
     made = convert_transcript(
-        transcript, CONVERTIBLE[agent], session_id=session_id, project=project, at=at
+        transcript, CONVERTIBLE[agent], session_id=session_id, project=project, at=at, retell=retell
     )
     return SessionConversion(
         data=made.data,

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ctxgc.session.async_session import AsyncSession, WorkThread, with_vocabulary
     from ctxgc.session.calls import Event, stop_flushing
     from ctxgc.session.guard import EMERGENCY, messages_of, why_not_by_itself
+    from ctxgc.session.reader import retold
     from ctxgc.session.recall_tools import RECALL_TOOLS, RecallAnswers
     from ctxgc.session.segments import Chosen, PruneStrategy, SegmentWork
     from ctxgc.session.session import Session, collect
@@ -72,6 +73,7 @@ else:
             "async_session": "AsyncSession WorkThread with_vocabulary",
             "calls": "Event stop_flushing",
             "guard": "EMERGENCY messages_of why_not_by_itself",
+            "reader": "retold",
             "recall_tools": "RECALL_TOOLS RecallAnswers",
             "segments": "Chosen PruneStrategy SegmentWork",
             "session": "Session collect",

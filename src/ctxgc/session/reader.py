@@ -75,7 +75,8 @@ def retold(text: str, strange: Iterable[str], now: str | None) -> str:
     """Return a text of ours with the call of its reader in place of strange ones; None leaves handles out."""
     for call in strange:
         before, _, after = map(re.escape, call.partition("{handle}"))
-        found = re.compile(f"({_LEAD}){before}{_HANDLE}{after}")
+        # The name of one tool may end in that of another.
+        found = re.compile(rf"({_LEAD})(?<!\w){before}{_HANDLE}{after}")
         text = found.sub(lambda m: m[1] + recall_call(m[2], now) if now else "", text)
         old, new = search_call(call), search_call(now or "")
         if old and old != new:

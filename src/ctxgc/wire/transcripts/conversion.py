@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 from uuid import NAMESPACE_URL, uuid5
 
 import msgspec
+from msgspec.structs import replace
 
 from ctxgc.core import Format
 from ctxgc.errors import TranscriptError
@@ -65,6 +66,7 @@ def convert_transcript(
     session_id: str,
     project: str,
     at: datetime,
+    retell: Callable[[str], str] = str,
 ) -> ConvertedTranscript:
     """Return a session as another agent writes it, ready to be resumed.
 
@@ -74,6 +76,7 @@ def convert_transcript(
         session_id: the id of the new session, a UUID.
         project: the folder that the agent works in.
         at: the time of the new session, and of messages that have none.
+        retell: gives what the new reader is shown of a text or a result.
 
     The newest answer carries the size of the last request, since agents decide by it when to compact.
 
@@ -92,7 +95,7 @@ def convert_transcript(
     recorded = list(whole_messages(window.entries(chained=transcript.kind == "claude_code")))
     left: Counter[str] = Counter()
     read = _of_anthropic if transcript.kind == "claude_code" else _of_responses
-    said = _renamed(list(read(recorded, left)))
+    said = [_retold(one, retell) for one in _renamed(list(read(recorded, left)))]
     write = _to_responses if to == "codex" else _to_anthropic
     messages, times = write(said, at)
     result = repair(messages, _FORMATS[to])
@@ -123,6 +126,10 @@ def convert_transcript(
         left=dict(left),
         fixes=[f"{fix.action}: {fix.text}" for fix in result.fixes],
     )
+
+
+def _retold(one: Said, retell: Callable[[str], str]) -> Said:
+    return replace(one, text=retell(one.text)) if one.kind in ("text", "result") else one
 
 
 def _times_of(
