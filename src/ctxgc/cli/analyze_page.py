@@ -35,7 +35,7 @@ _Cells: TypeAlias = list[str | Cell]
 _TOP = 12
 _LONGEST = 160
 _NAMES = {"claude_code": "Claude Code", "codex": "Codex", "plain": "messages"}
-_TONES = {"superseded": "orange", "duplicate": "amber", "unreachable": "red", "verbose": "violet"}
+_TONES = {"superseded": "orange", "copy": "amber", "unreachable": "red", "verbose": "violet"}
 
 
 def report_page(found: Insight) -> str:
@@ -186,7 +186,7 @@ def _garbage(found: Insight) -> Html | None:
     rows: list[_Cells] = [
         [
             Cell(_safe(each.name)[:_LONGEST], style="flow left"),
-            each.how or each.reason,
+            Cell(each.how or each.reason, style="left"),
             f"{each.tokens:,}",
             str(each.line),
         ]
@@ -196,7 +196,7 @@ def _garbage(found: Insight) -> Html | None:
     ring = partial(donut, slices, title="Garbage by reason", centre=f"{garbage.percent:.0f}%")
     head = ["what", "why", "tokens", "line"]
     largest = table(head, rows, caption="The largest pieces.")
-    return joined([paragraph(said), side_by_side(figure(ring), largest)])
+    return joined([paragraph(said), figure(ring), largest])
 
 
 def _bill(found: Insight) -> Html | None:

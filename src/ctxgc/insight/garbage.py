@@ -15,7 +15,7 @@ from ctxgc.tokens import TokenCounter
 from ctxgc.wire import build
 from ctxgc.wire.transcripts import RecordedMessage
 
-REASONS = ("superseded", "duplicate", "unreachable", "verbose")
+REASONS = ("superseded", "copy", "unreachable", "verbose")
 _MOST_DEAD = 20
 
 
@@ -101,7 +101,7 @@ def _take(segmenter: Segmenter, recorded: RecordedMessage, lines: dict[str, int]
 def _dead(analysis: Analysis, engine: GCEngine, lines: dict[str, int]) -> list[GarbageItem]:
     known = {segment.segment_id: segment for segment in analysis.order}
     found = {
-        segment.segment_id: ("duplicate" if segment.superseded_how == "identical" else "superseded")
+        segment.segment_id: ("copy" if segment.superseded_how == "identical" else "superseded")
         for segment in known.values()
         if segment.superseded_by is not None
     }

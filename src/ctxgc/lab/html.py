@@ -32,6 +32,7 @@ _DEFINITIONS = (
         "line-step and word check what policies do not aim at: steps whose quoted lines were all still in "
         "the view, and rare plain words that were."
     ),
+    "not res.: needs that were not in the view when they were used.",
     "wrong: invalid histories plus requests over the limit; see Soundness for each.",
 )
 
