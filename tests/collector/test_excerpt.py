@@ -71,6 +71,16 @@ def test_every_line_with_a_rare_word_stays_while_there_is_room() -> None:
     assert [f"opened LoginForm {number}" in kept for number in (600, 700, 800)] == [True] * 3
 
 
+def test_the_tombstone_at_birth_says_how_many_matching_lines_it_hides() -> None:
+    lines = [f"step {n} of the build" for n in range(2_000)]
+    for number in range(600, 636):
+        lines[number] = f"opened LoginForm {number} " + "x" * 90
+    stub = stub_at_birth("\n".join(lines), "a log", "recall()", ["loginform"])
+    shown = stub.count("opened LoginForm")
+    assert 0 < shown < 36
+    assert f"matching lines stay, but {36 - shown} more match. To see it again" in stub
+
+
 def test_first_and_last_errors_stay_when_there_are_many() -> None:
     kept = excerpt("\n".join(["ok"] * 900 + [f"failed {n}" for n in range(900)] + ["ok"] * 900))
     assert "failed 0\n" in kept

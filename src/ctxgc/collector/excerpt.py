@@ -150,16 +150,22 @@ class Excerpt:
         )
         return self._cover({place: own for place, own in found if own}, lambda _: 1, room)
 
-    def keep_matches(self, words: Iterable[str], room: float) -> None:
-        """Keep the pieces with words, rare ones first, and those that tell of the first and last errors."""
+    def keep_matches(self, words: Iterable[str], room: float) -> int:
+        """Keep the pieces with words, rare ones first, and those that tell of the first and last errors.
+
+        Returns:
+            How many lines with rare words are hidden all the same, because there is no room for them.
+        """
         wanted: dict[int, set[str]] = {}
         weights: dict[str, int] = {}
         for word in words:
             found = self._holders(word, COMMON + 1)
             if len(found) <= COMMON:
                 _want(wanted, weights, found, word, _WORTH // max(1, len(found)))
+        matching = {self.line_of(place) for place in wanted}
         _want(wanted, weights, self._error_places(), "", _WORTH // 2)
         self._cover(wanted, weights.__getitem__, room)
+        return len(matching.difference(map(self.line_of, self.kept)))
 
     def written(self, mark: Callable[[int, int], str] | None = None) -> str:
         """Return the pieces that stay, with marks for the others: by default, which lines they are."""
@@ -296,12 +302,13 @@ def stub_at_birth(text: str, what: str, recall: str, words: Iterable[str]) -> st
     """
     found = Excerpt(text)
     found.keep_ends(HEAD, TAIL)
-    found.keep_matches(words, MATCHING)
+    hidden = found.keep_matches(words, MATCHING)
+    more = f", but {hidden} more match" if hidden else ""
     lines = text.count("\n") + 1
     head = moved_note(
         what,
         f"about {len(text) // 4}",
-        f"{lines} lines are too many for the context; head, tail and matching lines stay",
+        f"{lines} lines are too many for the context; head, tail and matching lines stay{more}",
         recall=f'{recall}; for a part add lines=[first, last] or pattern="text"',
     )
     return f"{head}\n{found.written()}"
