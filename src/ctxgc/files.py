@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -61,8 +61,13 @@ def ensure_directory(path: Path) -> None:
             sync_directory(folder.parent)
 
 
-def write_atomic(path: Path, data: bytes, *, after: int = 0) -> None:
+def write_atomic(
+    path: Path, data: bytes, *, after: int = 0, check: Callable[[], object] | None = None
+) -> None:
     """Replace a file: after a crash it is the old or the new one. Its time is later than `after`.
+
+    `check` is called when the new file is on the disk, right before it takes the place of the old one; what
+    it raises leaves the old one as it is.
 
     Raises:
         StoreError: it could not be written, or it is a device or a pipe.
@@ -76,6 +81,8 @@ def write_atomic(path: Path, data: bytes, *, after: int = 0) -> None:
     with os_errors(path, "write"):
         try:
             _write_new(temporary, data, after)
+            if check is not None:
+                check()
             temporary.replace(path)
         except BaseException:
             with suppress(OSError):

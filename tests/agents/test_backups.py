@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ctxgc import files
 from ctxgc.agents import (
     BACKUP_FOLDER,
     backups,
@@ -110,9 +112,9 @@ def test_who_is_interrupted_can_undo_what_was_done_and_nothing_else(
 ) -> None:
     real = backups.write_atomic
 
-    def interrupted(path: Path, data: bytes) -> None:
+    def interrupted(path: Path, data: bytes, **options: Any) -> None:
         if path != file or moment == "after":
-            real(path, data)
+            real(path, data, **options)
         if path == file:
             raise KeyboardInterrupt
 
@@ -155,3 +157,49 @@ def test_the_newest_backup_of_several_folders_is_found(file: Path, tmp_path: Pat
     made = write_in_place(other, b"x", b"", file_state(other))
     (tmp_path / BACKUP_FOLDER / "broken.json").write_bytes(b"{")
     assert newest_backup([tmp_path, other.parent]) == made
+
+
+def appending_once(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
+    """Let the agent add a line as soon as the new file is on the disk."""
+    written = files._write_new
+
+    def write_and_be_late(path: Path, data: bytes, after: int = 0) -> None:
+        written(path, data, after)
+        if path.name.startswith(f".{file.name}."):
+            with file.open("ab") as end:
+                end.write(b"late\n")
+
+    monkeypatch.setattr(files, "_write_new", write_and_be_late)
+
+
+def test_a_line_added_while_the_new_file_was_written_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "session.jsonl"
+    file.write_bytes(b"one\ntwo\n")
+    appending_once(monkeypatch, file)
+    with pytest.raises(TranscriptBusyError):
+        write_in_place(file, b"one\ntwo\n", b"one\n", file_state(file))
+    assert file.read_bytes() == b"one\ntwo\nlate\n"
+
+
+def test_a_line_added_while_the_original_was_put_back_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "session.jsonl"
+    file.write_bytes(b"one\ntwo\n")
+    backup = write_in_place(file, b"one\ntwo\n", b"one\n", file_state(file))
+    appending_once(monkeypatch, file)
+    with pytest.raises(TranscriptBusyError):
+        restore_backup(backup)
+    assert file.read_bytes() == b"one\nlate\n"
+
+
+def test_a_link_to_a_transcript_stays_a_link(tmp_path: Path) -> None:
+    file, link = tmp_path / "real.jsonl", tmp_path / "link.jsonl"
+    file.write_bytes(b"one\ntwo\n")
+    link.symlink_to(file)
+    backup = write_in_place(link, b"one\ntwo\n", b"one\n", file_state(link))
+    assert (link.is_symlink(), file.read_bytes()) == (True, b"one\n")
+    restore_backup(backup)
+    assert (link.is_symlink(), file.read_bytes()) == (True, b"one\ntwo\n")

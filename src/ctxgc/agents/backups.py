@@ -168,7 +168,7 @@ def write_in_place(path: Path, old: bytes, new: bytes, seen: FileState) -> Backu
         check_unchanged(path, seen)
         with os_errors(path, "read"):
             mode = path.stat().st_mode & 0o777
-            write_atomic(path, new)
+            write_atomic(path.resolve(), new, check=lambda: check_unchanged(path, seen))
             path.chmod(mode)
     except BaseException:
         _give_up(backup)
@@ -211,7 +211,8 @@ def restore_backup(backup: Backup) -> int:
         )
     check_unchanged(path, seen)
     mode = path.stat().st_mode & 0o777
-    write_atomic(path, original + added)
+    changed = original + added
+    write_atomic(path.resolve(), changed, check=lambda: check_unchanged(path, seen))
     path.chmod(mode)
     remove(backup.receipt)
     remove(backup.original)
