@@ -37,7 +37,8 @@ def test_what_the_agent_says_is_shown() -> None:
 
 def test_an_older_agent_is_read_from_its_transcript(home: Path) -> None:
     usage = {"input_tokens": 10, "cache_read_input_tokens": 180_000, "output_tokens": "x"}
-    entry = {"type": "assistant", "message": {"role": "assistant", "usage": usage}}
+    message = {"id": "m", "role": "assistant", "content": "Done.", "usage": usage}
+    entry = {"type": "assistant", "uuid": "u", "sessionId": "s", "message": message}
     path = home / "t.jsonl"
     path.write_text(f"{json.dumps(entry)}\n{{half", encoding="utf-8")
     assert "danger" in line(transcript_path=str(path))

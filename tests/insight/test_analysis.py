@@ -13,8 +13,8 @@ from ctxgc.insight import (
     SCHEMA,
     Insight,
     PruneTarget,
-    analysis,
     analyze_transcript,
+    bill,
     measurement,
     propose_pruning,
 )
@@ -75,7 +75,7 @@ def test_without_reported_usage_sizes_are_counted(tmp_path: Path) -> None:
 
 def test_a_compaction_empties_the_window(tmp_path: Path) -> None:
     found = _insight(tmp_path, made.claude_code(STEPS, compact_after=6))
-    assert (found.compactions, found.window.number, found.bill.replayed.windows) == (1, 2, 2)
+    assert (found.compactions, found.window.number, found.bill.windows) == (1, 2, 2)
     sizes = [point.tokens for point in found.fill]
     drop = next(n for n in range(1, len(sizes)) if sizes[n] < sizes[n - 1])
     assert drop == 24
@@ -116,10 +116,10 @@ def test_an_idle_hour_explains_a_lost_cache(tmp_path: Path) -> None:
 def test_a_small_window_is_cheaper_with_collections(tmp_path: Path) -> None:
     steps = made.conversation(turns=40, lines=120)
     found = _insight(tmp_path, made.chat(steps), context_limit=20_000)
-    replayed = found.bill.replayed
-    assert replayed.collections >= 1
-    assert replayed.sent_with < replayed.sent_without
-    assert replayed.stopped == ""
+    made_bill = found.bill
+    assert made_bill.collections >= 1
+    assert made_bill.with_.spend.sent < made_bill.without.spend.sent
+    assert made_bill.stopped == ""
 
 
 def test_of_a_large_file_only_the_last_window_is_looked_at_closely(
@@ -129,7 +129,7 @@ def test_of_a_large_file_only_the_last_window_is_looked_at_closely(
     whole = _insight(tmp_path, lines)
     monkeypatch.setattr(measurement, "WHOLE_BYTES", 1_000)
     large = _insight(tmp_path, lines)
-    assert (whole.bill.replayed.windows, large.bill.replayed.windows) == (2, 1)
+    assert (whole.bill.windows, large.bill.windows) == (2, 1)
     assert (large.window, large.garbage) == (whole.window, whole.garbage)
     assert any("last window" in note for note in large.notes)
 
@@ -144,9 +144,9 @@ def test_more_than_the_window_holds_is_said_and_cut(tmp_path: Path) -> None:
 def test_a_long_window_is_replayed_from_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(analysis, "MOST_REPLAYED", 10)
+    monkeypatch.setattr(bill, "MOST_REPLAYED", 10)
     found = _insight(tmp_path, made.chat(STEPS))
-    assert 0 < found.bill.replayed.requests < 10
+    assert 0 < found.bill.without.spend.requests < 10
     assert any("The bill covers the last 10 messages" in note for note in found.notes)
 
 
@@ -155,7 +155,7 @@ def test_the_json_is_stable_and_plain(tmp_path: Path) -> None:
     once, again = (analyze_transcript(open_transcript(path)).to_dict() for _ in range(2))
     assert json.dumps(once) == json.dumps(again)
     assert once["schema"] == SCHEMA
-    assert set(once["bill"]["replayed"]) >= {"with", "without", "collections", "requests"}
+    assert set(once["bill"]) >= {"paid", "with", "without", "collections", "subagents"}
 
 
 def test_advice_quotes_what_the_command_that_it_names_will_do(tmp_path: Path) -> None:

@@ -19,10 +19,10 @@ _CELLS = 10
 
 def status_line(settings: HookSettings, said: Json) -> str:
     """Return one line: zone, a bar, tokens, and the share of the window; make a checkpoint if one is due."""
-    limit = _limit(said)
-    used = _used(said)
-    if used is None:
+    seen = _seen(said)
+    if seen is None:
         return "ctxgc"
+    used, limit = seen
     percent = 100 * used / limit
     try:
         save_if_due(settings, said, percent)
@@ -39,19 +39,31 @@ def _window(said: Json) -> Json:
     return window if isinstance(window, dict) else {}
 
 
-def _limit(said: Json) -> int:
-    size = _window(said).get("context_window_size")
-    return size if isinstance(size, int) and size > 0 else DEFAULT_LIMIT
-
-
-def _used(said: Json) -> int | None:
-    """Return the tokens in use; None before the first answer."""
-    window = _window(said)
+def _seen(said: Json) -> tuple[int, int] | None:
+    """Return the tokens in use and the size of the window; None before the first answer."""
+    window, path = _window(said), said.get("transcript_path")
+    size = window.get("context_window_size")
+    limit = size if isinstance(size, int) and size > 0 else None
     usage = window.get("current_usage")
     if isinstance(usage, dict):
-        return _sum(usage)
-    found = last_usage(said.get("transcript_path"))
-    return _sum(found) if found else None
+        return _sum(usage), limit or DEFAULT_LIMIT
+    return _recorded(str(path), limit) if last_usage(path) else None
+
+
+def _recorded(path: str, limit: int | None) -> tuple[int, int] | None:
+    """Return what the transcript shows, for agents that do not report it: as all other doors do."""
+    from pathlib import Path  # noqa: PLC0415 (0.1 s that a report of the agent spares)
+
+    from ctxgc.errors import CtxgcError  # noqa: PLC0415
+    from ctxgc.insight import SessionFollower  # noqa: PLC0415
+
+    follower = SessionFollower(Path(path), limit)
+    try:
+        follower.look()
+        fill = follower.fill()
+    except CtxgcError:
+        return None
+    return fill.tokens, fill.limit
 
 
 def _sum(usage: Json) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeAlias
 
+from ctxgc.cli.analyze_text import bill_cost, bill_sentence
 from ctxgc.drawing import (
     Axis,
     Bar,
@@ -200,26 +201,32 @@ def _garbage(found: Insight) -> Html | None:
 
 
 def _bill(found: Insight) -> Html | None:
-    bill, replayed = found.bill, found.bill.replayed
-    if not replayed.requests:
+    bill = found.bill
+    if not bill.without.spend.requests:
         return None
+    named = [
+        ("paid, as reported", bill.paid, "grey"),
+        ("sending everything", bill.without, "grey"),
+        ("with collections", bill.with_, "green"),
+        ("besides: subagents", bill.subagents, "grey"),
+    ]
+    known = [(name, line, tone) for name, line, tone in named if line is not None]
+    rows: list[_Cells] = [
+        [name, f"{s.requests:,}", f"{s.uncached:,}", f"{s.cache_read:,}", f"{s.cache_write_5m:,}",
+         f"{s.cache_write_1h:,}", f"{s.output:,}", bill_cost(bill, line.cost)]
+        for name, line, _ in known for s in (line.spend,)
+    ]  # fmt: skip
+    head = ["", "requests", "input", "cache read", "write 5m", "write 1h", "output", "cost"]
+    unit = "list prices" if bill.unit == "dollars" else f"uncached input tokens ({bill.prices})"
+    said = f"{bill_sentence(found)}. Replayed from the same requests; costs are in {unit}."
     items = [
-        Bar("sending everything", replayed.without, "grey"),
-        Bar("with collections", replayed.with_, "green"),
+        Bar(name, line.cost, tone, hint=bill_cost(bill, line.cost)) for name, line, tone in known
     ]
-    saved = f"{abs(bill.saved_percent):.1f}% {'saved' if bill.saved_percent >= 0 else 'lost'}"
-    said = [
-        f"{saved} by {replayed.collections} collections in a simulation of {replayed.requests:,} requests.",
-        f"One unit is the price of an uncached input token ({bill.prices}).",
-    ]
-    if bill.paid is not None:
-        said.append(
-            f"The reported usage cost {bill.paid:,.0f} units, output and subagents included."
-        )
     drawn = partial(
-        bars, items, title="Bill with and without collections", axis=Axis("uncached input tokens")
-    )
-    return joined([paragraph(" ".join(said)), figure(drawn)])
+        bars, items, title="Bill with and without collections",
+        axis=Axis("dollars" if bill.unit == "dollars" else "uncached input tokens"),
+    )  # fmt: skip
+    return joined([paragraph(said), figure(drawn), table(head, rows)])
 
 
 def _cache(found: Insight) -> Html | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
-from ctxgc.cli.output import printable, size_text
+from ctxgc.cli.output import dollars_text, printable, size_text
 from ctxgc.drawing import (
     Column,
     Entry,
@@ -21,7 +21,7 @@ from ctxgc.drawing import (
     terminal_table,
     wrapped,
 )
-from ctxgc.insight import Insight, UsageRow
+from ctxgc.insight import Bill, BillLine, Insight, UsageRow
 from ctxgc.session import mask_secrets
 
 _BAR = 40
@@ -174,30 +174,53 @@ def _garbage(found: Insight, top: int, width: int) -> list[Line]:
 
 
 def _bill(found: Insight, width: int) -> list[Line]:
-    bill, replayed = found.bill, found.bill.replayed
-    rows: list[tuple[str, str, str]] = []
-    if bill.paid is not None:
-        side = (
-            f", {count(bill.side_requests, 'request')} of subagents" if bill.side_requests else ""
-        )
-        said = f"with {bill.output:,} tokens of output{side}"
-        rows.append(("paid as reported", f"{bill.paid:,.0f}", said))
-    if replayed.requests:
-        sums = [
-            ("sending everything", replayed.without, replayed.sent_without),
-            ("with collections", replayed.with_, replayed.sent_with),
-        ]
-        sent_in = f"tokens sent in {count(replayed.requests, 'request')}"
-        rows += [(name, f"{cost:,.0f}", f"{sent:,} {sent_in}") for name, cost, sent in sums]
-    if not rows:
+    bill = found.bill
+    if not bill.without.spend.requests:
         return []
-    lines = terminal_table(("", "", Column(right=False, least=20, keep="all")), rows, width)
-    if replayed.requests:
-        verdict = "saved" if bill.saved_percent >= 0 else "lost"
-        said = f"  {abs(bill.saved_percent):.1f}% {verdict} by {count(replayed.collections, 'collection')}"
-        lines.append(plain(said, "safe" if bill.saved_percent > 0 else ""))
-    unit = f"Unit: uncached input tokens ({bill.prices}). What is sent is simulated, input only."
-    return [*lines, *_faint(unit, width)]
+    named = (
+        ("paid, as reported", bill.paid),
+        ("sending everything", bill.without),
+        ("with collections", bill.with_),
+        ("besides: subagents", bill.subagents),
+    )
+    lines = terminal_table(
+        _BILL_COLUMNS, [_bill_row(name, line, bill) for name, line in named if line], width
+    )
+    said = bill_sentence(found)
+    lines += [plain(f"  {line}") for line in wrapped(said, width - 2)]
+    unit = (
+        "at list prices" if bill.unit == "dollars" else f"in uncached input tokens ({bill.prices})"
+    )
+    note = f"The last two lines replay the same requests, {unit}; their output is the one reported."
+    return [*lines, *_faint(note, width)]
+
+
+_BILL_COLUMNS = (
+    Column(""), Column("requests", rank=2), Column("input", rank=1), "cache read",
+    Column("write 5m"), Column("write 1h", rank=3), "output", Column("cost", right=True),
+)  # fmt: skip
+
+
+def _bill_row(name: str, line: BillLine, bill: Bill) -> tuple[str, ...]:
+    spend = line.spend
+    counts = (
+        spend.requests, spend.uncached, spend.cache_read, spend.cache_write_5m,
+        spend.cache_write_1h, spend.output,
+    )  # fmt: skip
+    return (name, *(f"{each:,}" for each in counts), bill_cost(bill, line.cost))
+
+
+def bill_cost(bill: Bill, cost: float) -> str:
+    """Return an amount in the unit of a bill."""
+    return dollars_text(cost) if bill.unit == "dollars" else f"{cost:,.0f}"
+
+
+def bill_sentence(found: Insight) -> str:
+    """Return what collections save, in words."""
+    bill = found.bill
+    verdict = "saved" if bill.saved_percent >= 0 else "lost"
+    by = f"by {count(bill.collections, 'collection')}" if bill.collections else "by marking copies"
+    return f"{abs(bill.saved_percent):.1f}% {verdict} {by}"
 
 
 def _cache(found: Insight, width: int) -> list[Line]:

@@ -21,6 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ctxgc.core import age_text
     from ctxgc.insight.analysis import analyze_transcript
+    from ctxgc.insight.bill import Bill, BillLine
     from ctxgc.insight.cost import (
         COST_VIEWS, CostedRequest, CostReport, SessionCost, Spend, prices_in_use, session_cost,
         session_requests, total_cost,
@@ -56,6 +57,7 @@ else:
         {
             "ctxgc.core": "age_text",
             "analysis": "analyze_transcript",
+            "bill": "Bill BillLine",
             "cost":
                 "COST_VIEWS CostedRequest CostReport SessionCost Spend prices_in_use session_cost "
                 "session_requests total_cost",

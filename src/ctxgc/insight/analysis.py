@@ -11,14 +11,14 @@ import msgspec
 from ctxgc.config import GCConfig
 from ctxgc.economics import PriceSheet
 from ctxgc.errors import CtxgcError
+from ctxgc.insight import bill
 from ctxgc.insight.garbage import find_garbage
 from ctxgc.insight.measurement import Measurement, ProgressCallback
 from ctxgc.insight.prune_proposal import Proposal
-from ctxgc.insight.replay import BillReplay, Bills, SessionRequest, cache_breaks, paid
+from ctxgc.insight.replay import SessionRequest, cache_breaks
 from ctxgc.insight.report import (
     About,
     Advice,
-    Bill,
     Cache,
     FillPoint,
     Insight,
@@ -33,9 +33,6 @@ _MOST_ROWS = 40
 _MOST_POINTS = 400
 _MOST_BREAKS = 200
 ZONES = ("safe", "warning", "danger", "critical")
-MOST_REPLAYED = 1_200
-"""Messages of one window that are replayed; real windows hold far fewer."""
-_LEAST_ROOM = 1_000
 _FULL = 70.0
 _MUCH_LESS = 10.0
 _MUCH_OUTSIDE = 0.2
@@ -94,7 +91,7 @@ def _insight(measured: Measurement) -> Insight:
         zones=_zones(measured),
         compactions=passed.compactions,
         garbage=find_garbage(measured.view, measured.window, measured.counter),
-        bill=_bill(measured),
+        bill=bill.make_bill(measured),
         cache=_cache(measured),
         damaged=measured.transcript.damaged + survey.unknown,
         damage=measured.transcript.damage,
@@ -204,42 +201,12 @@ def _cache(measured: Measurement) -> Cache:
     )
 
 
-def _bill(measured: Measurement) -> Bill:
-    bills = _replayed(measured)
-    usages = [*measured.passed.usages, *measured.passed.side_usages]
-    return Bill(
-        prices=measured.sheet.name,
-        paid=round(paid(usages, measured.sheet)) if usages else None,
-        side_requests=len(measured.passed.side_usages),
-        output=sum(usage.output for usage in usages),
-        replayed=bills,
-        saved_percent=round(bills.saved_percent, 1),
-    )
-
-
-def _replayed(measured: Measurement) -> Bills:
-    """Replay in our tokens, and return the bills in the provider's."""
-    scale = measured.scale or 1.0
-    room = max(_LEAST_ROOM, int((measured.limit - measured.beside) / scale))
-    beside = int(measured.beside / scale)
-    replay = BillReplay(measured.counter, measured.sheet, limit=room, beside=beside)
-    total, played = sum(map(len, measured.windows)), 0
-    for view in measured.windows:
-        measured.progress("replaying", played, total)
-        replay.window(view[-MOST_REPLAYED:])
-        played += len(view)
-    bills = replay.bills
-    for name in ("without", "with_", "sent_without", "sent_with"):
-        setattr(bills, name, measured.scaled(getattr(bills, name)))
-    return bills
-
-
 # -- Notes and advice
 
 
 def _notes(measured: Measurement, found: Insight) -> list[str]:
     is_reported = bool(measured.passed.usages)
-    stopped = found.bill.replayed.stopped
+    stopped = found.bill.stopped
     notes = [
         (
             measured.scale is not None,
@@ -262,8 +229,8 @@ def _notes(measured: Measurement, found: Insight) -> list[str]:
             "The conversation is longer than the window: the bill covers its last part only.",
         ),
         (
-            any(len(view) > MOST_REPLAYED for view in measured.windows),
-            f"The bill covers the last {MOST_REPLAYED:,} messages of each window.",
+            any(len(view) > bill.MOST_REPLAYED for view in measured.windows),
+            f"The bill covers the last {bill.MOST_REPLAYED:,} messages of each window.",
         ),
         (bool(stopped), f"The simulation ended early: {stopped}."),
     ]

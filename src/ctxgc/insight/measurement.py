@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ctxgc.config import GCConfig
-from ctxgc.economics import PriceSheet, price_sheet
+from ctxgc.economics import PriceSheet, price_sheet, sheet_of
 from ctxgc.insight.fill import WindowFill, count_window, fill_of, window_limit
 from ctxgc.insight.replay import SessionRequest
 from ctxgc.insight.survey import Survey
@@ -173,7 +173,8 @@ class Measurement:
         facts = transcript.facts
         self.window = count_window(self.passed.window, transcript.kind, facts, self.counter)
         self.scale = self.window.scale
-        self.sheet = price_sheet(prices or _prices(transcript))
+        self.sheet_is_named = prices is not None
+        self.sheet = price_sheet(prices or _prices(transcript, self.passed.usages))
         self.limit = context_limit or window_limit(facts, self.passed.window)
         self.view = self.passed.view()
         self.now = self._survey_now()
@@ -225,8 +226,9 @@ class Measurement:
                 request.prompt = self.beside + self.scaled(request.counted)
 
 
-def _prices(transcript: Transcript) -> str:
-    model = (transcript.facts.model or "").lower()
-    if transcript.format == "anthropic" or "claude" in model:
-        return "anthropic-5m"
-    return next((name for name in ("gemini", "deepseek") if name in model), "openai")
+def _prices(transcript: Transcript, usages: list[Usage]) -> str:
+    """Return the sheet of the session's provider, and of the lifetime that its agent mostly asks for."""
+    usual = "anthropic-5m" if transcript.format == "anthropic" else "openai"
+    sheet = sheet_of(transcript.facts.model) or usual
+    written, long = sum(u.cache_write for u in usages), sum(u.cache_write_1h for u in usages)
+    return "anthropic-1h" if sheet == "anthropic-5m" and 2 * long > written else sheet

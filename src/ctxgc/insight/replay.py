@@ -10,54 +10,54 @@ from typing import Any
 import msgspec
 
 from ctxgc.core import Message
-from ctxgc.economics import PriceSheet
+from ctxgc.economics import MODEL_PRICES, ModelPrice, PriceSheet
 from ctxgc.errors import CtxgcError
 from ctxgc.insight.clock import LONG_AGO, TranscriptClock
+from ctxgc.insight.cost import Spend, spend_of
 from ctxgc.session import RECALL_CALL, Session
 from ctxgc.tokens import TokenCounter, message_tokens
 from ctxgc.wire import repair
 from ctxgc.wire.transcripts import RecordedMessage, Usage
 
 
-class Bills(msgspec.Struct, kw_only=True):
-    """What windows cost, in units of one uncached input token, output not included.
-
-    `without` sends the whole conversation, `with_` what a session of ctxgc would have sent.
-    """
-
-    requests: int = 0
-    collections: int = 0
-    sent_without: int = 0
-    sent_with: int = 0
-    without: float = 0.0
-    with_: float = msgspec.field(default=0.0, name="with")
-    windows: int = 0
-    stopped: str = ""
-
-    @property
-    def saved_percent(self) -> float:
-        """What collecting takes off the bill; negative if it costs more than it saves."""
-        return 100.0 * (self.without - self.with_) / self.without if self.without else 0.0
-
-
 class BillReplay:
-    """Replays windows one after the other into one pair of bills.
+    """Replays windows one after the other, and books what is sent: everything, and with collections.
 
     Args:
         counter: counts tokens.
-        sheet: the prices.
+        sheet: how the provider's cache behaves.
         limit: the window for messages, in the counter's tokens.
         beside: what each request holds besides the messages, in the counter's tokens.
+        scale: how many of the provider's tokens one of the counter's is.
+        model: what requests are sent to that do not say.
+        table: the prices of models.
+
+    `without` and `with_` are in the provider's tokens, and have no output.
     """
 
     def __init__(
-        self, counter: TokenCounter, sheet: PriceSheet, *, limit: int, beside: int = 0
+        self,
+        counter: TokenCounter,
+        sheet: PriceSheet,
+        *,
+        limit: int,
+        beside: int = 0,
+        scale: float = 1.0,
+        model: str | None = None,
+        table: Sequence[ModelPrice] = MODEL_PRICES,
     ) -> None:
-        self.bills = Bills()
+        self.collections = 0
+        self.windows = 0
+        self.stopped = ""
+        self.without = Spend()
+        self.with_ = Spend()
         self._counter = counter
         self._sheet = sheet
         self._limit = limit
         self._beside = beside
+        self._scale = scale
+        self._model = model
+        self._table = table
         self._sizes: dict[int, tuple[Message, int]] = {}
 
     def window(self, view: Sequence[RecordedMessage]) -> None:
@@ -65,20 +65,15 @@ class BillReplay:
         if not view:
             return
         self._sizes.clear()
-        self.bills.windows += 1
+        self.windows += 1
         history = repair([message.data for message in view], view[0].format).messages
-        times = [message.written_at for message in view]
         try:
-            self._play(history, times, view[0].format)
+            self._play(history, view)
         except CtxgcError as error:
-            self.bills.stopped = error.message
+            self.stopped = error.message
 
-    def _play(
-        self,
-        history: Sequence[Any],
-        times: list[datetime | None],
-        form: Any,
-    ) -> None:
+    def _play(self, history: Sequence[Any], view: Sequence[RecordedMessage]) -> None:
+        times = (message.written_at for message in view)
         clock = TranscriptClock(next((at for at in times if at is not None), LONG_AGO))
         session = Session(
             self._limit, store="memory:", prices=self._sheet, counter=self._counter, clock=clock,
@@ -88,20 +83,31 @@ class BillReplay:
         said: list[Message] = []
         with session:
             for place, message in enumerate(history):
-                clock.advance(times[min(place, len(times) - 1)])
+                recorded = view[min(place, len(view) - 1)]
+                clock.advance(recorded.written_at)
                 if _is_answer(message) and place and not _is_answer(history[place - 1]):
                     session.messages()
-                    self.bills.requests += 1
-                    self._book(sent.request(session.history), all_sent.request(said))
-                session.append(message, format=form)
+                    model = recorded.model
+                    self._book(self.with_, sent.request(session.history, model), recorded)
+                    self._book(self.without, all_sent.request(said, model), recorded)
+                session.append(message, format=view[0].format)
                 said.append(session.history[-1])
-            self.bills.collections += sum(result.success for result in session.gc_history)
+            self.collections += sum(result.success for result in session.gc_history)
 
-    def _book(self, ours: tuple[int, float], plain: tuple[int, float]) -> None:
-        self.bills.sent_with += ours[0]
-        self.bills.with_ += ours[1]
-        self.bills.sent_without += plain[0]
-        self.bills.without += plain[1]
+    def _book(self, line: Spend, sent: tuple[int, int], recorded: RecordedMessage) -> None:
+        """Add a request to a line of the bill, given what it reads from the cache and what is new."""
+        cached, fresh = (round(self._scale * tokens) for tokens in sent)
+        is_written = self._sheet.write != 1.0
+        usage = Usage(
+            uncached=0 if is_written else fresh,
+            cache_read=cached,
+            cache_write=fresh if is_written else 0,
+            cache_write_1h=fresh if self._sheet.name == "anthropic-1h" else 0,
+            output=0,
+            written_at=recorded.written_at,
+            model=recorded.model,
+        )
+        line.add(spend_of(usage, self._table, self._model))
 
     def size(self, message: Message) -> int:
         """Return the tokens of a message; each object is counted once."""
@@ -109,10 +115,6 @@ class BillReplay:
         if known is None or known[0] is not message:
             known = self._sizes[id(message)] = (message, message_tokens(message, self._counter))
         return known[1]
-
-    def cost(self, cached: int, fresh: int) -> tuple[int, float]:
-        """Return the tokens of a request and what they cost."""
-        return cached + fresh, self._sheet.read * cached + self._sheet.write * fresh
 
     def is_cold(self, idle: float) -> bool:
         """Return whether the cache has expired after this many seconds."""
@@ -134,18 +136,21 @@ class _Sent:
         self._before: list[Message] = []
         self._sums = [0]
         self._at: datetime | None = None
+        self._model: str | None = None
 
-    def request(self, messages: list[Message]) -> tuple[int, float]:
+    def request(self, messages: list[Message], model: str | None) -> tuple[int, int]:
+        """Return how many tokens a request reads from the cache, and how many are new to it."""
         now = self._clock()
         idle = (now - self._at).total_seconds() if self._at is not None else 0.0
-        warm = self._at is not None and not self._replay.is_cold(idle)
+        # Every model has a cache of its own.
+        warm = self._at is not None and model == self._model and not self._replay.is_cold(idle)
         shared = _shared(self._before, messages)
         del self._sums[shared + 1 :]
         sizes = map(self._replay.size, messages[shared:])
         self._sums.extend(islice(accumulate(sizes, initial=self._sums[-1]), 1, None))
-        self._before, self._at = list(messages), now
+        self._before, self._at, self._model = list(messages), now, model
         cached = self._sums[shared] + self._replay.beside if warm else 0
-        return self._replay.cost(cached, self._sums[-1] + self._replay.beside - cached)
+        return cached, self._sums[-1] + self._replay.beside - cached
 
 
 def _shared(before: list[Message], now: list[Message]) -> int:
@@ -162,7 +167,7 @@ def _is_answer(message: Any) -> bool:
     return not kind.endswith("_output")
 
 
-# -- Requests: what was paid, and where the prompt cache broke
+# -- Requests, and where the prompt cache broke
 
 
 _LEAST_LOSS = 2_048
@@ -217,14 +222,3 @@ def _why(before: SessionRequest, now: SessionRequest, sheet: PriceSheet) -> str:
         if idle > sheet.ttl_seconds:
             return "idle too long"
     return "the prefix changed"
-
-
-def paid(usages: list[Usage], sheet: PriceSheet) -> float:
-    """Return what requests cost, in units of one uncached input token, output included."""
-    return sum(
-        usage.uncached
-        + sheet.read * usage.cache_read
-        + sheet.write * usage.cache_write
-        + sheet.output * usage.output
-        for usage in usages
-    )

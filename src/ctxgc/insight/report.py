@@ -1,4 +1,4 @@
-"""The result of an analysis as plain data. Its JSON is the schema `ctxgc.analyze/1`."""
+"""The result of an analysis as plain data. Its JSON is the schema `ctxgc.analyze/2`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import Any
 
 import msgspec
 
+from ctxgc.insight.bill import Bill
 from ctxgc.insight.garbage import Garbage
-from ctxgc.insight.replay import Bills, CacheBreak
+from ctxgc.insight.replay import CacheBreak
 from ctxgc.insight.survey import UserTurn
 from ctxgc.wire.transcripts import Damage
 
-SCHEMA = "ctxgc.analyze/1"
+SCHEMA = "ctxgc.analyze/2"
 
 
 class About(msgspec.Struct, kw_only=True):
@@ -76,20 +77,6 @@ class Cache(msgspec.Struct, kw_only=True):
     hit_percent: float = 0.0
     lost: int = 0
     breaks: list[CacheBreak] = []
-
-
-class Bill(msgspec.Struct, kw_only=True):
-    """Costs in units of one uncached input token: as reported, and as simulated without and with ctxgc.
-
-    What was paid includes output and the requests of subagents; what is simulated does not.
-    """
-
-    prices: str
-    paid: float | None
-    side_requests: int
-    output: int
-    replayed: Bills
-    saved_percent: float
 
 
 class PrunePreview(msgspec.Struct, frozen=True, kw_only=True):
