@@ -88,8 +88,25 @@ def test_the_report_in_the_readme_is_what_analyze_prints(tmp_path: Path) -> None
     printed = CliRunner().invoke(ctxgc.cli.main, ["analyze", str(file)]).output
     blocks = [b.text for b in read(ROOT / "README.md").blocks if "── Garbage" in b.text]
     labels = re.findall(r"^(── [\w ]+ ─|  [a-z][a-z ]+  )", "\n".join(blocks), re.MULTILINE)
-    assert len(labels) == 9
+    assert len(labels) == 10
     assert [label for label in labels if label.rstrip() not in printed] == []
+
+
+RECORDED = ROOT.parent / "shared" / "data" / "claude_code_raw"
+_OF_POLICY = re.compile(r"^  with collections|% saved by|^     tokens \(|Pruning takes it from")
+
+
+@pytest.mark.skipif(not RECORDED.is_dir(), reason="the recorded sessions are not on this machine")
+def test_the_figures_in_the_readme_are_those_of_the_session(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """But for those that change with the policy, which the release writes anew."""
+    monkeypatch.setenv("COLUMNS", "100")
+    session = next(RECORDED.glob("5f8cbb78*"))
+    printed = CliRunner().invoke(ctxgc.cli.main, ["analyze", str(session)]).output.splitlines()
+    block = next(b.text for b in read(ROOT / "README.md").blocks if "── Garbage" in b.text)
+    shown = [line for line in block.splitlines() if not _OF_POLICY.search(line)]
+    assert [line for line in shown if line not in printed] == []
 
 
 def test_a_link_that_names_code_leads_to_its_definition(page: Page) -> None:
