@@ -88,7 +88,7 @@ def test_the_report_in_the_readme_is_what_analyze_prints(tmp_path: Path) -> None
     printed = CliRunner().invoke(ctxgc.cli.main, ["analyze", str(file)]).output
     blocks = [b.text for b in read(ROOT / "README.md").blocks if "── Garbage" in b.text]
     labels = re.findall(r"^(── [\w ]+ ─|  [a-z][a-z ]+  )", "\n".join(blocks), re.MULTILINE)
-    assert len(labels) == 10
+    assert len(labels) == 9
     assert [label for label in labels if label.rstrip() not in printed] == []
 
 
