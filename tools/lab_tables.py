@@ -1,6 +1,7 @@
 """Write the tables of the lab into README.md and docs/lab.md.
 
 python -m tools.lab_tables --data DIR --jobs 2    play all, keep the reports in out/lab, write the pages
+python -m tools.lab_tables --data DIR --policy ours    play these alone; the others as they are kept
 python -m tools.lab_tables                        write the pages from the reports that are kept
 
 The peers must be installed: `ctxgc lab peers install`.
@@ -16,19 +17,20 @@ from pathlib import Path
 
 import msgspec
 
-from ctxgc.errors import CtxgcError
+from ctxgc.errors import CtxgcError, InputError
 from ctxgc.lab import (
-    PACKAGES,
+    PEERS,
     Experiment,
     HalfReport,
     PolicyRow,
     Report,
     choose_policies,
     markdown_report,
-    run_experiment,
 )
 from ctxgc.lab.markdown import bits, grid, interval, kind, percent
 from ctxgc.lab.peers.catalog import interpreter
+from ctxgc.lab.pool import play_all
+from ctxgc.lab.results import RunResult
 from tools.lab_arguments import parser_of
 from tools.requirement_scan import ROOT
 
@@ -54,26 +56,48 @@ PROOF_NAMES = (
 )  # fmt: skip
 
 
-def play(data: Path, set_name: str, every: int, jobs: int) -> dict[str, Report]:
-    """Play all policies in each regime; keep and return the reports.
+def play(
+    data: Path, set_name: str, every: int, jobs: int, words: Sequence[str] = ("all",)
+) -> dict[str, Report]:
+    """Play policies in each regime; keep and return the reports, with the others' results as they are kept.
 
     Raises:
         PeerError: a library is not installed: its rows would be empty.
+        InputError: what is kept of the others was played on other runs.
     """
-    for package in PACKAGES.values():
-        interpreter(package)
+    chosen = tuple(choose_policies(words))
+    for name in filter(PEERS.__contains__, chosen):
+        interpreter(PEERS[name].package)
     KEPT.mkdir(parents=True, exist_ok=True)
-    return {regime: _played(regime, data, set_name, every, jobs) for regime in REGIMES}
-
-
-def _played(regime: str, data: Path, set_name: str, every: int, jobs: int) -> Report:
     names = tuple(choose_policies(["all"]))
-    asked = Experiment(policies=names, data=data, set_name=set_name, regime=regime, every=every)
+    return {
+        regime: _played(
+            Experiment(policies=names, data=data, set_name=set_name, regime=regime, every=every),
+            chosen,
+            jobs,
+        )
+        for regime in REGIMES
+    }
+
+
+def _played(asked: Experiment, chosen: tuple[str, ...], jobs: int) -> Report:
     start = time.monotonic()
-    report = run_experiment(asked, jobs, _progress(regime))
-    report_file(regime).write_bytes(msgspec.json.encode(report))
-    print(f"{regime}: {report.runs} runs, {time.monotonic() - start:,.0f} s", flush=True)
+    order = msgspec.structs.replace(asked, policies=chosen).order()
+    results = list(play_all(order, asked.runs(), jobs, _progress(asked.regime)))
+    report = asked.report([*results, *others(asked, chosen)])
+    report_file(asked.regime).write_bytes(msgspec.json.encode(report))
+    print(f"{asked.regime}: {report.runs} runs, {time.monotonic() - start:,.0f} s", flush=True)
     return report
+
+
+def others(asked: Experiment, chosen: tuple[str, ...]) -> list[RunResult]:
+    """Return the kept results of the policies that are not played now."""
+    if set(asked.policies) <= set(chosen):
+        return []
+    known = msgspec.json.decode(report_file(asked.regime).read_bytes(), type=Report)
+    if known.source != asked.source:
+        raise InputError(f"what is kept was played on {known.source}, not on {asked.source}")
+    return [result for result in known.results if result.policy not in chosen]
 
 
 def _progress(regime: str) -> Callable[[], None]:
@@ -179,9 +203,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Play, if there are runs to play, and write the pages."""
     parser = parser_of("lab_tables", __doc__, "claude_code")
     parser.add_argument("--jobs", "-j", type=int, default=1, help="processes to use")
+    parser.add_argument("--policy", action="append", help="a policy, a kind of them, or all")
     asked = parser.parse_args(arguments)
+    words = asked.policy or ["all"]
     try:
-        write_pages(play(asked.data, asked.set, asked.every, asked.jobs) if asked.data else kept())
+        if asked.data:
+            write_pages(play(asked.data, asked.set, asked.every, asked.jobs, words))
+        else:
+            write_pages(kept())
     except (CtxgcError, FileNotFoundError) as error:
         parser.error(str(error))
     return 0

@@ -7,7 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ctxgc.lab import PEERS, POLICIES, Report, markdown_report
+from ctxgc.errors import InputError
+from ctxgc.lab import PEERS, POLICIES, Experiment, Report, markdown_report
 from tests.lab.reports import made_report
 from tools import lab_tables
 from tools.lab_tables import REGIMES, kept, main, proof, short, spliced, write_pages
@@ -108,6 +109,20 @@ def test_without_reports_and_runs_the_command_says_what_is_missing(
         with pytest.raises(SystemExit):
             main(arguments)
         assert said in capsys.readouterr().err
+
+
+def test_who_is_not_played_again_has_the_results_that_are_kept_on_the_same_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lab_tables, "KEPT", tmp_path)
+    asked = Experiment(policies=("ctxgc", "mask-keep-10", "never"))
+    known = msgspec.structs.replace(made_report(), source=asked.source)
+    lab_tables.report_file("cost").write_bytes(msgspec.json.encode(known))
+    found = lab_tables.others(asked, ("ctxgc", "never"))
+    assert found == [each for each in known.results if each.policy not in ("ctxgc", "never")]
+    assert lab_tables.others(asked, asked.policies) == []
+    with pytest.raises(InputError, match="one run in 2"):
+        lab_tables.others(msgspec.structs.replace(asked, every=2), ("ctxgc",))
 
 
 @pytest.mark.parametrize("regime", REGIMES)
