@@ -94,6 +94,7 @@ OTHERS = {
     "lab judge": "needs a language model",
     "lab peers install": "installs other people's packages",
     "serve": "a server",
+    "wrap": "runs an agent",
 }
 """Commands that print nothing for a terminal, or cannot be tried here."""
 BEFORE: dict[str, list[tuple[str, ...]]] = {
