@@ -80,6 +80,7 @@ bench: $(READY)
 
 deep: $(READY)
 	@HYPOTHESIS_PROFILE=deep $(RUN) -m pytest -n $(JOBS) -m '' --timeout 3600
+	@$(RUN) -m tools.adapters run
 
 docs: $(READY)
 	@$(RUN) -m tools.seeds_page && echo 'docs/development/seeds.md is current'

@@ -39,6 +39,10 @@ def test_the_python_examples_run(
     page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All blocks of a page are one script, run in an empty directory."""
+    if page.path.parent.name == "adapters":
+        pytest.skip(
+            "needs its framework: tests/adapters/test_pages.py runs it where that is installed"
+        )
     monkeypatch.chdir(tmp_path)
     module = ModuleType("docs_example")
     monkeypatch.setitem(sys.modules, "docs_example", module)
@@ -55,7 +59,8 @@ def _code(block: Block, path: Path) -> object:
 def test_the_python_examples_import_from_faces(page: Page) -> None:
     code = "\n".join(block.text for block in page.blocks if block.language == "python")
     modules = re.findall(r"^from (ctxgc\.\w+\.[\w.]+) import", code, re.MULTILINE)
-    assert set(modules) - {"ctxgc.wire.transcripts"} == set()
+    adapters = {module for module in modules if module.startswith("ctxgc.adapters.")}
+    assert set(modules) - adapters - {"ctxgc.wire.transcripts"} == set()
 
 
 def test_a_block_that_is_not_executed_says_why(page: Page) -> None:

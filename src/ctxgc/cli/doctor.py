@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from ctxgc.adapters import FRAMEWORKS, Framework
 from ctxgc.agents import Finding, check, check_still, write_in_place
 from ctxgc.cli.checkpoint import damage
 from ctxgc.cli.config import effective, plugin_problem
@@ -46,13 +48,14 @@ Examples:
   ctxgc doctor sqlite:sessions.db   a store: sessions, handles, checkpoints
   ctxgc doctor .ctxgc/gc.json       a configuration
   ctxgc doctor agents               what ctxgc install did
+  ctxgc doctor adapters             agent frameworks here, and tested versions
 
 Exit codes: 0 all is well (or was repaired), 1 problems were found, 2 usage error.
 """
 
 
 @click.command(short_help="Check histories, stores, configuration, installation.", epilog=_EPILOG)
-@click.argument("what", metavar="[HISTORY|STORE|CONFIG|agents]", required=False)
+@click.argument("what", metavar="[HISTORY|STORE|CONFIG|agents|adapters]", required=False)
 @store_option
 @click.option("--fix", is_flag=True, help="Repair what can be repaired, and list what was done.")
 @output_options
@@ -129,6 +132,8 @@ def _everything(store_url: str | None) -> list[Finding]:
 def _one(what: str, *, fix: bool) -> list[Finding]:
     if what in ("agents", "install"):
         return check()
+    if what == "adapters":
+        return [_check_adapter(framework) for framework in FRAMEWORKS]
     url = _store_url_of(what)
     if url is not None:
         return _check_store(url, is_wanted=True)
@@ -136,6 +141,27 @@ def _one(what: str, *, fix: bool) -> list[Finding]:
     if path.suffix == ".json" and path.parent.name in (".ctxgc", ".jaato"):
         return _check_config(path)
     return check_history(find_session(what, only_here=fix), fix=fix)
+
+
+# -- Adapters
+
+
+def _check_adapter(framework: Framework) -> Finding:
+    here, tested = framework.installed(), framework.tested
+    where = framework.name
+    if here is None:
+        said = f"{framework.package} is not installed; tested with {tested}"
+        return Finding(level="info", where=where, what=said)
+    try:
+        importlib.import_module(framework.adapter)
+    except ImportError as error:
+        said = f"{framework.package} {here} does not work with {framework.adapter}: {error}"
+        fix = f"pip install '{framework.package}=={tested}'"
+        return Finding(level="error", where=where, what=said, fix=fix)
+    said = f"{framework.package} {here}, {framework.adapter} loads"
+    return Finding(
+        level="ok", where=where, what=said if here == tested else f"{said}; tested with {tested}"
+    )
 
 
 # -- Histories

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ctxgc.client.answer import Reply
     from ctxgc.client.async_client import AsyncChatClient
     from ctxgc.client.client import ChatClient, SubagentResult
+    from ctxgc.client.conversation import overflow_of
     from ctxgc.client.tools import Tool
 else:
     __getattr__, __dir__, __all__ = lazy(
@@ -28,6 +29,7 @@ else:
             "answer": "Reply",
             "async_client": "AsyncChatClient",
             "client": "ChatClient SubagentResult",
+            "conversation": "overflow_of",
             "tools": "Tool",
         },
     )

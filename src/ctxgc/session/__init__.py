@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ctxgc.session.calls import Event, stop_flushing
     from ctxgc.session.guard import EMERGENCY, messages_of, why_not_by_itself
     from ctxgc.session.reader import retold
-    from ctxgc.session.recall_tools import RECALL_TOOLS, RecallAnswers
+    from ctxgc.session.recall_tools import RECALL_TOOLS, RecallAnswers, RecallTool
     from ctxgc.session.segments import Chosen, PruneStrategy, SegmentWork
     from ctxgc.session.session import Session, collect
     from ctxgc.session.setup import DEFAULT_PRICES, SessionParts
@@ -74,7 +74,7 @@ else:
             "calls": "Event stop_flushing",
             "guard": "EMERGENCY messages_of why_not_by_itself",
             "reader": "retold",
-            "recall_tools": "RECALL_TOOLS RecallAnswers",
+            "recall_tools": "RECALL_TOOLS RecallAnswers RecallTool",
             "segments": "Chosen PruneStrategy SegmentWork",
             "session": "Session collect",
             "setup": "DEFAULT_PRICES SessionParts",
