@@ -99,7 +99,7 @@ class SourceEntry(msgspec.Struct, dict=True):
 
     def total_tokens(self) -> int:
         """Return its own tokens plus those of all its children."""
-        return sum(entry.tokens for entry in self.walk())
+        return sum(entry.tokens for entry in self.walk()) if self.children else self.tokens
 
     def walk(self) -> Iterator[SourceEntry]:
         """Yield this entry and everything under it."""

@@ -129,6 +129,12 @@ class Booking:
         self, place: Place, by_message: Mapping[str, GCRemovalItem], left: Callable[[str], bool]
     ) -> GCRemovalItem:
         held = self._held[place]
+        if held == (place.key,) and (item := by_message[place.key]).source is place.source:
+            # Nearly all of a session: one message under its own id.
+            booked = self._sizes[place.key]
+            is_same = item.tokens_freed == booked or not left(place.key)
+            if is_same and len(self._places[place.key]) == 1:
+                return item
         parts = [by_message[message_id] for message_id in held if message_id in by_message]
         whole = all(map(left, held))
         freed = sum(part.tokens_freed for part in parts)

@@ -117,6 +117,7 @@ class Scene:
         self.how = how
         self.analysis = analysis
         self._standings: dict[Group, Standing] = {}
+        self._values: dict[str, dict[int, int]] = {}
         run.host.texts.keep([message.message_id for message in run.history])
 
     @cached_property
@@ -318,7 +319,11 @@ class Scene:
         path = shown.segment.file_path
         if shown.segment.type == "code" and (path is None or is_code(path)):
             return {}
-        return self._view_worth.of_values(shown.text, shown.place, self._asked)
+        known = self._values.get(shown.segment.segment_id)
+        if known is None:
+            known = self._view_worth.of_values(shown.text, shown.place, self._asked)
+            self._values[shown.segment.segment_id] = known
+        return known
 
     def group_values(self, group: Group) -> dict[int, int]:
         """Return the same for the lines of a whole group."""
@@ -400,15 +405,13 @@ class Scene:
         most = config.evacuate_keep_percent / 100
         if self.run.host.recall_call is None:
             most = larger(most)
-        passage = Passage(
+        return Passage(
             shown.text,
             tokens=segment.tokens or 0,
             most=1.0 if shown.place >= self._newest else most,
             names=config.tombstone_names_percent / 100,
             is_dead=self._is_dead(shown),
         )
-        passage.values = {} if passage.is_dead else self.values(shown)
-        return passage
 
     def _can_shrink(self, shown: ShownPart) -> bool:
         part, segment = shown.part, shown.segment
@@ -743,6 +746,9 @@ class RoomPass:
         # What is not held by that which stays stands in these messages alone.
         changing = self._gone().union(result.shown.place for result in self._results)
         worth = self._scene.worth(self._older, changing)
+        for result in self._results:
+            passage = result.passage
+            passage.values = {} if passage.is_dead else self._scene.values(result.shown)
         cover = Cover(self._passages(), self._held(), worth.of, worth.least_rate)
         picks = cover.choose((1 - names) * room)
         cover.list_names(names * room)
@@ -847,12 +853,12 @@ class RoomPass:
         """Take whole groups out while the draft is above its target; tell whether any left."""
         run, scene = self._run, self._scene
         left: list[Group] = []
-        before = run.draft.tokens
-        for group in scene.loose_groups():
-            gone = sum(map(scene.size, left))
-            if run.excess - gone <= 0:
+        before, excess = run.draft.tokens, run.excess
+        for group in scene.loose_groups() if excess > 0 else ():
+            if excess <= 0:
                 break
             if run.draft.get(run.ids(group)[0]) is not None:
                 left.append(group)
+                excess -= scene.size(group)
         leave(scene, left, self.need)
         return run.draft.tokens < before

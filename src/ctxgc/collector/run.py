@@ -125,6 +125,11 @@ class HistoryDraft:
         moved = [self._items[m.message_id] for m in self.before if m.message_id in self._items]
         return [*self._cleared, *self._booking.items(moved, lambda i: self._now[i] is None)]
 
+    def has_only(self, evidence: Evidence) -> bool:
+        """Return whether nothing left or shrank for any other reason."""
+        items = (*self._cleared, *self._items.values())
+        return all(item.evidence == evidence for item in items)
+
     def removed(self) -> list[Message]:
         """Return the messages that left, as they were."""
         return [m for m in self.before if self._now[m.message_id] is None]
@@ -339,7 +344,7 @@ class CollectionRun:
 
     def forget_vain_work(self) -> None:
         """Start over if only old notices left and that reached nothing: they may as well stay."""
-        only_notices = all(item.evidence == OLD_NOTICE for item in self.draft.items())
+        only_notices = self.draft.has_only(OLD_NOTICE)
         if only_notices and not (self.is_due_by_size and self.draft.tokens <= self.target):
             self.draft = self._fresh_draft()
 

@@ -245,7 +245,11 @@ class Worth:
 
     def of_values(self, text: Text, place: int, asked: frozenset[str]) -> dict[int, int]:
         """Return what the lines of a text are worth that say a value; requests name the things in `asked`."""
+        if not text.value_lines:
+            return {}
         usual = _UNIT * self._how.value_line / (self._messages - place) ** self._how.fast
+        if asked.isdisjoint(text.names) and asked.isdisjoint(text.words):
+            return dict.fromkeys(text.value_lines, round(usual))
         most = max(usual, _UNIT * self._how.asked)
         names, words = text.line_names, text.line_words
         return {
