@@ -15,8 +15,10 @@ from typing import Any
 import msgspec
 
 from bench.counting import TimedCounter
-from ctxgc import Session
+from ctxgc import GCConfig, GCTriggerReason, Session
+from ctxgc.collector import Host
 from ctxgc.session import RECALL_CALL, Event
+from ctxgc.strategies import TruncateStrategy
 from ctxgc.testing import make_session
 from ctxgc.tokens import TokenCounter
 
@@ -128,6 +130,29 @@ def _collection(messages: list[Json], plugin: str, counter: TokenCounter | None)
     if session.gc_history[-1].shortfall:
         raise AssertionError(f"{plugin} stayed {session.gc_history[-1].shortfall} tokens short")
     return seconds
+
+
+def measure_truncation(size: int, runs: int = 3) -> float:
+    """Return the seconds of gc_truncate by itself: a history in, a shorter one out, nothing stored.
+
+    That is all that LangChain's `trim_messages` does, too; a session also makes it durable.
+    """
+    counter = QuarterCounter()
+    session = Session(ROOMY, store="memory:", counter=counter)
+    session.extend(history(size))
+    messages, total = list(session.history), session.usage().total_tokens
+    usage = {
+        "total_tokens": total,
+        "context_limit": total,
+        "target_tokens": int(total * 0.6),
+    }
+    found: list[float] = []
+    for _ in range(runs):
+        strategy = TruncateStrategy()
+        strategy.bind(Host(counter))
+        reason = GCTriggerReason.MANUAL
+        found.append(_timed(strategy.collect, messages, usage, GCConfig(), reason))
+    return min(found)
 
 
 def _waits(messages: list[Json]) -> bool:
