@@ -36,7 +36,7 @@ def test_the_chain_has_the_length_that_was_asked_for_and_breaks_no_promise() -> 
 
 
 def test_fast_decisions_meet_every_target() -> None:
-    assert [met for _, met in targets(requests(0.015), 100_000, 0.2)] == [True, True]
+    assert [met for _, met in targets(requests(0.010), 100_000, 0.2)] == [True, True]
 
 
 def test_slow_decisions_meet_none() -> None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ctxgc.core.recall_memory import RecallMemory
     from ctxgc.core.roots import (
         GCState, RootKnobs, RootSet, SESSION_INVARIANT, compute_roots, is_message, is_request,
-        marked_roots, message_key,
+        marked_roots, message_key, named_roots,
     )
     from ctxgc.core.score import Explanation, KeepScore, POINTS_TYPE, ScoreContext, prune_score
     from ctxgc.core.secrets import find_secrets, mask_secrets, without_passwords
@@ -63,7 +63,7 @@ else:
             "recall_memory": "RecallMemory",
             "roots":
                 "GCState RootKnobs RootSet SESSION_INVARIANT compute_roots is_message is_request "
-                "marked_roots message_key",
+                "marked_roots message_key named_roots",
             "score": "Explanation KeepScore POINTS_TYPE ScoreContext prune_score",
             "secrets": "find_secrets mask_secrets without_passwords",
             "segment":

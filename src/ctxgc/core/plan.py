@@ -100,7 +100,11 @@ def _idle(evidence: Evidence) -> str:
 
 
 def _room(word: str) -> Callable[[Evidence], str]:
-    return lambda evidence: f"{word}: {evidence.tokens:,} tokens had to go"
+    def said(evidence: Evidence) -> str:
+        told = f"{evidence.tokens:,} tokens had to go" if evidence.tokens else evidence.how
+        return f"{word}: {told or 'the window is full'}"
+
+    return said
 
 
 def _since(evidence: Evidence) -> str:

@@ -403,10 +403,15 @@ def marked_roots(state: GCState) -> dict[str, str]:
     Unlike the other rules these hold wherever the segment is in the conversation, so every strategy must
     know them.
     """
+    return named_roots(state, _MARKED)
+
+
+def named_roots(state: GCState, reasons: Iterable[str]) -> dict[str, str]:
+    """Return the roots of some rules only, each with the first of the rules that names it."""
     found: dict[str, str] = {}
-    for rule in _MARKED_RULES:
-        for segment_id in rule.find(state):
-            found.setdefault(segment_id, rule.reason)
+    for reason in reasons:
+        for segment_id in _RULE_OF[reason].find(state):
+            found.setdefault(segment_id, reason)
     return found
 
 
@@ -557,7 +562,5 @@ ROOT_RULES: tuple[RootRule, ...] = (
     RootRule("recalled", _protected_segments, _protected),
 )
 
-_MARKED_RULES = sorted(
-    (r for r in ROOT_RULES if r.reason in ("current task", "recent decision", SESSION_INVARIANT)),
-    key=lambda rule: rule.reason != SESSION_INVARIANT,
-)
+_RULE_OF = {rule.reason: rule for rule in ROOT_RULES}
+_MARKED = (SESSION_INVARIANT, "current task", "recent decision")

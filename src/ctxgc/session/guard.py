@@ -578,11 +578,17 @@ class RecoverableSession(SessionPart):
         if not change:
             return False
         self._left += self._notices.leaving(new)
-        evidence = Evidence(kind="oldest", tokens=max(0, self.size() - self.limit))
-        leaving = dict.fromkeys((m.message_id for m in change.gone), evidence)
+        leaving = dict.fromkeys((m.message_id for m in change.gone), self._emergency())
         self._collector.impose(new, "guard", evidence=leaving)
         self._archive.save()
         return True
+
+    def _emergency(self) -> Evidence:
+        """Return why all but the smallest view leaves: the critical zone, or a refusal below it."""
+        ceiling = self.limit * self._options.config.critical_percent / 100
+        over = self.size() - int(ceiling)
+        refused = "the provider refused the view as too large" if self._is_refused else ""
+        return Evidence(kind="oldest", tokens=max(0, over), how=refused)
 
     def _tokens(self, messages: Sequence[Message]) -> int:
         return sum(map(self._accounting.tokens, messages))

@@ -30,6 +30,7 @@ from ctxgc.core import (
     is_tombstone,
     marked_roots,
     mask_secrets,
+    named_roots,
     note,
 )
 from ctxgc.errors import PlanError
@@ -89,10 +90,12 @@ class ProtectedMessages(SessionPart):
     def held_while_there_is_room(self) -> set[str]:
         """Return the messages that no cut for the price may touch: those held but for the current task.
 
-        What of a task is in work is alive anyway; the rest of it would only be kept from being cheap.
+        What of a task is in work is alive anyway; the rest of it would only be kept from being cheap. What
+        the host has open in its editor is held as well, however long it is idle.
         """
-        marked = self.marked().items()
-        return self.pinned().union(m for m, rule in marked if rule != "current task")
+        marked = {m for m, rule in self.marked().items() if rule != "current task"}
+        active = self._by_message(named_roots(gc_state(self._core), ("active file",)))
+        return self.pinned().union(marked, active)
 
     def marked(self, target_tokens: int | None = None) -> dict[str, str]:
         """Return the messages that an annotation makes roots, each with the rule.
