@@ -5,11 +5,15 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ctxgc.errors import ConfigError
+
+if TYPE_CHECKING:
+    from ctxgc.proxy import Mount, ProxyOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -54,7 +58,7 @@ _OPTIONS = (
 @click.option("--allow-host", "allowed_hosts", multiple=True, help="Allowed Host header.")
 @click.option("--allow-origin", "allowed_origins", multiple=True, help="Allowed Origin header.")
 def serve(named: tuple[str, ...], pass_through: bool, **chosen: Any) -> None:
-    """Serve the proxy: set an agent's base URL to it, and its context is collected.
+    """Serve the proxy: set an agent's base URL to it, and its context is collected. MCP is served at /mcp.
 
     \b
     ANTHROPIC_BASE_URL=http://127.0.0.1:8787 claude
@@ -64,7 +68,30 @@ def serve(named: tuple[str, ...], pass_through: bool, **chosen: Any) -> None:
     from ctxgc.proxy import ProxyOptions, run_proxy, upstreams  # noqa: PLC0415
 
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
-    run_proxy(ProxyOptions(upstreams=upstreams(named), collect=not pass_through, **chosen))
+    options = ProxyOptions(upstreams=upstreams(named), collect=not pass_through, **chosen)
+    run_proxy(options, mounts(options))
+
+
+def mounts(options: ProxyOptions) -> list[Mount]:
+    """Return what is served in the process of the proxy, on its store: MCP, if its package is installed."""
+    if find_spec("mcp") is None:
+        return []
+    from ctxgc.mcp import ServerOptions, callers_note, mcp_app  # noqa: PLC0415
+    from ctxgc.proxy import Mount, token_path  # noqa: PLC0415
+
+    tokens = token_path(options)
+    served = ServerOptions(
+        store=options.store,
+        host=options.host,
+        token_file=None if tokens is None else str(tokens),
+        allowed_hosts=options.allowed_hosts,
+        allowed_origins=options.allowed_origins,
+    )
+
+    return [
+        # A further application goes here: its path, and what builds it for the port.
+        Mount(path="/mcp", build=lambda port: mcp_app(served, port), said=callers_note(served)),
+    ]
 
 
 def need_server() -> None:

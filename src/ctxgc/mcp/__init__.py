@@ -18,7 +18,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ctxgc.mcp.ingest import NewSegment
     from ctxgc.mcp.service import ContextService
-    from ctxgc.mcp.start import ServerOptions, run_http, run_stdio, schema_costs
+    from ctxgc.mcp.start import (
+        ServerOptions,
+        callers_note,
+        mcp_app,
+        run_http,
+        run_stdio,
+        schema_costs,
+    )
     from ctxgc.mcp.transport import ProtocolStdout
 else:
     __getattr__, __dir__, __all__ = lazy(
@@ -26,7 +33,7 @@ else:
         {
             "ingest": "NewSegment",
             "service": "ContextService",
-            "start": "ServerOptions run_http run_stdio schema_costs",
+            "start": "ServerOptions callers_note mcp_app run_http run_stdio schema_costs",
             "transport": "ProtocolStdout",
         },
     )

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import msgspec
+from starlette.types import ASGIApp
 
 from ctxgc.config import SessionSettings, load_config
 from ctxgc.gate import FIRST, address, allowed_hosts, listening, read_tokens
@@ -77,9 +78,22 @@ def run_http(options: ServerOptions) -> None:
     """Serve all callers with a token until the process ends."""
     import uvicorn  # noqa: PLC0415 (only HTTP needs it)
 
+    said = callers_note(options)
+    with listening(options.host, options.port) as listener:
+        app = mcp_app(options, listener.getsockname()[1])
+        sys.stderr.write(f"ctxgc mcp serves {address(listener, options.host)}{PATH}; {said}\n")
+        sys.stderr.flush()
+        config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="on")
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+def mcp_app(options: ServerOptions, port: int) -> ASGIApp:
+    """Return an application that serves MCP at `/mcp` of a port, to all callers with a token.
+
+    What it opened is closed when its lifespan ends.
+    """
     hosts = allowed_hosts_of(options)
-    path = token_path(options)
-    tokens = read_tokens(path) if options.use_token else None
+    tokens = read_tokens(token_path(options)) if options.use_token else None
     store = _store(options)
     callers = Callers(tokens, lambda name: open_service(options, store, name))
     callers.service(FIRST).usage()
@@ -87,17 +101,12 @@ def run_http(options: ServerOptions) -> None:
         lambda ctx: callers.service(ctx.request.scope[CALLER]),  # type: ignore[union-attr] # HTTP has one
         options.tools,
     )
-    with listening(options.host, options.port) as listener:
-        port = listener.getsockname()[1]
-        app = http_app(server, callers, port=port, hosts=hosts, origins=options.allowed_origins)
-        said = f"; bearer tokens in {path}" if tokens is not None else "; without a token"
-        sys.stderr.write(f"ctxgc mcp serves {address(listener, options.host)}{PATH}{said}\n")
-        sys.stderr.flush()
-        config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="on")
-        try:
-            uvicorn.Server(config).run(sockets=[listener])
-        finally:
-            callers.close()
+    return http_app(server, callers, port=port, hosts=hosts, origins=options.allowed_origins)
+
+
+def callers_note(options: ServerOptions) -> str:
+    """Return what callers need to show, in words."""
+    return f"bearer tokens in {token_path(options)}" if options.use_token else "without a token"
 
 
 def default_roots() -> tuple[Path, ...]:

@@ -137,7 +137,10 @@ class Gate:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse a request, or pass it on with the name of its caller."""
         if scope["type"] == "lifespan":
-            return await self._app(scope, receive, send)
+            try:
+                return await self._app(scope, receive, send)
+            finally:
+                self._callers.close()
         refusal = self._refusal(scope) if scope["type"] == "http" else _error(404, "not found")
         return await (refusal or self._app)(scope, receive, send)
 

@@ -1,6 +1,6 @@
 """The proxy: context collection for any agent that lets its base URL be changed.
 
-- `options`: where it listens, and which providers it talks to; `start` runs it.
+- `options`: where it listens and which providers it talks to; `start` runs it, `mounts` what else is there.
 - `app`: who may call, and one request from its first byte to the last of its answer.
 - `dialect`: what a path asks of which provider; `upstream`: the way there and back; `usage`: what it counted.
 - `collecting`: a request read into its session and sent with the view of that. `identity` says whose it is,
@@ -15,13 +15,15 @@ from ctxgc._lazy import lazy
 # fmt: off
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ctxgc.proxy.mounts import Mount
     from ctxgc.proxy.options import ProxyOptions, upstreams, upstreams_of
-    from ctxgc.proxy.start import ProxyServer, run_proxy
+    from ctxgc.proxy.start import ProxyServer, run_proxy, token_path
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
+            "mounts": "Mount",
             "options": "ProxyOptions upstreams upstreams_of",
-            "start": "ProxyServer run_proxy",
+            "start": "ProxyServer run_proxy token_path",
         },
     )

@@ -7,6 +7,7 @@ import logging
 import signal
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -20,6 +21,7 @@ from ctxgc.places import state_folder, user_store
 from ctxgc.proxy.app import ProxyApp
 from ctxgc.proxy.collecting import Collecting, CollectOptions
 from ctxgc.proxy.metrics import ProxyMetrics
+from ctxgc.proxy.mounts import Mount, MountedApps
 from ctxgc.proxy.options import ProxyOptions
 from ctxgc.proxy.upstream import TOKEN_HEADER, Upstream
 from ctxgc.session import open_store
@@ -28,12 +30,17 @@ PATIENCE_SECONDS = 60.0
 GRACE_SECONDS = 5
 
 
-def run_proxy(options: ProxyOptions) -> None:
-    """Serve until the process is told to end."""
-    with ProxyServer(options) as proxy:
+def run_proxy(options: ProxyOptions, mounts: Sequence[Mount] = ()) -> None:
+    """Serve until the process is told to end; `mounts` are further applications in it."""
+    with ProxyServer(options, mounts) as proxy:
         to = ", ".join(f"{name} -> {url}" for name, url in options.upstreams.items())
         token = f"; callers send {TOKEN_HEADER} from {proxy.token_path}" if proxy.token_path else ""
-        sys.stderr.write(f"ctxgc serves {proxy.url} ({to}){token}\n")
+        lines = [f"ctxgc serves {proxy.url} ({to}){token}"]
+        lines += [
+            f"ctxgc serves {proxy.url}{each.path}{each.said and f' ({each.said})'}"
+            for each in mounts
+        ]
+        sys.stderr.write("".join(f"{line}\n" for line in lines))
         sys.stderr.flush()
         proxy.wait()
         if options.collect:
@@ -41,12 +48,12 @@ def run_proxy(options: ProxyOptions) -> None:
 
 
 class ProxyServer:
-    """A proxy that serves from a thread while its `with` block runs."""
+    """A proxy, and what else is mounted, that serves from a thread while its `with` block runs."""
 
-    def __init__(self, options: ProxyOptions) -> None:
+    def __init__(self, options: ProxyOptions, mounts: Sequence[Mount] = ()) -> None:
         self._options = options
-        use_token = options.use_token or not is_loopback(options.host)
-        self.token_path = token_path(options) if use_token else None
+        self.token_path = token_path(options)
+        use_token = self.token_path is not None
         names = allowed_hosts(options.host, options.allowed_hosts, use_token=use_token)
         tokens = None if self.token_path is None else read_tokens(self.token_path)
         self._listener = listening(options.host, options.port)
@@ -66,7 +73,7 @@ class ProxyServer:
         # An answer that breaks off is told to the client by breaking off: that is no error of ours.
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         config = uvicorn.Config(
-            app,
+            MountedApps(app, mounts, port),
             log_config=None,
             access_log=False,
             ws="none",
@@ -112,8 +119,13 @@ class ProxyServer:
         self._listener.close()
 
 
-def token_path(options: ProxyOptions) -> Path:
-    """Return the file with the tokens of callers: the given one, else one in the user's state folder."""
+def token_path(options: ProxyOptions) -> Path | None:
+    """Return the file with the tokens of callers: the given one, else one in the user's state folder.
+
+    None: on loopback nobody needs one, unless that was asked for.
+    """
+    if is_loopback(options.host) and not options.use_token:
+        return None
     return Path(options.token_file or Path(state_folder()) / "proxy.token")
 
 
