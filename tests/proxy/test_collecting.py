@@ -66,7 +66,6 @@ def test_messages_that_were_not_edited_and_all_else_are_the_bytes_of_the_client(
 
 
 def test_a_warm_session_goes_on_as_it_was_after_a_restart(tmp_path: Path) -> None:
-    """Of a model whose tokens are counted exactly; what was learned about others is not stored yet."""
     store = f"sqlite:{tmp_path / 'stash.db'}"
     with server() as provider:
         with proxied(provider, context_limit=LIMIT, store=store) as proxy:
@@ -78,6 +77,38 @@ def test_a_warm_session_goes_on_as_it_was_after_a_restart(tmp_path: Path) -> Non
             openai_at(proxy.url).chat.completions.create(model="gpt-4o", messages=history)
         assert known(provider.requests[-1]) == before
         assert len(before) < len(history) or any(b"[ctxgc" in raw for raw in before)
+
+
+def test_what_was_learned_about_estimated_counts_survives_a_restart(tmp_path: Path) -> None:
+    """The provider counts a quarter of what the estimate says: without that, the restart would collect."""
+    store = f"sqlite:{tmp_path / 'stash.db'}"
+    with server(context_limit=None) as provider:
+        with proxied(provider, context_limit=28_000, store=store) as proxy:
+            agent = ClaudeAgent(proxy.url)
+            agent.say("read all files")
+            agent.work(12)
+            sent = provider.requests[-1].raw
+        before = stored(store)
+        with proxied(provider, context_limit=28_000, store=store) as proxy:
+            agent.url = proxy.url
+            assert agent.send().status_code == 200
+        assert provider.requests[-1].raw == sent
+        assert stored(store)[0] == before[0]
+        assert stored(store)[1] == before[1] + 1
+        assert before[2] > 1
+
+
+def stored(store: str) -> tuple[list[Any], int, float]:
+    """Return the collections of the stored session, its booked requests, and how far it overestimated."""
+    name = "proxy:default:s-1"
+    with Session(
+        store=store, session_id=name, model="claude-sonnet-5", context_limit=28_000
+    ) as one:
+        calibrated = one.usage().total_tokens
+        booked = one.inspect().state.savings.savings.requests
+        (ratios,) = one.inspect().state.calibrations.values()
+    assert calibrated > 0
+    return one.gc_history, booked, 1 / max(ratios)
 
 
 def test_two_sessions_and_the_lines_of_one_are_kept_apart(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from openai.types.responses.parsed_response import ParsedResponseFunctionToolCal
 
 from ctxgc.budget import GCPolicy, InstructionSource
 from ctxgc.errors import MessageError
+from ctxgc.session import Session
 from ctxgc.stores import MemoryStore, Put
 from tests.session.build import Json, filled, make, state_of
 from tests.session.random_walk import faults
@@ -350,3 +351,19 @@ def test_a_refused_message_of_another_format_leaves_the_choice_open(named: Any) 
     session.append(RESULT)
     assert {message.format for message in session.history} == {"openai"}
     assert session.messages() == [{"role": "user", "content": "hello"}, CALLS, RESULT]
+
+
+def test_what_the_counter_learned_is_weighed_for_all_that_is_sent_and_stored() -> None:
+    store = MemoryStore()
+    asked: Json = {"context_limit": 90_000, "model": "claude-sonnet-5", "store": store}
+    with Session(**asked, session_id="s") as session:
+        session.append({"role": "user", "content": "hello there my friend " * 400})
+        session.set_system("You are a careful engineer. " * 400)
+        first = session.usage().by_source
+        for _ in range(60):
+            session.report_usage(2_000)
+        learned = session.usage().by_source
+    scales = [round(learned[name] / first[name], 1) for name in ("system", "conversation")]
+    assert scales == [0.3, 0.3]
+    with Session(**asked, session_id="s") as again:
+        assert again.usage().by_source == learned

@@ -32,9 +32,21 @@ class Alongside:
         self._left: set[str] = set()
         """Tools that had left when the session was stored, until their schemas are given again."""
         self._texts: dict[str, str] = {}
+        self._system: str | None = None
+
+    def recount(self) -> None:
+        """Book everything again, because the counter learned; what was only restored waits to be given."""
+        if self._system is not None:
+            self.set_system(self._system)
+        for key in self._schemas:
+            if self._child(key) is not None:
+                self._book(key)
+        for key in self.enrichment():
+            self._book_text(key)
 
     def set_system(self, text: str) -> None:
         """Book a system prompt that is not part of the messages."""
+        self._system = text
         tokens = self._counter.count(text)
         self._budget.add_child(InstructionSource.SYSTEM, _SYSTEM_KEY, tokens, GCPolicy.LOCKED)
 

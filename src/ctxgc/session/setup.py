@@ -174,8 +174,6 @@ def set_up(asked: SessionSetup) -> SessionParts:
     plugin = _plugin(asked, said, spec, config)
     store = open_store(asked.store or said.store)
     name = checked_text(asked.session_id, "session_id") or uuid.uuid4().hex
-    # CountingCache has a length, so an empty one must not be taken for a missing one.
-    counter = asked.counter if asked.counter is not None else counter_for(asked.model)
     options = SessionOptions(
         config=config,
         plugin=plugin,
@@ -196,6 +194,9 @@ def set_up(asked: SessionSetup) -> SessionParts:
             state.secret = asked.handle_key.hex()
         state.recall_calls = remember(state.recall_calls, asked.recall_call)
         options.recall_call = next(reversed(state.recall_calls), None) or None
+        counter = asked.counter
+        if counter is None:
+            counter = counter_for(asked.model, state.calibrations)
         return SessionParts(
             options=options,
             state=state,

@@ -130,6 +130,8 @@ class SessionState(msgspec.Struct, kw_only=True):
     """The format that was named, or that a message showed clearly; None while it is only guessed."""
     recall_calls: list[str] = []
     """How the model recalls, as hosts said it: the newest last, empty where it cannot (`remember`)."""
+    calibrations: dict[str, list[float]] = {}
+    """What the counters learned from what providers counted, by the name of the counter."""
     probation: Probation | None = None
     """A collection for the price that is planned and waits; a change of what was sent ends it."""
 
@@ -287,6 +289,9 @@ class Accounting:
         """Teach the counter what the provider counted; return whether that changed the sizes of messages."""
         if not self.counter.calibrate(self.budget.total_tokens(), input_tokens):
             return False
+        learned = {self.counter.name: list(self.counter.ratios)}
+        self._state.calibrations = {**self._state.calibrations, **learned}
+        self.alongside.recount()
         for message in messages:
             self.leave(message)
             self.enter(message)

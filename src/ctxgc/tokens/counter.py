@@ -115,6 +115,12 @@ class CountingCache:
             self._counts.clear()
         return True
 
+    @property
+    def ratios(self) -> tuple[float, ...]:
+        """What the counter inside learned, as `counter_for` takes it; empty if it cannot learn."""
+        calibration: Calibration | None = getattr(self._counter, "calibration", None)
+        return () if calibration is None else calibration.ratios
+
     def _recall(self, key: str | bytes) -> int | None:
         with self._lock:
             known = self._counts.get(key)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import TypeVar
 
 from ctxgc.errors import InputError
-from ctxgc.tokens.counter import CountingCache, TokenCounter
+from ctxgc.tokens.counter import Calibration, CountingCache, TokenCounter
 from ctxgc.tokens.estimated import CharCounter, EstimatedCounter, UpperBoundCounter
 from ctxgc.tokens.exact import VOCABULARIES, ExactCounter, usable
 
@@ -67,17 +68,23 @@ _PATTERNS = _compiled(MODELS)
 _WINDOW_PATTERNS = _compiled(WINDOWS)
 
 
-def counter_for(model: str | None = None) -> TokenCounter:
+def counter_for(
+    model: str | None = None, learned: Mapping[str, Iterable[float]] | None = None
+) -> TokenCounter:
     """Return the counter for a model: exact where its tokenizer is public and ships, else an upper bound.
 
     Without a model it counts in o200k exactly. Each estimate is a new `EstimatedCounter`, for its owner to
-    calibrate; what was counted is cached for the whole process. If the shipped vocabulary is
-    damaged, every model gets an estimate from characters, which says so in its name and is not `exact`.
+    calibrate; `learned` has the ratios to go on from, by the counter's name. What was counted is cached for
+    the whole process. If the shipped vocabulary is damaged, every model gets an estimate from characters,
+    which says so in its name and is not `exact`.
     """
     target = _target(model)
     if target in VOCABULARIES:
         return _exact(target)
-    return EstimatedCounter(bound=_bound(target))
+    bound = _bound(target)
+    return EstimatedCounter(
+        bound=bound, calibration=Calibration((learned or {}).get(bound.name, ()))
+    )
 
 
 def window_of(model: str | None) -> int | None:
