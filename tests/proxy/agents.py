@@ -27,6 +27,7 @@ class ClaudeAgent:
         self.session = session
         self.history: list[dict[str, Any]] = []
         self.tools = [{"name": "read", "input_schema": {"type": "object"}}]
+        self.cache_control = {"type": "ephemeral"}
         self.answers: list[httpx2.Response] = []
 
     def say(self, text: str) -> httpx2.Response:
@@ -49,7 +50,7 @@ class ClaudeAgent:
         *before, last = self.history
         content = last["content"]
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-        mark = {"cache_control": {"type": "ephemeral"}}
+        mark = {"cache_control": self.cache_control}
         marked = {**last, "content": [*blocks[:-1], {**blocks[-1], **mark}]}
         asked: dict[str, Any] = {
             "model": self.model,

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
 import anthropic
 import openai
 
 from ctxgc.proxy import ProxyOptions, ProxyServer
+from ctxgc.session import utc_now
 from ctxgc.testing import StrictServer
 
 KEY = "sk-client-own-key"
 
 
 @contextmanager
-def proxied(server: StrictServer, **options: Any) -> Iterator[ProxyServer]:
+def proxied(
+    server: StrictServer, *, clock: Callable[[], datetime] = utc_now, **options: Any
+) -> Iterator[ProxyServer]:
     """Run a proxy whose providers are both played by one strict server."""
     upstreams = {"anthropic": server.base_url, "openai": server.openai_base_url.removesuffix("/v1")}
     chosen = {"port": 0, "store": "memory:", **options}
-    with ProxyServer(ProxyOptions(upstreams=upstreams, **chosen)) as proxy:
+    with ProxyServer(ProxyOptions(upstreams=upstreams, **chosen), clock=clock) as proxy:
         yield proxy
 
 

@@ -42,6 +42,14 @@ _OPTIONS = (
         help="Share of the sessions that are only observed.",
     ),
     click.option(
+        "--cap-session", type=click.FloatRange(min=0), metavar="DOLLARS",
+        help="Refuse requests of a session that has cost this much.",
+    ),
+    click.option(
+        "--cap-day", type=click.FloatRange(min=0), metavar="DOLLARS",
+        help="Refuse all requests once those of today (UTC) have cost this much.",
+    ),
+    click.option(
         "--pass-through", is_flag=True, help="Collect nothing: pass requests on as they are."
     ),
 )  # fmt: skip

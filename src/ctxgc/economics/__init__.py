@@ -13,8 +13,8 @@ from ctxgc._lazy import lazy
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ctxgc.economics.prices import (
-        MODEL_PRICES, ModelPrice, PRICES_AS_OF, PriceSheet, SHEETS, model_price, price_sheet,
-        read_price_table, sheet_of,
+        MODEL_PRICES, ModelPrice, PRICES_AS_OF, PriceSheet, SHEETS, kept_for, model_price,
+        price_sheet, read_price_table, sheet_of,
     )
     from ctxgc.economics.savings import (
         Savings, SavingsLedger, admission_gain, best_period, break_even, expected_gain,
@@ -26,8 +26,8 @@ else:
         __name__,
         {
             "prices":
-                "MODEL_PRICES ModelPrice PRICES_AS_OF PriceSheet SHEETS model_price price_sheet "
-                "read_price_table sheet_of",
+                "MODEL_PRICES ModelPrice PRICES_AS_OF PriceSheet SHEETS kept_for model_price "
+                "price_sheet read_price_table sheet_of",
             "savings":
                 "Savings SavingsLedger admission_gain best_period break_even expected_gain "
                 "expected_requests_left fault_adjusted_gain fault_cost highest_fault_rate "

@@ -160,6 +160,19 @@ _LONG_LIVED = {"anthropic-5m": "anthropic-1h"}
 """The sheet of a provider -> the one by which what it keeps for an hour is written."""
 
 
+def kept_for(sheet: PriceSheet, seconds: float) -> PriceSheet:
+    """Return the sheet by which a provider writes what it is asked to keep for so long.
+
+    `sheet` is its usual one. Where it lists no price for that life, tokens cost what they usually cost.
+    """
+    long = SHEETS.get(_LONG_LIVED.get(sheet.name, ""))
+    if sheet.ttl_seconds in (None, seconds):
+        return sheet
+    if long is not None and long.ttl_seconds == seconds:
+        return long
+    return msgspec.structs.replace(sheet, ttl_seconds=seconds)
+
+
 class ModelPrice(msgspec.Struct, frozen=True, kw_only=True):
     """Dollars per million tokens of one model, from the day `since` on.
 
@@ -200,6 +213,13 @@ class ModelPrice(msgspec.Struct, frozen=True, kw_only=True):
         said = self.output * output
         total = prompt * self.long_input + said * self.long_output if is_long else prompt + said
         return total / 1_000_000
+
+    def to_write(self, tokens: int, sheet: PriceSheet) -> float:
+        """Return the dollars of a prompt that the provider's cache has nothing of, written by a sheet."""
+        kept_long = tokens if sheet.name in _LONG_LIVED.values() else 0
+        return self.dollars(
+            uncached=0, cache_read=0, cache_write=tokens, cache_write_1h=kept_long, output=0
+        )
 
 
 def _model(

@@ -1,7 +1,8 @@
 """Insight: what a session spent, lost and would save. The one place that makes figures; doors show them.
 
 `analyze_transcript` (`analysis`, from `measurement`, `survey`, `garbage` and `replay`) returns an
-`Insight` (`report`); `cost` has the dollars. `live` follows a session while its agent works,
+`Insight` (`report`); `cost` has the dollars,
+`cache_life` those of a session whose cache lapses. `live` follows a session while its agent works,
 `own_session` the one of the agent that started this process;
 `local_sessions` finds the sessions on this machine, and `overview` puts each in a row. `fill` counts the
 window for all of them. `prune_proposal` says what pruning a transcript would
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from ctxgc.core import age_text
     from ctxgc.insight.analysis import analyze_transcript
     from ctxgc.insight.bill import Bill, BillLine
+    from ctxgc.insight.cache_life import (
+        ColdMoment, answer_spend, cold_moment, request_prices,
+    )
     from ctxgc.insight.cost import (
         COST_VIEWS, CostedRequest, CostReport, SessionCost, Spend, prices_in_use, session_cost,
         session_requests, total_cost,
@@ -58,6 +62,7 @@ else:
             "ctxgc.core": "age_text",
             "analysis": "analyze_transcript",
             "bill": "Bill BillLine",
+            "cache_life": "ColdMoment answer_spend cold_moment request_prices",
             "cost":
                 "COST_VIEWS CostedRequest CostReport SessionCost Spend prices_in_use session_cost "
                 "session_requests total_cost",

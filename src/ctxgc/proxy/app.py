@@ -5,6 +5,7 @@ It speaks ASGI itself, so that nothing between the client and the provider holds
 
 from __future__ import annotations
 
+import json
 import logging
 import zlib
 from collections.abc import AsyncIterator, Mapping
@@ -14,13 +15,14 @@ from typing import Any
 import anyio
 import msgspec
 from anyio import to_thread
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, QueryParams
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from ctxgc.gate import FIRST, caller_of
+from ctxgc.proxy.board import SessionRow, rows_text
 from ctxgc.proxy.collecting import Collecting
-from ctxgc.proxy.dialect import Route, error_body, route_of
+from ctxgc.proxy.dialect import Route, error_body, route_of, spent_refusal
 from ctxgc.proxy.metrics import ProxyMetrics
 from ctxgc.proxy.options import Provider
 from ctxgc.proxy.upstream import (
@@ -38,6 +40,7 @@ from ctxgc.session import parse_overflow
 _log = logging.getLogger("ctxgc.proxy")
 
 METRICS = "/metrics"
+SESSIONS = "/ctxgc/sessions"
 PROMETHEUS = "text/plain; version=0.0.4"
 MOST_RETRIES = 3
 OVERFLOW_STATUSES = (400, 413, 422)
@@ -101,11 +104,30 @@ class ProxyApp:
         if refusal is not None:
             await refusal(scope, receive, send)
         elif scope["method"] == "GET" and scope["path"] == METRICS:
-            await Response(self._metrics.text(), media_type=PROMETHEUS)(scope, receive, send)
+            rows = await self._rows(headers)
+            text = self._metrics.text() + rows_text(rows)
+            await Response(text, media_type=PROMETHEUS)(scope, receive, send)
+        elif scope["method"] == "GET" and scope["path"] == SESSIONS:
+            await self._show_sessions(headers, scope, receive, send)
         elif route.kind == "other":
             await self._pass_on(route, scope, receive, send)
         else:
             await self._converse(route, scope, receive, send)
+
+    async def _rows(self, headers: Headers) -> list[SessionRow]:
+        """Return what is known of the caller's own sessions."""
+        if self._collecting is None:
+            return []
+        return await to_thread.run_sync(self._collecting.board, self._tenant(headers))
+
+    async def _show_sessions(
+        self, headers: Headers, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Answer with what is known of the sessions; `?session=` names one of them."""
+        wanted = QueryParams(scope.get("query_string", b"")).get("session")
+        rows = [row for row in await self._rows(headers) if row.is_called(wanted)]
+        body = json.dumps({"sessions": [row.to_dict() for row in rows]}).encode()
+        await Response(body, media_type="application/json")(scope, receive, send)
 
     def _refusal(self, provider: Provider, headers: Headers) -> Response | None:
         """Return the answer to a request that may not come in."""
@@ -116,6 +138,9 @@ class ProxyApp:
         if caller_of(self._tokens, headers.get(TOKEN_HEADER, "")) is None:
             return _refused(provider, 401, f"ctxgc: the proxy needs its token in {TOKEN_HEADER}")
         return None
+
+    def _tenant(self, headers: Headers) -> str:
+        return caller_of(self._tokens, headers.get(TOKEN_HEADER, "")) or FIRST
 
     # -- requests that are passed on in the pieces in which they come -------------------------------
 
@@ -156,11 +181,14 @@ class ProxyApp:
         collecting, form = self._collecting, route.format
         if collecting is None or form is None:
             return
-        tenant = caller_of(self._tokens, headers.get(TOKEN_HEADER, "")) or FIRST
+        tenant = self._tenant(headers)
         compacts = route.kind == "compaction"
         made = await to_thread.run_sync(
             collecting.prepare, body, form, dict(headers), tenant, compacts
         )
+        if made.outcome == "capped":
+            await _spent(route.provider, made.reason)({"type": "http"}, _nothing, send)
+            return
         answer = await self._ask(route, _with_body(request, made.body), send)
         for _ in range(MOST_RETRIES):
             if answer is None or answer.status not in OVERFLOW_STATUSES:
@@ -270,6 +298,13 @@ async def _whole(answer: Incoming) -> _WholeRefusal:
 
 def _refused(provider: Provider, status: int, text: str) -> Response:
     return Response(error_body(provider, status, text), status, media_type="application/json")
+
+
+def _spent(provider: Provider, text: str) -> Response:
+    status, body = spent_refusal(provider, f"ctxgc: {text}")
+    # The official clients would ask again, and again in vain.
+    hint = {"x-should-retry": "false"}
+    return Response(body, status, hint, media_type="application/json")
 
 
 async def _nothing() -> dict[str, Any]:

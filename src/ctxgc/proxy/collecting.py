@@ -9,24 +9,31 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import datetime
 from hashlib import blake2b
 from typing import Any, Literal
 
 import msgspec
 from msgspec.structs import replace
 
+from ctxgc.config import SessionSettings
 from ctxgc.errors import ContextOverflowError, CtxgcError
-from ctxgc.proxy.conversations import AgentLines, Asked, Conversations, Line
+from ctxgc.insight import request_prices
+from ctxgc.proxy.board import SessionBoard, SessionRow
+from ctxgc.proxy.cache_watch import SentRequest, cache_seconds
+from ctxgc.proxy.conversations import PREFIX, AgentLines, Asked, Conversations, Line
 from ctxgc.proxy.identity import identity_of
 from ctxgc.proxy.metrics import Arm, ProxyLedger, ProxyMetrics
 from ctxgc.proxy.request_body import RequestBody, UnreadableError, loads, spliced
-from ctxgc.session import Format, Overflow, Session, Store, recall_template
+from ctxgc.proxy.spending import SpendCaps, Spending
+from ctxgc.proxy.usage import AnswerUsage
+from ctxgc.session import Format, Overflow, Session, Store, recall_template, utc_now
 
 _log = logging.getLogger("ctxgc.proxy")
 
 Outcome = Literal[
-    "unchanged", "edited", "observed", "compaction", "server_held", "unreadable", "failed"
+    "unchanged", "edited", "observed", "compaction", "server_held", "unreadable", "failed", "capped"
 ]
 
 _SERVER_HELD = ("previous_response_id", "conversation", "thread")
@@ -48,6 +55,7 @@ class PreparedRequest(msgspec.Struct, frozen=True, kw_only=True):
     conversation: AgentLines | None = None
     line: Line | None = None
     number: int = 0
+    sent: SentRequest | None = None
 
 
 class CollectOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,6 +64,7 @@ class CollectOptions(msgspec.Struct, frozen=True, kw_only=True):
     context_limit: int | None = None
     observe: bool = False
     holdout: float = 0.0
+    caps: SpendCaps = SpendCaps()
 
     def arm_of(self, name: str) -> Arm:
         """Return whether the requests of a session are collected in, or only observed."""
@@ -66,17 +75,35 @@ class CollectOptions(msgspec.Struct, frozen=True, kw_only=True):
 class Collecting:
     """Reads requests into sessions of a store."""
 
-    def __init__(self, store: Store, options: CollectOptions, metrics: ProxyMetrics) -> None:
+    def __init__(
+        self,
+        store: Store,
+        options: CollectOptions,
+        metrics: ProxyMetrics,
+        *,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> None:
         self._options = options
         self._metrics = metrics
         self._store = store
+        self._clock = clock
         self._conversations = Conversations(store, self._open)
+        self._spending = Spending(store, options.caps, clock)
+        self._board = SessionBoard(self._conversations, clock)
+        self._has_prices = SessionSettings.from_env().prices is not None
 
     def _open(self, name: str, asked: Asked) -> Session:
+        # What the user says about prices comes before what the request says about its cache.
+        life = None if self._has_prices else asked.cache_seconds
         return Session(
             asked.context_limit, model=asked.model, store=self._store, session_id=name,
-            recall_call=asked.recall_call or "",
+            recall_call=asked.recall_call or "", clock=self._clock,
+            prices=None if life is None else request_prices(asked.model, life),
         )  # fmt: skip
+
+    def board(self, tenant: str) -> list[SessionRow]:
+        """Return what is known of a caller's sessions that are open, the one heard of last first."""
+        return self._board.rows(f"{PREFIX}{tenant}:")
 
     def prepare(
         self,
@@ -113,28 +140,40 @@ class Collecting:
         self, body: bytes, form: Format, headers: Mapping[str, str], tenant: str, *, compacts: bool
     ) -> PreparedRequest:
         envelope = RequestBody(body, form)
+        refusal = self._spending.refusal(0.0)
+        if refusal is not None:
+            return PreparedRequest(body=body, outcome="capped", reason=refusal)
         held = next((name for name in _SERVER_HELD if envelope.field(name)), None)
         if held is not None:
-            return PreparedRequest(body=body, outcome="server_held", reason=held)
+            return PreparedRequest(body=body, outcome="server_held", reason=held, envelope=envelope)
         conversation = self._conversations.get(identity_of(envelope, headers, tenant))
         asked = self._asked(envelope, headers)
         with conversation.lock:
             line, messages = conversation.line_of(envelope, asked)
-            line.follow(envelope)
-            before = ProxyLedger.of(line.session)
+            refusal = self._spending.refusal(conversation.spent())
+            if refusal is not None:
+                return PreparedRequest(body=body, outcome="capped", reason=refusal)
+            changed, before = line.follow(envelope), ProxyLedger.of(line.session)
+            if line.session.shared(messages) < len(line.session.arrivals()):
+                changed |= {"history"}
             line.session.sync(messages, form)
             line.requests += 1
+            sent = SentRequest(sent_at=self._clock(), model=asked.model, changed=changed)
             made = PreparedRequest(
                 body=body, outcome="unchanged", envelope=envelope, conversation=conversation,
-                line=line, number=line.requests,
+                line=line, number=line.requests, sent=sent,
             )  # fmt: skip
             if compacts or is_compaction(envelope):
                 line.session.checkpoint("before the agent's compaction", triggers=("compaction",))
                 return self._for_compaction(made, line)
             shown = _with_view(made, line)
-            arm = self._options.arm_of(line.name)
-            self._metrics.note_session(line.name, arm, before, ProxyLedger.of(line.session))
-            return shown if arm == "collected" else replace(made, outcome="observed")
+            arm, now = self._options.arm_of(line.name), ProxyLedger.of(line.session)
+            self._metrics.note_session(line.name, arm, before, now)
+            if arm == "observed":
+                return replace(made, outcome="observed")
+            return replace(
+                shown, sent=replace(sent, collected=now.collections > before.collections)
+            )
 
     def _asked(self, envelope: RequestBody, headers: Mapping[str, str]) -> Asked:
         limit = self._options.context_limit
@@ -144,6 +183,7 @@ class Collecting:
             model=envelope.text("model") or None,
             context_limit=limit,
             recall_call=_recall_call(envelope),
+            cache_seconds=cache_seconds(envelope),
         )
 
     def _for_compaction(self, made: PreparedRequest, line: Line) -> PreparedRequest:
@@ -178,17 +218,44 @@ class Collecting:
         self._metrics.note_retry()
         return again
 
-    def learn(self, made: PreparedRequest, input_tokens: int | None) -> None:
-        """Let the session learn what the provider counted for its view."""
-        if made.line is None or made.conversation is None or not input_tokens:
+    def learn(self, made: PreparedRequest, usage: AnswerUsage) -> None:
+        """Take in what the provider counted: what the request cost, and what its cache had not kept."""
+        if made.envelope is None or not usage.counts:
             return
-        self._metrics.note_input(self._options.arm_of(made.line.name), input_tokens)
+        dollars = self._spending.dollars(usage.counts, made.envelope.text("model"))
+        if made.line is None or made.conversation is None:
+            self._spending.book(dollars, None)
+            return
         with made.conversation.lock:
-            if made.line.requests == made.number and made.outcome in ("unchanged", "edited"):
-                try:
-                    made.line.session.report_usage(input_tokens)
-                except CtxgcError as error:
-                    _log.warning("what the provider counted was not taken in: %s", error.code)
+            line = made.conversation.current(made.line)
+            self._spending.book(dollars, line)
+            try:
+                self._learn(made, line, usage)
+                if self._options.caps != SpendCaps():
+                    line.session.flush()
+            except CtxgcError as error:
+                _log.warning("what the provider counted was not taken in: %s", error.code)
+
+    def _learn(self, made: PreparedRequest, line: Line, usage: AnswerUsage) -> None:
+        counted = usage.input_tokens
+        if not counted:
+            return
+        self._metrics.note_input(self._options.arm_of(line.name), counted)
+        if made.sent is not None:
+            miss = line.watch.look(
+                made.sent, counted, usage.cache_read,
+                life=line.session.inspect().options.prices.ttl_seconds,
+                diagnostics=usage.diagnostics,
+            )  # fmt: skip
+            if miss is not None:
+                self._metrics.note_miss(miss)
+                _log.info("%s: the cache missed %d tokens: %s", line.name, miss.tokens, miss.cause)
+        if (
+            line is made.line
+            and line.requests == made.number
+            and made.outcome in ("unchanged", "edited")
+        ):
+            line.session.report_usage(counted)
 
     def close(self) -> None:
         """Make everything durable and let go of the store."""

@@ -14,9 +14,14 @@ from typing import Any
 
 import msgspec
 
+from ctxgc.proxy.cache_watch import CacheWatch
 from ctxgc.proxy.request_body import KnownMessages, RequestBody, UnreadableError
 from ctxgc.session import Format, Session, Store, stop_flushing
 
+PREFIX = "proxy:"
+"""How the names of the proxy's sessions begin, in a store that others use too."""
+SPENT = "spent"
+"""The key under which a session keeps what its requests cost."""
 MOST_LINES = 32
 MOST_OPEN = 64
 REWIND = 3
@@ -29,6 +34,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None
     context_limit: int | None = None
     recall_call: str | None = None
+    cache_seconds: float | None = None
 
 
 OpenSession = Callable[[str, Asked], Session]
@@ -42,22 +48,30 @@ class Line:
         self.session = session
         self.asked = asked
         self.requests = 0
+        self.spent = spent_of(session.inspect().archive.store, name)
+        """The dollars that its requests cost, by day."""
+        self.watch = CacheWatch()
         self._beside: dict[str, bytes] = {}
 
-    def follow(self, envelope: RequestBody) -> None:
-        """Count the instructions and the tools that the request sends besides its messages."""
+    def follow(self, envelope: RequestBody) -> frozenset[str]:
+        """Count the instructions and the tools of a request, and return which of them have changed."""
+        changed: set[str] = set()
         for name in ("system", "instructions"):
             raw = envelope.raw(name)
-            if raw is not None and self._is_new("system", raw):
+            if raw is not None and self._is_new("system", raw, changed):
                 self.session.set_system(_text_of(envelope.field(name)))
         raw = envelope.raw("tools")
-        if raw is not None and self._is_new("tools", raw):
+        if raw is not None and self._is_new("tools", raw, changed):
             tools = envelope.field("tools")
             self.session.set_tools([tool for tool in tools or () if isinstance(tool, dict)])
+        return frozenset(changed)
 
-    def _is_new(self, name: str, raw: bytes) -> bool:
-        digest = blake2b(raw, digest_size=16).digest()
-        return self._beside.get(name) != digest and not self._beside.update({name: digest})
+    def _is_new(self, name: str, raw: bytes, changed: set[str]) -> bool:
+        digest, before = blake2b(raw, digest_size=16).digest(), self._beside.get(name)
+        self._beside[name] = digest
+        if before not in (None, digest):
+            changed.add(name)
+        return before != digest
 
 
 class AgentLines:
@@ -69,7 +83,22 @@ class AgentLines:
         self._store = store
         self._open = open_session
         self._known = KnownMessages()
-        self._lines: list[Line] | None = None
+        self._lines: list[Line] = []
+        self._foreign: set[str] = set()
+        """Lines of the store that are in another format."""
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """The lines that are open."""
+        return tuple(self._lines)
+
+    def spent(self) -> float:
+        """Return the dollars that all open lines have cost."""
+        return sum(sum(line.spent.values()) for line in self._lines)
+
+    def current(self, line: Line) -> Line:
+        """Return a line as it is open now: another process, or another model, may have had it opened anew."""
+        return next((each for each in self._lines if each.name == line.name), line)
 
     def line_of(self, envelope: RequestBody, asked: Asked) -> tuple[Line, list[bytes]]:
         """Return the line that a request belongs to, and its messages as they are known again.
@@ -79,8 +108,7 @@ class AgentLines:
             InputError: the window of the model is not known.
         """
         messages = self._known.read(envelope.messages)
-        if self._lines is None:
-            self._lines = list(self._stored(asked, envelope.form))
+        self._catch_up(asked, envelope.form)
         shares = [(line.session.shared(messages), line) for line in self._lines]
         shared, line = max(shares, key=lambda each: each[0], default=(0, None))
         if (
@@ -93,35 +121,48 @@ class AgentLines:
             line = self._reopened(line, asked)
         return line, messages
 
-    def _stored(self, asked: Asked, form: Format) -> list[Line]:
-        names = (self._name_of(number) for number in range(MOST_LINES))
-        found = []
-        for name in names:
-            if not self._store.revision(name):
+    def _catch_up(self, asked: Asked, form: Format) -> None:
+        """Open the lines that are stored and not open here, and anew those that another process wrote to."""
+        known = {line.name: line for line in self._lines}
+        for number in range(MOST_LINES):
+            name = self._name_of(number)
+            revision, line = self._store.revision(name), known.get(name)
+            if line is not None and revision != line.session.inspect().archive.revision:
+                self._reopened(line, line.asked)
+            elif line is None and not revision:
                 break
-            line = Line(name, self._open(name, asked), asked)
-            if line.session.inspect().view.format in (None, form):
-                found.append(line)
-            else:
-                _put_away(line)
-        return found
+            elif line is None and name not in self._foreign:
+                self._open_stored(name, asked, form)
+
+    def _open_stored(self, name: str, asked: Asked, form: Format) -> None:
+        line = Line(name, self._open(name, asked), asked)
+        if line.session.inspect().view.format in (None, form):
+            self._lines = [*self._lines, line]
+        else:
+            self._foreign.add(name)
+            _put_away(line)
 
     def _new_line(self, asked: Asked) -> Line:
-        lines = self._lines if self._lines is not None else []
-        taken = {line.name for line in lines}
+        taken = {line.name for line in self._lines}
         names = (self._name_of(number) for number in range(MOST_LINES))
         name = next((n for n in names if n not in taken and not self._store.revision(n)), None)
         if name is None:
             raise UnreadableError(f"the session has more than {MOST_LINES} lines")
         line = Line(name, self._open(name, asked), asked)
-        self._lines = [*lines, line]
+        self._lines = [*self._lines, line]
         return line
 
     def _reopened(self, line: Line, asked: Asked) -> Line:
-        """Return a line whose session counts and weighs for another model."""
-        _put_away(line)
+        """Return a line with its session as it is stored, which counts and weighs for what is asked now."""
+        if self._store.revision(line.name) == line.session.inspect().archive.revision:
+            _put_away(line)
+        else:
+            stop_flushing(line.session)
         again = Line(line.name, self._open(line.name, asked), asked)
-        self._lines = [again if each is line else each for each in self._lines or ()]
+        again.watch = line.watch
+        days = {*line.spent, *again.spent}
+        again.spent = {d: max(line.spent.get(d, 0.0), again.spent.get(d, 0.0)) for d in days}
+        self._lines = [again if each is line else each for each in self._lines]
         return again
 
     def _name_of(self, number: int) -> str:
@@ -130,9 +171,9 @@ class AgentLines:
     def close(self) -> None:
         """Make everything durable and forget the lines until the next request."""
         with self.lock:
-            for line in self._lines or ():
+            for line in self._lines:
                 _put_away(line)
-            self._lines = None
+            self._lines, self._foreign = [], set()
 
 
 class Conversations:
@@ -147,7 +188,7 @@ class Conversations:
     def get(self, identity: str) -> AgentLines:
         """Return the conversation with an id, new or stored."""
         with self._lock:
-            name = f"proxy:{identity}"
+            name = f"{PREFIX}{identity}"
             known = self._found.pop(name, None) or AgentLines(name, self._store, self._open)
             self._found[name] = known
             idle = [self._found.popitem(last=False)[1]] if len(self._found) > MOST_OPEN else []
@@ -155,10 +196,21 @@ class Conversations:
             each.close()
         return known
 
+    def open_now(self) -> list[AgentLines]:
+        """Return the conversations that are open, the one that was heard of last at the end."""
+        with self._lock:
+            return list(self._found.values())
+
     def close(self) -> None:
         """Make everything durable."""
         for each in list(self._found.values()):
             each.close()
+
+
+def spent_of(store: Store, name: str) -> dict[str, float]:
+    """Return the dollars that a stored session cost, by day."""
+    doc = store.get(name, "state", SPENT) or {}
+    return msgspec.convert(doc.get("days", {}), dict[str, float])
 
 
 def _put_away(line: Line) -> None:

@@ -61,3 +61,14 @@ def error_body(provider: Provider, status: int, text: str) -> bytes:
         kind = "server_error" if status >= 500 else kind
         said = {"error": {"message": text, "type": kind, "param": None, "code": None}}
     return json.dumps(said).encode()
+
+
+def spent_refusal(provider: Provider, text: str) -> tuple[int, bytes]:
+    """Return status and body by which a provider says that the money is spent."""
+    if provider == "anthropic":
+        said = {"type": "error", "error": {"type": "billing_error", "message": text}}
+        return 402, json.dumps(said).encode()
+    kind = "insufficient_quota"
+    return 429, json.dumps(
+        {"error": {"message": text, "type": kind, "param": None, "code": kind}}
+    ).encode()

@@ -13,6 +13,7 @@ from typing import Literal
 
 import msgspec
 
+from ctxgc.proxy.cache_watch import CacheMiss
 from ctxgc.session import Session
 
 Arm = Literal["collected", "observed"]
@@ -58,6 +59,8 @@ class ProxyMetrics:
         self._outcomes: Counter[tuple[str, str]] = Counter()
         self._answers: Counter[tuple[str, str]] = Counter()
         self._retries = 0
+        self._misses: Counter[tuple[str, str]] = Counter()
+        self._missed: Counter[tuple[str, str]] = Counter()
         self._input: Counter[str] = Counter()
         self._lines: dict[tuple[str, Arm], tuple[ProxyLedger, ProxyLedger]] = {}
 
@@ -75,6 +78,13 @@ class ProxyMetrics:
         """Count a request that was sent again because it was too long."""
         with self._lock:
             self._retries += 1
+
+    def note_miss(self, miss: CacheMiss) -> None:
+        """Count tokens that the provider's cache had not kept."""
+        key = (miss.cause, "ctxgc" if miss.by_ctxgc else "others")
+        with self._lock:
+            self._misses[key] += 1
+            self._missed[key] += miss.tokens
 
     def note_input(self, arm: Arm, tokens: int) -> None:
         """Count the input tokens that a provider reports."""
@@ -110,27 +120,36 @@ class ProxyMetrics:
             outcomes = [({"format": f, "outcome": o}, n) for (f, o), n in self._outcomes.items()]
             answers = [({"provider": p, "status": s}, n) for (p, s), n in self._answers.items()]
             counted = [({"arm": arm}, tokens) for arm, tokens in self._input.items()]
+            misses, missed = (
+                [({"cause": cause, "by": by}, n) for (cause, by), n in counts.items()]
+                for counts in (self._misses, self._missed)
+            )
             retries, lines = self._retries, Counter(arm for _, arm in self._lines)
         parts = [
-            _metric("requests_total", "counter", "Requests with a history.", outcomes),
-            _metric("answers_total", "counter", "Answers of providers to them.", answers),
-            _metric(
+            metric("requests_total", "counter", "Requests with a history.", outcomes),
+            metric("answers_total", "counter", "Answers of providers to them.", answers),
+            metric(
                 "overflow_retries_total", "counter", "Requests sent again smaller.", [({}, retries)]
             ),
-            _metric(
+            metric(
                 "input_tokens_total", "counter", "Input tokens as providers report them.", counted
             ),
-            _metric(
+            metric(
                 "sessions", "gauge", "Sessions seen.", [({"arm": a}, n) for a, n in lines.items()]
             ),
         ]
+        for name, said, counts in (
+            ("cache_misses_total", "Requests whose cached prefix was not given back.", misses),
+            ("cache_missed_tokens_total", "Tokens that were written again.", missed),
+        ):
+            parts.append(metric(name, "counter", said, counts))
         ledgers: dict[Arm, ProxyLedger] = {
             "collected": self.ledger("collected"),
             "observed": self.ledger("observed"),
         }
         for name, kind, said in _BOOKED:
             values = [({"arm": arm}, getattr(ledger, name)) for arm, ledger in ledgers.items()]
-            parts.append(_metric(f"session_{name}", kind, said, values))
+            parts.append(metric(f"session_{name}", kind, said, values))
         return "".join(parts)
 
 
@@ -144,9 +163,10 @@ _BOOKED = (
 )
 
 
-def _metric(
+def metric(
     name: str, kind: str, said: str, values: Iterable[tuple[Mapping[str, str], float]]
 ) -> str:
+    """Return a metric with its values as Prometheus reads them."""
     full = f"ctxgc_proxy_{name}"
     lines = [f"# HELP {full} {said}", f"# TYPE {full} {kind}"]
     for labels, value in values:

@@ -41,6 +41,8 @@ class ProxyOptions(msgspec.Struct, frozen=True, kw_only=True):
     context_limit: int | None = None
     observe: bool = False
     holdout: float = 0.0
+    cap_session: float | None = None
+    cap_day: float | None = None
 
 
 def upstreams(

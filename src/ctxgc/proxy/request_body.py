@@ -198,13 +198,14 @@ def spliced(originals: Sequence[bytes], view: Sequence[PlacedMessage]) -> list[b
         before = [
             n for n, each in enumerate(view) if each.number is not None and each.number <= number
         ]
-        mark = _mark_of(loads(raw))
+        mark = mark_of(loads(raw))
         if mark is not None and before:
             pieces[before[-1]] = _marked(pieces[before[-1]], mark)
     return pieces
 
 
-def _mark_of(message: Any) -> Any:
+def mark_of(message: Any) -> Any:
+    """Return the last cache mark in a message; None if it has none."""
     content = message.get("content") if isinstance(message, dict) else None
     blocks = (
         [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []

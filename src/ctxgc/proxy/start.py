@@ -7,7 +7,8 @@ import logging
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -15,7 +16,7 @@ from typing import Self
 import uvicorn
 
 from ctxgc.config import SessionSettings
-from ctxgc.errors import CtxgcError
+from ctxgc.errors import ConfigError, CtxgcError
 from ctxgc.gate import address, allowed_hosts, is_loopback, listening, read_tokens
 from ctxgc.places import state_folder, user_store
 from ctxgc.proxy.app import ProxyApp
@@ -23,8 +24,9 @@ from ctxgc.proxy.collecting import Collecting, CollectOptions
 from ctxgc.proxy.metrics import ProxyMetrics
 from ctxgc.proxy.mounts import Mount, MountedApps
 from ctxgc.proxy.options import ProxyOptions
+from ctxgc.proxy.spending import SpendCaps
 from ctxgc.proxy.upstream import TOKEN_HEADER, Upstream
-from ctxgc.session import open_store
+from ctxgc.session import open_store, utc_now
 
 PATIENCE_SECONDS = 60.0
 GRACE_SECONDS = 5
@@ -48,9 +50,19 @@ def run_proxy(options: ProxyOptions, mounts: Sequence[Mount] = ()) -> None:
 
 
 class ProxyServer:
-    """A proxy, and what else is mounted, that serves from a thread while its `with` block runs."""
+    """A proxy, and what else is mounted, that serves from a thread while its `with` block runs.
 
-    def __init__(self, options: ProxyOptions, mounts: Sequence[Mount] = ()) -> None:
+    `clock` gives the present time, for tests and replays.
+    """
+
+    def __init__(
+        self,
+        options: ProxyOptions,
+        mounts: Sequence[Mount] = (),
+        *,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> None:
+        checked_caps(options)
         self._options = options
         self.token_path = token_path(options)
         use_token = self.token_path is not None
@@ -67,7 +79,7 @@ class ProxyServer:
             origins=frozenset({*(f"http://{host}" for host in hosts), *options.allowed_origins}),
             tokens=tokens,
             most_bytes=options.most_bytes,
-            collecting=_collecting(options, self.metrics) if options.collect else None,
+            collecting=_collecting(options, self.metrics, clock) if options.collect else None,
             metrics=self.metrics,
         )
         # An answer that breaks off is told to the client by breaking off: that is no error of ours.
@@ -134,11 +146,30 @@ def store_url(options: ProxyOptions) -> str:
     return options.store or SessionSettings.from_env().store or user_store()
 
 
-def _collecting(options: ProxyOptions, metrics: ProxyMetrics) -> Collecting:
+def checked_caps(options: ProxyOptions) -> SpendCaps:
+    """Return the caps on what is spent.
+
+    Raises:
+        ConfigError: nothing is kept that they could be about.
+    """
+    caps = SpendCaps(session=options.cap_session, day=options.cap_day)
+    if caps != SpendCaps() and not options.collect:
+        raise ConfigError(
+            "a spend cap needs sessions, and --pass-through keeps none",
+            hint="--observe changes nothing either, and counts what is spent",
+            key="cap_session" if caps.day is None else "cap_day",
+        )
+    return caps
+
+
+def _collecting(
+    options: ProxyOptions, metrics: ProxyMetrics, clock: Callable[[], datetime]
+) -> Collecting:
     chosen = CollectOptions(
-        context_limit=options.context_limit, observe=options.observe, holdout=options.holdout
-    )
-    return Collecting(open_store(store_url(options)), chosen, metrics)
+        context_limit=options.context_limit, observe=options.observe, holdout=options.holdout,
+        caps=checked_caps(options),
+    )  # fmt: skip
+    return Collecting(open_store(store_url(options)), chosen, metrics, clock=clock)
 
 
 class _Server(uvicorn.Server):
