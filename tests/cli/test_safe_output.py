@@ -50,7 +50,8 @@ def test_json_masks_keys_unless_they_are_asked_for(run: Run, session: str, comma
 
 
 @pytest.mark.parametrize(
-    "command", [("analyze",), ("prune",), ("doctor",), ("check",), ("scan",), ("diff", "s.jsonl")],
+    "command", [("analyze",), ("prune",), ("doctor",), ("check",), ("scan",), ("diff", "s.jsonl"),
+                ("history",), ("trace", "x")],
     ids=" ".join,
 )  # fmt: skip
 @pytest.mark.parametrize("form", [(), ("--json",)], ids=["text", "json"])

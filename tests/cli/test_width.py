@@ -41,6 +41,8 @@ PRINTED: list[tuple[str, ...]] = [
     ("doctor",),
     ("scan", FILE, "漢字.jsonl"),
     ("check", FILE, "漢字.jsonl", "--max-garbage", "0", "--max-cache-breaks", "0"),
+    ("history", FILE, "--all"),
+    ("trace", "green", FILE),
     ("search", "function_3_30", "--store", STORE),
     ("show", "s-1", "--why", "--store", STORE),
     ("stash", "list", "--store", STORE),

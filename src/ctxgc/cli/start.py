@@ -23,6 +23,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "List the sessions of coding agents on this machine.",
     ),
     "cost": ("ctxgc.cli.cost:cost", "Sum up what sessions cost, in dollars."),
+    "history": ("ctxgc.cli.history:history", "Show what compactions removed from a session."),
+    "trace": ("ctxgc.cli.history:trace", "Show where a phrase in a session came from."),
     "check": ("ctxgc.cli.scan:check", "Fail a CI job on budgets of a session."),
     "scan": ("ctxgc.cli.scan:scan", "Find secrets in the transcripts of agents."),
     "convert": (

@@ -8,7 +8,8 @@
 window for all of them. `prune_proposal` says what pruning a transcript would
 do and returns the new file, `transcript_edit` repairs one, `session_conversion` makes one for another
 agent, `history_diff` compares two histories, and `segment_reason` explains where a stored segment is.
-`session_check` finds secrets and broken budgets. `clock` shows the times of a transcript to what replays it.
+`session_check` finds secrets and broken budgets, `session_past` what compactions removed and where a phrase
+came from. `clock` shows the times of a transcript to what replays it.
 
 For doors it also offers what opens transcripts. Nothing here changes a file.
 """
@@ -53,6 +54,10 @@ if TYPE_CHECKING:
         BudgetResult, FoundSecret, SessionBudgets, check_session, scan_secrets, transcript_files,
     )
     from ctxgc.insight.session_conversion import CONVERTIBLE, SessionConversion, convert_session
+    from ctxgc.insight.session_past import (
+        NameOrigin, Occurrence, PhraseTrace, RemovedPart, SessionCompaction, session_compactions,
+        trace_phrase,
+    )
     from ctxgc.insight.transcript_edit import broken_rules, damaged_lines, repair_transcript
     from ctxgc.wire.transcripts import Damage, Writable, open_transcript, open_writable
 else:
@@ -85,6 +90,9 @@ else:
                 "BudgetResult FoundSecret SessionBudgets check_session scan_secrets "
                 "transcript_files",
             "session_conversion": "CONVERTIBLE SessionConversion convert_session",
+            "session_past":
+                "NameOrigin Occurrence PhraseTrace RemovedPart SessionCompaction "
+                "session_compactions trace_phrase",
             "transcript_edit": "broken_rules damaged_lines repair_transcript",
             "ctxgc.wire.transcripts": "Damage Writable open_transcript open_writable",
         },
