@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     )
     from ctxgc.drawing.html_page import (
         Cell, DrawnAtWidth, Section, figure, folded, listing, page, paragraph, preformatted, readable_json,
-        side_by_side, table,
+        side_by_side, style_sheet, table,
     )
     from ctxgc.drawing.layout import (
         Column, Entry, Line, PIPED_WIDTH, Span, cut, display_width, plain, shortened, terminal_table,
@@ -36,7 +36,7 @@ else:
             "charts": "Bar Dot Series Slice Strip bars donut lines scatter strips",
             "html_page":
                 "Cell DrawnAtWidth Section figure folded listing page paragraph preformatted readable_json "
-                "side_by_side table",
+                "side_by_side style_sheet table",
             "layout":
                 "Column Entry Line PIPED_WIDTH Span cut display_width plain shortened terminal_table "
                 "terminal_width text_of wrapped",

@@ -116,8 +116,8 @@ footer{padding-bottom:40px;font-size:13.5px}
 """
 
 
-def _style_sheet() -> str:
-    """Return the style sheet."""
+def style_sheet() -> str:
+    """Return the style sheet of pages: colours for light and dark, cards, tables, charts."""
     light, dark = (_colours(palette) for palette in (_LIGHT, _DARK))
     tones = "".join(f".tone-{tone}{{--tone:var(--{tone})}}" for tone in TONES)
     return (
@@ -190,7 +190,7 @@ def page(
         f'<meta http-equiv="Content-Security-Policy" content="{_FORBID}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<link rel="icon" href="data:,">\n'
-        f"<title>{text(title)}</title>\n<style>{_style_sheet()}</style>\n</head>\n"
+        f"<title>{text(title)}</title>\n<style>{style_sheet()}</style>\n</head>\n"
         f"<body>\n{body}\n</body>\n</html>\n"
     )
 
