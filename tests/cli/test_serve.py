@@ -36,11 +36,11 @@ def test_what_the_proxy_moved_out_is_recalled_over_mcp_of_the_same_process(
             agent = ClaudeAgent(proxy.url)
             agent.tools.append(OUR_TOOL)
             agent.say("read all files")
-            agent.work(12)
+            agent.work(20)
             handle = HANDLE.findall(server.requests[-1].raw)[0].decode()
             assert httpx2.post(f"{proxy.url}/mcp", json={}).status_code == 401
             recalled = recall(proxy.url, next(tmp_path.rglob("mcp.token")), handle)
-    assert recalled in [output(number) for number in range(12)]
+    assert recalled in [output(number) for number in range(20)]
 
 
 def recall(url: str, tokens: Path, handle: str) -> str:

@@ -89,6 +89,8 @@ def _read_line(line: bytes) -> Iterator[TranscriptText]:
 
 
 def _said(message: Json, *, is_summary: bool) -> Iterator[TranscriptText]:
+    from ctxgc.session import is_machine  # noqa: PLC0415 (the status line needs none of it)
+
     role = message.get("role")
     if role not in ("user", "assistant"):
         return
@@ -99,7 +101,7 @@ def _said(message: Json, *, is_summary: bool) -> Iterator[TranscriptText]:
             continue
         if block.get("type") == "tool_result" and block.get("is_error") is True:
             yield TranscriptText("error", _text(block.get("content")))
-        elif isinstance(block.get("text"), str) and not _is_machine(block["text"]):
+        elif isinstance(block.get("text"), str) and not is_machine(block["text"]):
             yield TranscriptText("summary" if is_summary else role, block["text"])
 
 
@@ -109,11 +111,6 @@ def _text(content: Any) -> str:
     blocks = content if isinstance(content, list) else ()
     texts = (block.get("text") for block in blocks if isinstance(block, dict))
     return "\n".join(text for text in texts if isinstance(text, str))
-
-
-def _is_machine(text: str) -> bool:
-    """Return whether the agent wrote a text in the user's name: reminders, commands, environment."""
-    return text.lstrip().startswith("<")
 
 
 def _matters(line: bytes) -> bool:

@@ -35,6 +35,10 @@ _OPTIONS = (
         "--context-limit", type=click.IntRange(min=1), help="Window in tokens.  [default: the model's]"
     ),
     click.option(
+        "--own-compaction", is_flag=True,
+        help="Answer the agent's own compaction here, from the session, without a model.",
+    ),
+    click.option(
         "--observe", is_flag=True, help="Change nothing; measure what collecting would have saved."
     ),
     click.option(

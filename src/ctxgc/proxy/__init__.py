@@ -5,7 +5,7 @@
 - `dialect`: what a path asks of which provider; `upstream`: the way there and back; `usage`: what it counted.
 - `collecting`: a request read into its session and sent with the view of that. `identity` says whose it is,
   `conversations` keeps the sessions, `request_body` takes bodies apart and puts them together;
-  `metrics` counts what passed and what that saved.
+  `own_compaction` answers an agent's compaction; `metrics` counts what passed and what that saved.
 """
 
 from __future__ import annotations

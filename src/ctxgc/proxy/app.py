@@ -189,6 +189,10 @@ class ProxyApp:
         if made.outcome == "capped":
             await _spent(route.provider, made.reason)({"type": "http"}, _nothing, send)
             return
+        if made.answer is not None:
+            answered = Response(made.answer.body, media_type=made.answer.media_type)
+            await answered({"type": "http"}, _nothing, send)
+            return
         answer = await self._ask(route, _with_body(request, made.body), send)
         for _ in range(MOST_RETRIES):
             if answer is None or answer.status not in OVERFLOW_STATUSES:

@@ -6,7 +6,6 @@ goes wrong on the way, the request goes out as it came, and the reason is record
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections.abc import Callable, Mapping
@@ -25,6 +24,13 @@ from ctxgc.proxy.cache_watch import SentRequest, cache_seconds
 from ctxgc.proxy.conversations import PREFIX, AgentLines, Asked, Conversations, Line
 from ctxgc.proxy.identity import identity_of
 from ctxgc.proxy.metrics import Arm, ProxyLedger, ProxyMetrics
+from ctxgc.proxy.own_compaction import (
+    LocalAnswer,
+    compacted,
+    is_compaction,
+    is_delegated,
+    opened,
+)
 from ctxgc.proxy.request_body import RequestBody, UnreadableError, loads, spliced
 from ctxgc.proxy.spending import SpendCaps, Spending
 from ctxgc.proxy.usage import AnswerUsage
@@ -33,14 +39,11 @@ from ctxgc.session import Format, Overflow, Session, Store, recall_template, utc
 _log = logging.getLogger("ctxgc.proxy")
 
 Outcome = Literal[
-    "unchanged", "edited", "observed", "compaction", "server_held", "unreadable", "failed", "capped"
-]
+    "unchanged", "edited", "observed", "compaction", "compacted", "server_held", "unreadable", "failed",
+    "capped",
+]  # fmt: skip
 
 _SERVER_HELD = ("previous_response_id", "conversation", "thread")
-_SUMMARIES = (
-    "Your task is to create a detailed summary of the ",
-    "First, reason in your scratchpad. Then, generate the ",
-)
 _MILLION = "context-1m"
 _RECALL = re.compile(r"(?:^|__)context_recall$")
 
@@ -56,12 +59,15 @@ class PreparedRequest(msgspec.Struct, frozen=True, kw_only=True):
     line: Line | None = None
     number: int = 0
     sent: SentRequest | None = None
+    answer: LocalAnswer | None = None
+    """What the client gets without the provider being asked."""
 
 
 class CollectOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How requests are collected in."""
 
     context_limit: int | None = None
+    own_compaction: bool = False
     observe: bool = False
     holdout: float = 0.0
     caps: SpendCaps = SpendCaps()
@@ -139,13 +145,15 @@ class Collecting:
     def _prepare(
         self, body: bytes, form: Format, headers: Mapping[str, str], tenant: str, *, compacts: bool
     ) -> PreparedRequest:
-        envelope = RequestBody(body, form)
+        envelope = opened(RequestBody(body, form))
         refusal = self._spending.refusal(0.0)
         if refusal is not None:
             return PreparedRequest(body=body, outcome="capped", reason=refusal)
         held = next((name for name in _SERVER_HELD if envelope.field(name)), None)
         if held is not None:
-            return PreparedRequest(body=body, outcome="server_held", reason=held, envelope=envelope)
+            return PreparedRequest(
+                body=envelope.body, outcome="server_held", reason=held, envelope=envelope
+            )
         conversation = self._conversations.get(identity_of(envelope, headers, tenant))
         asked = self._asked(envelope, headers)
         with conversation.lock:
@@ -160,12 +168,11 @@ class Collecting:
             line.requests += 1
             sent = SentRequest(sent_at=self._clock(), model=asked.model, changed=changed)
             made = PreparedRequest(
-                body=body, outcome="unchanged", envelope=envelope, conversation=conversation,
+                body=envelope.body, outcome="unchanged", envelope=envelope, conversation=conversation,
                 line=line, number=line.requests, sent=sent,
             )  # fmt: skip
             if compacts or is_compaction(envelope):
-                line.session.checkpoint("before the agent's compaction", triggers=("compaction",))
-                return self._for_compaction(made, line)
+                return self._for_compaction(made, envelope, line, whole=compacts)
             shown = _with_view(made, line)
             arm, now = self._options.arm_of(line.name), ProxyLedger.of(line.session)
             self._metrics.note_session(line.name, arm, before, now)
@@ -186,14 +193,23 @@ class Collecting:
             cache_seconds=cache_seconds(envelope),
         )
 
-    def _for_compaction(self, made: PreparedRequest, line: Line) -> PreparedRequest:
-        """Return a request for a summary as it came; if that no longer fits, as the view shows it."""
-        session = line.session
-        fits = session.inspect().requests.unpruned_tokens() <= session.context_limit
+    def _for_compaction(
+        self, made: PreparedRequest, envelope: RequestBody, line: Line, *, whole: bool
+    ) -> PreparedRequest:
+        """Return a request for a summary as it came, or with our answer to it.
+
+        If it no longer fits as it came, it goes out as the view shows it.
+        """
+        session, options = line.session, self._options
+        is_ours = options.own_compaction and options.arm_of(line.name) == "collected"
+        if is_ours and not is_delegated(envelope):
+            recall = (line.asked.recall_call or "").partition("(")[0] or None
+            answer = compacted(envelope, session, recall, whole=whole)
+            return replace(made, outcome="compacted", answer=answer)
+        session.checkpoint("before the agent's compaction", triggers=("compaction",))
         body = made.body
-        if not fits and made.envelope is not None:
-            view = session.inspect().view.placed()
-            body = made.envelope.rewritten(spliced(made.envelope.messages, view))
+        if session.inspect().requests.unpruned_tokens() > session.context_limit:
+            body = envelope.rewritten(spliced(envelope.messages, session.inspect().view.placed()))
         return replace(made, body=body, outcome="compaction")
 
     # -- afterwards ---------------------------------------------------------------------------------
@@ -290,21 +306,3 @@ def _recall_call(envelope: RequestBody) -> str | None:
         if isinstance(name, str) and _RECALL.search(name):
             return recall_template(name)
     return None
-
-
-def is_compaction(envelope: RequestBody) -> bool:
-    """Return whether an agent asks for a summary of its history to go on with."""
-    if envelope.raw("compaction") is not None or not envelope.messages:
-        return envelope.raw("compaction") is not None
-    last = envelope.messages[-1]
-    if b"compaction_trigger" in last and loads(last).get("type") == "compaction_trigger":
-        return True
-    if not any(json.dumps(words).encode().strip(b'"') in last for words in _SUMMARIES):
-        return False
-    message = loads(last)
-    content = message.get("content") if isinstance(message, dict) else ""
-    blocks = content if isinstance(content, list) else [{"text": content}]
-    texts = [block.get("text") for block in blocks if isinstance(block, dict)]
-    # Claude Code says first that no tool may be called.
-    lines = (line for text in texts if isinstance(text, str) for line in text.splitlines())
-    return any(line.startswith(_SUMMARIES) for line in lines)

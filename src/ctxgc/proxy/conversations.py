@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from ctxgc.proxy.cache_watch import CacheWatch
+from ctxgc.proxy.own_compaction import checkpoint_of
 from ctxgc.proxy.request_body import KnownMessages, RequestBody, UnreadableError
 from ctxgc.session import Format, Session, Store, stop_flushing
 
@@ -116,10 +117,20 @@ class AgentLines:
             or not shared
             or _is_fork(shared, len(line.session.arrivals()), len(messages))
         ):
-            line = self._new_line(asked)
-        elif line.asked != asked:
+            line = self._compacted_line(messages) or self._new_line(asked)
+        if line.asked != asked:
             line = self._reopened(line, asked)
         return line, messages
+
+    def _compacted_line(self, messages: list[bytes]) -> Line | None:
+        """Return the line that a history goes on with after our own compaction; None if it does not."""
+        checkpoint = checkpoint_of(messages)
+        if checkpoint is None:
+            return None
+        for line in self._lines:
+            if checkpoint in {each.checkpoint_id for each in line.session.checkpoints()}:
+                return line
+        return None
 
     def _catch_up(self, asked: Asked, form: Format) -> None:
         """Open the lines that are stored and not open here, and anew those that another process wrote to."""

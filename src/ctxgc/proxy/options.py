@@ -39,6 +39,7 @@ class ProxyOptions(msgspec.Struct, frozen=True, kw_only=True):
     collect: bool = True
     store: str | None = None
     context_limit: int | None = None
+    own_compaction: bool = False
     observe: bool = False
     holdout: float = 0.0
     cap_session: float | None = None

@@ -166,9 +166,12 @@ def _collecting(
     options: ProxyOptions, metrics: ProxyMetrics, clock: Callable[[], datetime]
 ) -> Collecting:
     chosen = CollectOptions(
-        context_limit=options.context_limit, observe=options.observe, holdout=options.holdout,
+        context_limit=options.context_limit,
+        own_compaction=options.own_compaction,
+        observe=options.observe,
+        holdout=options.holdout,
         caps=checked_caps(options),
-    )  # fmt: skip
+    )
     return Collecting(open_store(store_url(options)), chosen, metrics, clock=clock)
 
 

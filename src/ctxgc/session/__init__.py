@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ctxgc.session.guard import EMERGENCY, messages_of, why_not_by_itself
     from ctxgc.session.reader import retold
     from ctxgc.session.recall_tools import RECALL_TOOLS, RecallAnswers, RecallTool
+    from ctxgc.session.reminder import is_machine, roots_text, session_roots
     from ctxgc.session.segments import Chosen, PruneStrategy, SegmentWork
     from ctxgc.session.session import Session, collect
     from ctxgc.session.setup import DEFAULT_PRICES, SessionParts
@@ -75,6 +76,7 @@ else:
             "guard": "EMERGENCY messages_of why_not_by_itself",
             "reader": "retold",
             "recall_tools": "RECALL_TOOLS RecallAnswers RecallTool",
+            "reminder": "is_machine roots_text session_roots",
             "segments": "Chosen PruneStrategy SegmentWork",
             "session": "Session collect",
             "setup": "DEFAULT_PRICES SessionParts",
