@@ -13,6 +13,8 @@ from typing import Any
 
 import msgspec
 
+from ctxgc.core.segment import StoredText
+
 _KINDS = {
     "plan": r"plan-[0-9a-f]{32}",
     "checkpoint": r"\d{8}T\d{12}Z-[0-9a-f]{8}",
@@ -88,4 +90,6 @@ def readable(value: Any) -> Any:
         return value.to_dict()
     if isinstance(value, Mapping):
         return dict(value)
+    if isinstance(value, StoredText):
+        return value()
     raise TypeError(f"a golden cannot hold a {type(value).__name__}")
