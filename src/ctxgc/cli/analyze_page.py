@@ -36,7 +36,10 @@ _Cells: TypeAlias = list[str | Cell]
 _TOP = 12
 _LONGEST = 160
 _NAMES = {"claude_code": "Claude Code", "codex": "Codex", "plain": "messages"}
-_TONES = {"superseded": "orange", "copy": "amber", "unreachable": "red", "verbose": "violet"}
+_TONES = {
+    "superseded": "orange", "copy": "amber", "unreachable": "red", "verbose": "violet",
+    "injected again": "blue", "never called": "grey",
+}  # fmt: skip
 
 
 def report_page(found: Insight) -> str:

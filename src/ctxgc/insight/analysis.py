@@ -12,7 +12,7 @@ from ctxgc.config import GCConfig
 from ctxgc.economics import PriceSheet
 from ctxgc.errors import CtxgcError
 from ctxgc.insight import bill
-from ctxgc.insight.garbage import find_garbage
+from ctxgc.insight.garbage import NEVER_CALLED, Garbage, find_garbage
 from ctxgc.insight.measurement import Measurement, ProgressCallback
 from ctxgc.insight.prune_proposal import Proposal
 from ctxgc.insight.replay import SessionRequest, cache_breaks
@@ -38,6 +38,7 @@ _MUCH_LESS = 10.0
 _MUCH_OUTSIDE = 0.2
 _HUGE_OUTPUT = 8_000
 _MANY_READS = 4
+_MANY_SCHEMAS, _NAMED = 2_000, 3
 
 
 def analyze_transcript(
@@ -90,7 +91,7 @@ def _insight(measured: Measurement) -> Insight:
         fill=_fill(measured),
         zones=_zones(measured),
         compactions=passed.compactions,
-        garbage=find_garbage(measured.view, measured.window, measured.counter),
+        garbage=_garbage(measured),
         bill=bill.make_bill(measured),
         cache=_cache(measured),
         damaged=measured.transcript.damaged + survey.unknown,
@@ -99,6 +100,18 @@ def _insight(measured: Measurement) -> Insight:
 
 
 # -- Parts
+
+
+def _garbage(measured: Measurement) -> Garbage:
+    """Return the garbage in the window now."""
+    tallies = measured.passed.survey.tools.items()
+    return find_garbage(
+        measured.view,
+        measured.window,
+        measured.counter,
+        measured.transcript.facts.tools,
+        {name for name, tally in tallies if tally.count},
+    )
 
 
 def _about(measured: Measurement) -> About:
@@ -243,16 +256,12 @@ def _advise(found: Insight) -> list[Advice]:
 
 
 def _steps(found: Insight) -> Iterator[Advice]:
-    path, window = shlex.quote(found.about.path), found.window
+    path = shlex.quote(found.about.path)
     yield from _pruning(found)
     yield from _outputs(found)
     yield from _reads(found.files)
     yield from _cache_breaks(found)
-    if window.beside > _MUCH_OUTSIDE * window.limit:
-        yield Advice(
-            text=f"Every request holds {window.beside:,} tokens that are not in the transcript: turn off"
-            " tools and MCP servers that the project does not need."
-        )
+    yield from _schemas(found)
     if found.damaged:
         yield Advice(
             text=f"{found.damaged} damaged lines were skipped. See which:",
@@ -308,6 +317,23 @@ def _reads(files: list[UsageRow]) -> Iterator[Advice]:
         yield Advice(
             text=f"{worst.name} was used {worst.count} times, {worst.tokens:,} tokens in total: ask only for"
             " the lines that are needed, or pin it once."
+        )
+
+
+def _schemas(found: Insight) -> Iterator[Advice]:
+    garbage, window = found.garbage, found.window
+    unused = next(each for each in garbage.reasons if each.reason == NEVER_CALLED)
+    if unused.tokens >= _MANY_SCHEMAS:
+        names = [each.name for each in garbage.largest if each.reason == NEVER_CALLED][:_NAMED]
+        of = f" ({', '.join(names)} and others)" if names else ""
+        yield Advice(
+            text=f"Every request holds {unused.tokens:,} tokens of {unused.count} tools{of} that this"
+            " session never called: turn off tools and MCP servers that the project does not need."
+        )
+    elif window.beside > _MUCH_OUTSIDE * window.limit:
+        yield Advice(
+            text=f"Every request holds {window.beside:,} tokens that are not in the transcript: turn off"
+            " tools and MCP servers that the project does not need."
         )
 
 

@@ -1,22 +1,27 @@
-"""What of a recorded window the engine would call garbage, and why."""
+"""What of a recorded window is garbage, and why: by the engine, by its agent's program, by its tools."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from typing import Any
 
 import msgspec
 
 from ctxgc.collector import Analysis, GCEngine, Segmenter
-from ctxgc.core import ContextSegment, Heap
+from ctxgc.core import ContextSegment, Heap, identifiers, looks_like_path
 from ctxgc.errors import MessageError
 from ctxgc.insight.clock import TranscriptClock
 from ctxgc.insight.fill import WindowCount
 from ctxgc.tokens import TokenCounter
-from ctxgc.wire import build
-from ctxgc.wire.transcripts import RecordedMessage
+from ctxgc.wire import build, dump
+from ctxgc.wire.transcripts import RecordedMessage, harness_class, reminders_in
 
-REASONS = ("superseded", "copy", "unreachable", "verbose")
+INJECTED_AGAIN, NEVER_CALLED = "injected again", "never called"
+REASONS = ("superseded", "copy", "unreachable", "verbose", INJECTED_AGAIN, NEVER_CALLED)
+_FILES = "re-attached files"
 _MOST_DEAD = 20
+_HEAD = 300
 
 
 class GarbageItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +53,11 @@ class Garbage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_garbage(
-    view: Sequence[RecordedMessage], window: WindowCount, counter: TokenCounter
+    view: Sequence[RecordedMessage],
+    window: WindowCount,
+    counter: TokenCounter,
+    tools: str = "",
+    called: Container[str] = (),
 ) -> Garbage:
     """Return the garbage in a window at its end, in the tokens of its provider.
 
@@ -56,10 +65,12 @@ def find_garbage(
         view: the messages of the window.
         window: how large the window is.
         counter: counts the tokens of each segment.
+        tools: the schemas of the tools that are sent along, as JSON; empty if the file does not have them.
+        called: the names of the tools that the session called.
     """
     dead = [
         msgspec.structs.replace(each, tokens=window.scaled(each.tokens))
-        for each in _dead_in(view, counter)
+        for each in (*_dead_in(view, counter), *_never_called(tools, called, counter))
     ]
     tokens = sum(each.tokens for each in dead)
     return Garbage(
@@ -76,29 +87,58 @@ def _reason(name: str, dead: list[GarbageItem]) -> Reason:
     return Reason(reason=name, tokens=sum(mine), count=len(mine))
 
 
+def _never_called(tools: str, called: Container[str], counter: TokenCounter) -> list[GarbageItem]:
+    """Return the schemas of the tools that the session never called."""
+    try:
+        schemas = json.loads(tools or "[]")
+    except ValueError:
+        return []
+    named = [(_tool_name(each), each) for each in schemas if isinstance(each, dict)]
+    return [
+        GarbageItem(
+            reason=NEVER_CALLED, how="", tokens=counter.count(dump(schema)), name=name, line=0
+        )
+        for name, schema in named
+        if name and name not in called
+    ]
+
+
+def _tool_name(schema: dict[str, Any]) -> str:
+    function = schema.get("function")
+    name = (function if isinstance(function, dict) else schema).get("name")
+    return name if isinstance(name, str) else ""
+
+
 def _dead_in(view: Sequence[RecordedMessage], counter: TokenCounter) -> list[GarbageItem]:
     clock = TranscriptClock()
     heap = Heap(counter.count)
     segmenter = Segmenter(counter, heap, clock)
     lines: dict[str, int] = {}
+    asides: set[str] = set()
     for message in view:
         clock.advance(message.written_at)
-        _take(segmenter, message, lines)
+        ids = _take(segmenter, message)
+        lines.update(dict.fromkeys(ids, message.lines[0]))
+        asides.update(ids if message.is_aside else ())
     engine = GCEngine()
-    analysis = engine.analyze(engine.state(heap, clock()))
-    return _dead(analysis, engine, lines)
+    dead = _dead(engine.analyze(engine.state(heap, clock())), engine)
+    alive = [segment for segment in heap if segment.segment_id not in dead]
+    return [
+        *(_row(heap.get(name), reason, lines) for name, reason in dead.items()),
+        *_injected_again(alive, asides, lines, counter),
+    ]
 
 
-def _take(segmenter: Segmenter, recorded: RecordedMessage, lines: dict[str, int]) -> None:
+def _take(segmenter: Segmenter, recorded: RecordedMessage) -> list[str]:
     try:
         message = build(recorded.data, recorded.format, recorded.message_ids[0])
     except MessageError:
-        return
-    ids = segmenter.take(message)
-    lines.update(dict.fromkeys(ids, recorded.lines[0]))
+        return []
+    return list(segmenter.take(message))
 
 
-def _dead(analysis: Analysis, engine: GCEngine, lines: dict[str, int]) -> list[GarbageItem]:
+def _dead(analysis: Analysis, engine: GCEngine) -> dict[str, str]:
+    """Return why each segment that is garbage is that."""
     known = {segment.segment_id: segment for segment in analysis.order}
     found = {
         segment.segment_id: ("copy" if segment.superseded_how == "identical" else "superseded")
@@ -111,7 +151,7 @@ def _dead(analysis: Analysis, engine: GCEngine, lines: dict[str, int]) -> list[G
     is_cold = _coldness(analysis, options.cold_steps)
     for segment in analysis.cold(is_cold, options.verbose_tokens):
         found.setdefault(segment.segment_id, "verbose")
-    return [_row(known[name], reason, lines) for name, reason in found.items() if name in known]
+    return {name: reason for name, reason in found.items() if name in known}
 
 
 def _coldness(analysis: Analysis, steps: int) -> Callable[[ContextSegment], bool]:
@@ -119,6 +159,50 @@ def _coldness(analysis: Analysis, steps: int) -> Callable[[ContextSegment], bool
     return lambda segment: (
         segment.part == "tool_result" and now - segment.last_touched_step >= steps
     )
+
+
+def _injected_again(
+    segments: Iterable[ContextSegment],
+    asides: Container[str],
+    lines: dict[str, int],
+    counter: TokenCounter,
+) -> Iterator[GarbageItem]:
+    """Yield what the agent's program put in and says again, or newer, further down.
+
+    It is the whole text of an aside, or a reminder within the result of a tool.
+    """
+    found = [
+        (segment, kind, text)
+        for segment in segments
+        for text in _injected(segment, segment.segment_id in asides)
+        if (kind := harness_class(text)) is not None
+    ]
+    newest = {_subject(kind, text): number for number, (_, kind, text) in enumerate(found)}
+    for number, (segment, kind, text) in enumerate(found):
+        if newest[_subject(kind, text)] > number:
+            yield GarbageItem(
+                reason=INJECTED_AGAIN, how=kind, tokens=counter.count(text),
+                name=_first_words(text), line=lines.get(segment.segment_id, 0),
+            )  # fmt: skip
+
+
+def _injected(segment: ContextSegment, is_aside: bool) -> Iterable[str]:
+    if is_aside and segment.part == "text":
+        return (segment.text,)
+    return reminders_in(segment.text) if segment.part == "tool_result" else ()
+
+
+def _subject(kind: str, text: str) -> tuple[str, str]:
+    """Return what a newer text of the agent's program takes the place of an older one by."""
+    if kind == "to-do lists":
+        return (kind, "")
+    paths = filter(looks_like_path, identifiers(text[:_HEAD])) if kind == _FILES else iter(())
+    return (kind, next(paths, text))
+
+
+def _first_words(text: str) -> str:
+    said = (line for line in text.splitlines() if not line.startswith("<"))
+    return next(said, text)[:_HEAD]
 
 
 def _row(segment: ContextSegment, reason: str, lines: dict[str, int]) -> GarbageItem:

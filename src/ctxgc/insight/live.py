@@ -138,7 +138,7 @@ class SessionFollower:
             window=self._window.number,
             samples=[RequestSample(usage.prompt, window) for usage, window in self._requests],
             tools=self._tools(messages, count),
-            garbage=find_garbage(whole, count, self._counter),
+            garbage=find_garbage(whole, count, self._counter, self._facts.tools, self._called),
             seconds_quiet=max(0.0, time.time() - self._changed),
         )
 
@@ -178,6 +178,7 @@ class SessionFollower:
         self._window = RecordedWindow()
         self._requests: list[tuple[Usage, int]] = []
         self._turns: list[tuple[int, int]] = []
+        self._called: set[str] = set()
         self.first_request = ""
         self.subagents = 0
         self._line = 0
@@ -246,6 +247,8 @@ class SessionFollower:
 
     def _entry(self, entry: TranscriptEntry) -> None:
         self.subagents += entry.is_side and entry.parent_id is None
+        if not entry.is_side:
+            self._called.update(entry.tools_called())
         if not starts_turn(entry):
             return
         self._turns.append((self._window.number, len(self._requests)))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ctxgc.wire.transcripts.conversion import (
         AgentKind, ConvertedTranscript, convert_transcript,
     )
-    from ctxgc.wire.transcripts.harness import harness_class
+    from ctxgc.wire.transcripts.harness import harness_class, reminders_in
     from ctxgc.wire.transcripts.items import (
         Compaction, Damage, Item, Rollback, TranscriptEntry, TranscriptFacts, Usage,
         content_blocks, latest_usages,
@@ -38,7 +38,7 @@ else:
         __name__,
         {
             "conversion": "AgentKind ConvertedTranscript convert_transcript",
-            "harness": "harness_class",
+            "harness": "harness_class reminders_in",
             "items":
                 "Compaction Damage Item Rollback TranscriptEntry TranscriptFacts Usage "
                 "content_blocks latest_usages",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 _COMMAND = re.compile(r"<command-name>\s*/?([\w:-]+)")
@@ -32,6 +32,8 @@ _BEGINNINGS: dict[str, tuple[str, ...]] = {
                     "# AGENTS.md instructions", "<skill", "<collaboration_mode"),
 }  # fmt: skip
 
+_OPENING, _CLOSING = "<system-reminder>\n", "</system-reminder>"
+
 
 def harness_class(text: str) -> str | None:
     """Return what a text is if the agent itself put it into the conversation; None if a user said it."""
@@ -43,6 +45,22 @@ def harness_class(text: str) -> str | None:
         said = _COMMAND.search(begins)
         return "commands" if said is not None and said[1] in _LOCAL else None
     return None
+
+
+def reminders_in(text: str) -> Iterator[str]:
+    """Yield the reminders that an agent attached to another text, such as the result of a tool.
+
+    They begin and end a line; the same words within a line are the text's own.
+    """
+    begin = 0
+    while (begin := text.find(_OPENING, begin)) >= 0:
+        end = text.find(_CLOSING, begin)
+        if end < 0:
+            return
+        end += len(_CLOSING)
+        if text[:begin].endswith(("", "\n")[begin > 0]) and text[end : end + 1] in ("", "\n"):
+            yield text[begin:end]
+        begin = end
 
 
 def is_harness(content: Any) -> bool:

@@ -47,6 +47,14 @@ class TranscriptEntry(msgspec.Struct, frozen=True, kw_only=True):
         except MessageError:
             return None
 
+    def tools_called(self) -> list[str]:
+        """Return the names of the tools that the model calls here."""
+        if self.data.get("role", "assistant") != "assistant":
+            return []
+        message = self.message()
+        calls = (p for p in message.parts if p.kind == "tool_call") if message is not None else ()
+        return [call.name for call in calls if call.name is not None]
+
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """What the provider counted for one request; each prompt token is in one of the first three.
