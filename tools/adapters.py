@@ -2,7 +2,7 @@
 
 python -m tools.adapters install [NAME ...]   make the environments, all if none is named
 python -m tools.adapters run [NAME ...]       install what is missing, and run the tests of each
-python -m tools.adapters table                write the matrix of docs/adapters/README.md from the last runs
+python -m tools.adapters table                write the rows of docs/adapters/README.md that were run here
 
 The environments are in `out/adapters`, which git ignores. Where a package cannot be had, it is passed over:
 `SKIPPED`, with the reason.
@@ -122,23 +122,31 @@ def write_table() -> int:
     page = PAGE.read_text(encoding="utf-8")
     head, _, rest = page.partition(MARKS[0])
     tail = rest.partition(MARKS[1])[2]
-    made = f"{head}{MARKS[0]}\n{matrix(results)}\n{MARKS[1]}{tail}"
+    known = rest.partition(MARKS[1])[0].splitlines()
+    made = f"{head}{MARKS[0]}\n{matrix(results, known)}\n{MARKS[1]}{tail}"
     PAGE.write_text(made, encoding="utf-8")
     return 0
 
 
-def matrix(results: dict[str, list[str]]) -> str:
-    """Return the matrix: a cell says yes if a test that shows it passed."""
+def matrix(results: dict[str, list[str]], known: Sequence[str] = ()) -> str:
+    """Return the matrix: a cell says yes if a test that shows it passed.
+
+    What was not run here keeps its row of those known, if that is about the version tested.
+    """
     head = ["framework", "version", "hook", *COLUMNS]
     lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
     for framework in FRAMEWORKS:
+        begin = f"| [{framework.name}]({framework.name}.md) | {framework.tested} |"
+        row = next((line for line in known if line.startswith(begin)), None)
+        if row and framework.name not in results:
+            lines.append(row)
+            continue
         passed = results.get(framework.name, [])
         cells = [
             "yes" if any(word in test for test in passed for word in words) else "no"
             for words in COLUMNS.values()
         ]
-        link = f"[{framework.name}]({framework.name}.md)"
-        lines.append(f"| {link} | {framework.tested} | {framework.hook} | {' | '.join(cells)} |")
+        lines.append(f"{begin} {framework.hook} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

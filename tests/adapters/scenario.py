@@ -102,7 +102,14 @@ def newest_text(request: RecordedRequest) -> str:
     content = newest.get("output", newest.get("content"))
     while isinstance(content, list):
         content = content[-1].get("content", content[-1].get("text"))
-    return str(content)
+    return unwrapped(str(content))
+
+
+def unwrapped(text: str) -> str:
+    """Return the text of a result that a framework sent as an object: `{"result": text}`."""
+    if not text.startswith('{"result":'):
+        return text
+    return str(json.loads(text)["result"])
 
 
 def check_run(server: StrictServer, *, requests: int = CALLS + 3) -> None:
@@ -130,7 +137,7 @@ def sent(request: RecordedRequest) -> str:
 
 def _strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
-        yield value
+        yield unwrapped(value)
     elif isinstance(value, dict):
         for each in value.values():
             yield from _strings(each)

@@ -28,6 +28,15 @@ def test_a_cell_says_yes_if_a_test_that_shows_it_passed() -> None:
     assert len(table) == 2 + 1 + len(others)
 
 
+def test_what_was_not_run_here_keeps_its_row_unless_another_version_was_tested() -> None:
+    first, second, *_ = FRAMEWORKS
+    row = f"| [{first.name}]({first.name}.md) | {first.tested} | {first.hook} | yes | no | yes | no | no |"
+    old = f"| [{second.name}]({second.name}.md) | 0.0.1 | {second.hook} | yes | yes | yes | yes | yes |"
+    table = adapters.matrix({}, [row, old]).splitlines()
+    assert table[2] == row
+    assert table[3].endswith("| no | no | no | no | no |")
+
+
 def test_an_unknown_framework_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         adapters.main(["run", "langchian"])

@@ -62,4 +62,18 @@ FRAMEWORKS: tuple[Framework, ...] = (
         name="haystack", package="haystack-ai", tested="3.4.0", adapter="ctxgc.adapters.haystack",
         hook="`Compactor`",
     ),
+    Framework(
+        name="agent-framework", package="agent-framework-core", tested="1.23.0",
+        adapter="ctxgc.adapters.agent_framework", hook="`ChatMiddleware`, `CompactionStrategy`",
+        also=("agent-framework-openai==1.17.0",),
+    ),
+    Framework(
+        name="google-adk", package="google-adk", tested="2.13.0",
+        adapter="ctxgc.adapters.google_adk", hook="`BasePlugin`",
+        also=("litellm==1.106.2", "mcp==2.3.0"),
+    ),
+    Framework(
+        name="ag2", package="ag2", tested="1.2.1", adapter="ctxgc.adapters.ag2",
+        hook="`BaseMiddleware`, `CompactStrategy`", also=("ag2[openai]==1.2.1",),
+    ),
 )  # fmt: skip
