@@ -6,7 +6,7 @@ python -m tools.ag2_verifier write    write them into docs/adapters/ag2.md
 To be run with the Python of AG2's environment: `out/adapters/ag2/bin/python`. The agent is a script behind
 the strict server: it patches units one after the other, and each patch needs the codes of two logs. It knows
 what its context shows, and nothing else: it goes on after the last patch that it sees, recalls a log that
-left under a handle, and reads it again if it sees neither. So strategies differ by what they leave to be seen.
+left under a handle, and reads it again if it sees neither. So strategies differ by what they leave to see.
 """
 
 from __future__ import annotations
