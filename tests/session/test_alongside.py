@@ -77,6 +77,29 @@ def test_a_schema_comes_back_when_a_message_names_its_tool() -> None:
     assert live(session) == ["read_file", "deploy", "web_search"]
 
 
+@requirement("S2.tools.live")
+def test_a_schema_that_was_named_stays_until_the_answer_that_is_made_with_it() -> None:
+    session = offered()
+    session.append({"role": "user", "content": "Now deploy it."})
+    session.set_tools(TOOLS, POLICIES)
+    session.collect(0)
+    assert live(session) == ["read_file", "deploy"]
+    session.append({"role": "assistant", "content": "It is done."})
+    session.collect(0)
+    assert live(session) == ["read_file"]
+
+
+def test_a_schema_that_was_named_is_no_firmer_in_the_session_that_goes_on(tmp_path: Path) -> None:
+    place = f"json:{tmp_path / 'stash.json'}"
+    with offered(store=place, session_id="work") as session:
+        session.append({"role": "user", "content": "Now deploy it."})
+    with make(plugin="gc_budget", store=place, session_id="work", preserve_recent_turns=0) as again:
+        again.set_tools(TOOLS, POLICIES)
+        again.append({"role": "assistant", "content": "It is done."})
+        again.collect(0)
+        assert live(again) == ["read_file"]
+
+
 @requirement("S2.tools.used")
 def test_a_call_locks_the_schema_of_a_conditional_tool() -> None:
     session = offered()
@@ -87,6 +110,14 @@ def test_a_call_locks_the_schema_of_a_conditional_tool() -> None:
     session.set_tools(TOOLS, POLICIES)
     session.collect(0)
     assert live(session) == ["read_file", "deploy"]
+
+
+def test_what_schemas_free_pays_for_no_notice_in_the_history() -> None:
+    session = offered()
+    session.append({"role": "user", "content": "Say it."})
+    session.append({"role": "assistant", "content": "It is done."})
+    result = session.collect(0)
+    assert (result.error, live(session)) == (None, ["read_file"])
 
 
 def test_what_left_stays_out_when_the_tools_are_given_again() -> None:

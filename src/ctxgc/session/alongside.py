@@ -29,6 +29,8 @@ class Alongside:
         self._counter = counter
         self._schemas: dict[str, dict[str, Any]] = {}
         self._policies: dict[str, GCPolicy] = {}
+        self._named: dict[str, GCPolicy] = {}
+        """Tools that were named since the last answer, with the policy that they have after the next."""
         self._left: set[str] = set()
         """Tools that had left when the session was stored, until their schemas are given again."""
         self._texts: dict[str, str] = {}
@@ -89,24 +91,43 @@ class Alongside:
                 self._book_text(key)
 
     def hear(self, message: Message) -> None:
-        """Bring back the tools that a message names, and note those that it calls as used."""
-        left = [key for key in self._schemas if self._child(key) is None]
-        self.bring_back(
-            key for key in left if any(_names(part.text, key) for part in message.parts)
-        )
+        """Keep the tools that a message names until the next answer, and note those that it calls as used."""
+        if message.role == "assistant":
+            self._let_go()
+        discoverable = [key for key in self._schemas if self._policies[key] in _DISCOVERABLE]
+        self._hold(key for key in discoverable if any(_names(p.text, key) for p in message.parts))
         called = {part.name for part in message.parts if part.kind == "tool_call"}
         self.bring_back(called)
         for key in called:
             if key is not None and self._child(key) is not None:
                 self._budget.mark_used(_TOOLS, key)
 
+    def _hold(self, keys: Iterable[str]) -> None:
+        """Keep schemas for the next request: one that its own collection took out would never be seen."""
+        for key in keys:
+            self.bring_back((key,))
+            child = self._child(key)
+            if child is not None and child.gc_policy in _DISCOVERABLE:
+                self._named[key] = child.gc_policy
+                self._budget.set_policy(_TOOLS, key, GCPolicy.LOCKED)
+
+    def _let_go(self) -> None:
+        """Give the schemas that an answer was made with the policy back that they had."""
+        for key, policy in self._named.items():
+            if self._child(key) is not None:
+                self._budget.set_policy(_TOOLS, key, policy)
+        self._named.clear()
+
     def _book(self, key: str) -> None:
         tokens = self._counter.count(json.dumps(self._schemas[key], ensure_ascii=False))
         known, policy = self._child(key), self._policies[key]
+        is_named = self._named.pop(key, None) is not None
         # A schema that was used once is locked, and stays so when it is named again.
-        used = known is not None and known.gc_policy is GCPolicy.LOCKED
+        used = known is not None and known.gc_policy is GCPolicy.LOCKED and not is_named
         kept = GCPolicy.LOCKED if used and policy is GCPolicy.CONDITIONAL else policy
         self._budget.add_child(_TOOLS, key, tokens, kept)
+        if is_named:
+            self._hold((key,))
 
     def _child(self, key: str) -> SourceEntry | None:
         return self._budget.get_child(_TOOLS, key)
@@ -144,7 +165,7 @@ class Alongside:
                 "source": child.source.value,
                 "key": key,
                 "tokens": child.tokens,
-                "policy": child.gc_policy.value,
+                "policy": self._named.get(key, child.gc_policy).value,
                 "created_at": child.created_at,
             }
             for source in _SOURCES

@@ -193,6 +193,8 @@ class BuiltinStrategy(ABC):
         said = f"{text}\n{run.digest}" if run.digest else text
         notice = text_message("user", said, run.format, run.notice_id(), "gc_notice")
         cost, room = self._host.message_tokens(notice), run.target - run.draft.tokens
-        if cost < result.tokens_freed and (run.digest or not 0 <= room < cost):
+        # Schemas and enrichment go alongside the history, which may not grow by what they freed.
+        alongside = sum(i.tokens_freed for i in result.removal_list if not i.message_ids)
+        if cost < result.tokens_freed - alongside and (run.digest or not 0 <= room < cost):
             first = run.draft.removed()[0].message_id
             run.draft.insert(notice, before=run.place_near(first))
