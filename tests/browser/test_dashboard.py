@@ -148,6 +148,17 @@ def test_a_segment_shows_its_text_its_chain_and_its_life(visits: Any) -> None:
     )
 
 
+def test_what_has_left_is_found_and_brought_back(visits: Any) -> None:
+    visit = visits()
+    page = visit.session()
+    page.get_by_label("Where").select_option("what has left it")
+    page.get_by_label("Find a segment").fill("module_2.py")
+    page.locator(".list .line").click()
+    page.get_by_role("button", name="Bring it back").click()
+    page.wait_for_selector(".toast:has-text('recall is done')")
+    assert visit.answers.acted == [("recall", {"handle": "h-7"})]
+
+
 def test_the_plan_shows_reasons_money_and_what_the_model_would_see(visits: Any) -> None:
     page = visits().session()
     page.get_by_label("Target in tokens").fill("90000")
@@ -229,7 +240,7 @@ def test_the_keyboard_is_enough(visits: Any) -> None:
     _tab_to(page, "A made-up session")
     page.keyboard.press("Enter")
     page.wait_for_selector(".strip")
-    _tab_to(page, "Segments in the window")
+    _tab_to(page, "Segments")
     for key in ("End", "ArrowUp", "Enter"):
         page.keyboard.press(key)
     page.wait_for_selector(".graph")

@@ -90,7 +90,7 @@ def _show(found: Insight, *, top: int, page: str | None) -> None:
 
 
 def _save_page(path: Path, found: Insight) -> None:
-    from ctxgc.cli.analyze_page import report_page  # noqa: PLC0415
+    from ctxgc.dashboard import report_page  # noqa: PLC0415
 
     if not path.expanduser().parent.is_dir():
         raise InputError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
-from ctxgc.cli.output import dollars_text, printable, size_text
+from ctxgc.cli.output import printable, size_text
 from ctxgc.drawing import (
     Column,
     Entry,
@@ -21,7 +21,7 @@ from ctxgc.drawing import (
     terminal_table,
     wrapped,
 )
-from ctxgc.insight import Bill, BillLine, Insight, UsageRow
+from ctxgc.insight import Bill, BillLine, Insight, UsageRow, bill_cost, bill_sentence
 from ctxgc.session import mask_secrets
 
 _BAR = 40
@@ -186,7 +186,7 @@ def _bill(found: Insight, width: int) -> list[Line]:
     lines = terminal_table(
         _BILL_COLUMNS, [_bill_row(name, line, bill) for name, line in named if line], width
     )
-    said = bill_sentence(found)
+    said = bill_sentence(found.bill)
     lines += [plain(f"  {line}") for line in wrapped(said, width - 2)]
     unit = (
         "at list prices" if bill.unit == "dollars" else f"in uncached input tokens ({bill.prices})"
@@ -208,19 +208,6 @@ def _bill_row(name: str, line: BillLine, bill: Bill) -> tuple[str, ...]:
         spend.cache_write_1h, spend.output,
     )  # fmt: skip
     return (name, *(f"{each:,}" for each in counts), bill_cost(bill, line.cost))
-
-
-def bill_cost(bill: Bill, cost: float) -> str:
-    """Return an amount in the unit of a bill."""
-    return dollars_text(cost) if bill.unit == "dollars" else f"{cost:,.0f}"
-
-
-def bill_sentence(found: Insight) -> str:
-    """Return what collections save, in words."""
-    bill = found.bill
-    verdict = "saved" if bill.saved_percent >= 0 else "lost"
-    by = f"by {count(bill.collections, 'collection')}" if bill.collections else "by marking copies"
-    return f"{abs(bill.saved_percent):.1f}% {verdict} {by}"
 
 
 def _cache(found: Insight, width: int) -> list[Line]:

@@ -12,7 +12,6 @@ import msgspec
 
 from ctxgc.cli.output import (
     FOUND_PROBLEMS,
-    dollars_text,
     output_options,
     printable,
     short_id,
@@ -24,7 +23,7 @@ from ctxgc.cli.output import (
     write_text,
 )
 from ctxgc.cli.session_argument import find_session, is_inside
-from ctxgc.drawing import Column, count, rule, terminal_width
+from ctxgc.drawing import Column, count, dollars_text, rule, terminal_width
 from ctxgc.errors import InputError, TranscriptError
 from ctxgc.insight import (
     COST_VIEWS,

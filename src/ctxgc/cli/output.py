@@ -306,11 +306,6 @@ def highlighted(text: str, words: Sequence[str]) -> Line:
     return [(part, "name" if number % 2 else "") for number, part in enumerate(parts)]
 
 
-def dollars_text(dollars: float) -> str:
-    """Return an amount such as `$25.53`, or `$0.0042` if it is less than ten cents."""
-    return f"${dollars:,.2f}" if abs(dollars) >= 0.1 or not dollars else f"${dollars:.4f}"
-
-
 def size_text(size: float) -> str:
     """Return a number of bytes in the unit that keeps it short."""
     unit = 0

@@ -14,7 +14,6 @@ import msgspec
 from ctxgc.cli.output import (
     FOUND_PROBLEMS,
     age,
-    dollars_text,
     output_options,
     printable,
     short_id,
@@ -25,7 +24,7 @@ from ctxgc.cli.output import (
 from ctxgc.cli.session_argument import is_inside
 from ctxgc.cli.stores import command_store
 from ctxgc.config import SessionSettings
-from ctxgc.drawing import Column, Entry, count
+from ctxgc.drawing import Column, Entry, count, dollars_text
 from ctxgc.errors import CtxgcError
 from ctxgc.insight import (
     LocalSession,

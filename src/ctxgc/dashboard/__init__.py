@@ -12,10 +12,12 @@ from ctxgc._lazy import lazy
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ctxgc.dashboard.page_files import PageFile, page_file
+    from ctxgc.dashboard.report import report_page, timeline_page
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
             "page_files": "PageFile page_file",
+            "report": "report_page timeline_page",
         },
     )

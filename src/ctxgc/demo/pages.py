@@ -269,7 +269,7 @@ def write_report(folder: Path, segments: int = 1_000, seed: int = 7) -> Path:
 
 def _page(session: Path) -> str:
     # By name: the command line is on the same layer as this room, not below it.
-    drawer = importlib.import_module("ctxgc.cli.analyze_page")
+    drawer = importlib.import_module("ctxgc.dashboard.report")
     pruning = importlib.import_module("ctxgc.cli.prune")
     found = analyze_transcript(
         open_transcript(session),

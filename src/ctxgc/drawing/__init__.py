@@ -17,14 +17,14 @@ if TYPE_CHECKING:
         Bar, Dot, Series, Slice, Strip, bars, donut, lines, scatter, strips,
     )
     from ctxgc.drawing.html_page import (
-        Cell, DrawnAtWidth, Section, figure, folded, listing, page, paragraph, preformatted, readable_json,
-        side_by_side, style_sheet, table,
+        Cell, DrawnAtWidth, Program, Section, figure, folded, listing, page, paragraph,
+        placeholder, preformatted, readable_json, side_by_side, style_sheet, table,
     )
     from ctxgc.drawing.layout import (
         Column, Entry, Line, PIPED_WIDTH, Span, cut, display_width, plain, shortened, terminal_table,
         terminal_width, text_of, wrapped,
     )
-    from ctxgc.drawing.scales import count, short
+    from ctxgc.drawing.scales import count, dollars_text, short
     from ctxgc.drawing.svg import Axis, Html, joined, tag, tone_at
     from ctxgc.drawing.terminal import (
         STYLES, ScatterPoint, bar, chart, chart_columns, rule, terminal_bars, terminal_scatter, zone,
@@ -35,12 +35,12 @@ else:
         {
             "charts": "Bar Dot Series Slice Strip bars donut lines scatter strips",
             "html_page":
-                "Cell DrawnAtWidth Section figure folded listing page paragraph preformatted readable_json "
-                "side_by_side style_sheet table",
+                "Cell DrawnAtWidth Program Section figure folded listing page paragraph placeholder "
+                "preformatted readable_json side_by_side style_sheet table",
             "layout":
                 "Column Entry Line PIPED_WIDTH Span cut display_width plain shortened terminal_table "
                 "terminal_width text_of wrapped",
-            "scales": "count short",
+            "scales": "count dollars_text short",
             "svg": "Axis Html joined tag tone_at",
             "terminal":
                 "STYLES ScatterPoint bar chart chart_columns rule terminal_bars terminal_scatter zone",

@@ -1,4 +1,4 @@
-"""One self-contained page: no network, no script, light and dark.
+"""One self-contained page: no network, light and dark, and no script but one that is given with it.
 
     page("A report", [Section("Bill", joined([paragraph("..."), figure(partial(bars, ...))]))])
 
@@ -8,6 +8,8 @@ anywhere without contacting any host.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
@@ -141,6 +143,15 @@ class Section(NamedTuple):
     anchor: str = ""
 
 
+class Program(NamedTuple):
+    """What a page does: a script, the data that it reads from the element of this name, and its own sheet."""
+
+    script: str
+    data: bytes
+    data_name: str
+    sheet: str = ""
+
+
 class Cell(NamedTuple):
     """A cell of a table: a text, a smaller one after it, and classes.
 
@@ -160,6 +171,7 @@ def page(
     subtitle: str = "",
     facts: Sequence[tuple[str, str]] = (),
     footer: str = "",
+    program: Program | None = None,
 ) -> str:
     """Return a whole HTML document.
 
@@ -169,6 +181,7 @@ def page(
         subtitle: a sentence below the heading.
         facts: pairs of value and name, shown large at the top.
         footer: a sentence at the end.
+        program: the one script that the page may run.
     """
     head = joined(
         [
@@ -185,19 +198,43 @@ def page(
         ],
         "\n",
     )
+    sheet = style_sheet() + (program.sheet if program else "")
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_FORBID}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_policy(program)}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<link rel="icon" href="data:,">\n'
-        f"<title>{text(title)}</title>\n<style>{style_sheet()}</style>\n</head>\n"
-        f"<body>\n{body}\n</body>\n</html>\n"
+        f"<title>{text(title)}</title>\n<style>{sheet}</style>\n</head>\n"
+        f"<body>\n{body}\n{_run(program)}</body>\n</html>\n"
+    )
+
+
+def _policy(program: Program | None) -> str:
+    """Return what the page may do: run the one script with the right digest, and nothing else."""
+    if program is None:
+        return _FORBID
+    digest = base64.b64encode(hashlib.sha256(program.script.encode()).digest()).decode()
+    return f"{_FORBID}; script-src 'sha256-{digest}'"
+
+
+def _run(program: Program | None) -> str:
+    if program is None:
+        return ""
+    data = program.data.decode().replace("<", "\\u003c")  # nothing in it can end the element
+    return (
+        f'<script type="application/json" id="{program.data_name}">{data}</script>\n'
+        f'<script type="module">{program.script}</script>\n'
     )
 
 
 def paragraph(words: str, style: str | None = None) -> Html:
     """Return a paragraph."""
     return tag("p", text(words), class_=style)
+
+
+def placeholder(name: str, words: str) -> Html:
+    """Return a place that a program fills, with what it says until then."""
+    return tag("div", paragraph(words, "soft"), id=name)
 
 
 def listing(items: Iterable[str]) -> Html:

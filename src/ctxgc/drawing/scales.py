@@ -104,6 +104,11 @@ def count(number: int, thing: str, things: str | None = None) -> str:
     return f"{number:,} {thing if number == 1 else things or thing + 's'}"
 
 
+def dollars_text(dollars: float) -> str:
+    """Return an amount such as `$25.53`, or `$0.0042` if it is less than ten cents."""
+    return f"${dollars:,.2f}" if abs(dollars) >= 0.1 or not dollars else f"${dollars:.4f}"
+
+
 def distinct_labels(values: Sequence[float]) -> list[str]:
     """Return short forms of the numbers of an axis, with as many digits (up to five) as tell them apart."""
     for digits in (3, 4, 5):

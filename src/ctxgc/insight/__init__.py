@@ -23,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ctxgc.core import age_text
     from ctxgc.insight.analysis import analyze_transcript
-    from ctxgc.insight.bill import Bill, BillLine
+    from ctxgc.insight.bill import Bill, BillLine, bill_cost, bill_sentence
     from ctxgc.insight.cache_life import (
         ColdMoment, answer_spend, cold_moment, request_prices,
     )
@@ -66,7 +66,7 @@ else:
         {
             "ctxgc.core": "age_text",
             "analysis": "analyze_transcript",
-            "bill": "Bill BillLine",
+            "bill": "Bill BillLine bill_cost bill_sentence",
             "cache_life": "ColdMoment answer_spend cold_moment request_prices",
             "cost":
                 "COST_VIEWS CostedRequest CostReport SessionCost Spend prices_in_use session_cost "

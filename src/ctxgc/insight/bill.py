@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
+from ctxgc.drawing import count, dollars_text
 from ctxgc.economics import MODEL_PRICES, PriceSheet
 from ctxgc.insight.cost import Spend, prices_in_use, spend_of, total_of
 from ctxgc.insight.measurement import Measurement
@@ -42,6 +43,18 @@ class Bill(msgspec.Struct, kw_only=True):
     windows: int
     saved_percent: float
     stopped: str = ""
+
+
+def bill_cost(bill: Bill, cost: float) -> str:
+    """Return an amount in the unit of a bill."""
+    return dollars_text(cost) if bill.unit == "dollars" else f"{cost:,.0f}"
+
+
+def bill_sentence(bill: Bill) -> str:
+    """Return what collections save, in words."""
+    verdict = "saved" if bill.saved_percent >= 0 else "lost"
+    by = f"by {count(bill.collections, 'collection')}" if bill.collections else "by marking copies"
+    return f"{abs(bill.saved_percent):.1f}% {verdict} {by}"
 
 
 def make_bill(measured: Measurement) -> Bill:

@@ -64,21 +64,21 @@ export function fillBar(percent, zone) {
 // -- Values as text
 
 const WHOLE = new Intl.NumberFormat("en-US");
+const CENTS = new Intl.NumberFormat("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 const SHORT = new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 });
 const WHEN = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
 
 export const number = (value) => (value === null || value === undefined ? "unknown" : WHOLE.format(value));
 export const shortNumber = (value) => SHORT.format(value).toLowerCase();
 
+/** An amount, as the command line writes it. */
 export function dollars(value) {
   if (value === null || value === undefined) return "unknown";
-  const size = Math.abs(value);
-  const digits = size === 0 || size >= 0.995 ? 2 : size >= 0.01 ? 3 : 5;
-  return `${value < 0 ? "-" : ""}$${size.toFixed(digits)}`;
+  return value === 0 || Math.abs(value) >= 0.1 ? `$${CENTS.format(value)}` : `$${value.toFixed(4)}`;
 }
 
 export const percent = (value) =>
-  value === null || value === undefined ? "unknown" : `${Number(value).toFixed(value < 10 ? 1 : 0)}%`;
+  value === null || value === undefined ? "unknown" : `${Number(value).toFixed(Math.abs(value) < 10 ? 1 : 0)}%`;
 
 export function when(at) {
   const time = at ? new Date(at) : null;

@@ -21,10 +21,11 @@ export class TimeMachine {
     this.view = VIEWS.source;
     this.order = ORDERS.place;
     this.words = "";
+    this.isGone = false;
     this.strip = new Strip((id) => this.select(id));
     this.curve = new Curve(timeline, (place) => this.show(place));
     this.curve.slider.addEventListener("change", () => onsettled(this.place, this.selected));
-    this.list = new VirtualList("Segments in the window", line, ({ segment }) => this.select(segment.id));
+    this.list = new VirtualList("Segments", line, ({ segment }) => this.select(segment.id));
     this.panel = new SegmentPanel(timeline, { load, actions, onselect: (id) => this.select(id) });
     this.selected = null;
     this.settled = onsettled;
@@ -41,7 +42,7 @@ export class TimeMachine {
       this.curve.controls, this.curve.element, this.head, this.figures,
       this.choice(), this.strip.element, this.strip.hint, this.legend, this.left,
       el("div", { class: "pair" },
-        el("div", {}, el("h3", {}, "In the window"), this.finder(), this.count, this.list.element),
+        el("div", {}, el("h3", {}, "Segments"), this.finder(), this.count, this.list.element),
         el("div", {}, this.panel.element)),
     ];
   }
@@ -59,10 +60,13 @@ export class TimeMachine {
       type: "search", placeholder: "file, tool or words", "aria-label": "Find a segment",
       oninput: () => { this.words = field.value.toLowerCase(); this.lines(); },
     });
+    const where = el("select", {
+      "aria-label": "Where", onchange: () => { this.isGone = where.value === "gone"; this.lines(); },
+    }, el("option", { value: "in" }, "in the window"), el("option", { value: "gone" }, "what has left it"));
     const order = el("select", {
       "aria-label": "Order", onchange: () => { this.order = ORDERS[order.value]; this.lines(); },
     }, Object.entries(ORDERS).map(([key, { name }]) => el("option", { value: key }, name)));
-    return el("div", { class: "buttons" }, field, order);
+    return el("div", { class: "buttons" }, field, where, order);
   }
 
   /** Go to a place of the slider. */
@@ -119,11 +123,13 @@ export class TimeMachine {
       ["cache", cache ? el("span", {}, chip(cache, CACHE[cache] ?? "grey"), cause ? ` ${cause}` : "") : "not reported"],
       ["read from it", number(read)], ["written to it", number(write)], ["not cached", number(input)],
       ["output", number(output)], ["this request", dollars(cost)], ...this.soFar(),
+      ...(this.request.estimated ? [["counts", "estimated: the provider did not report them"]] : []),
     ];
   }
 
   lines() {
-    const found = this.words ? this.blocks.filter(({ segment }) => matches(segment, this.words)) : this.blocks;
+    const all = this.isGone ? this.timeline.goneAt(this.place) : this.blocks;
+    const found = this.words ? all.filter(({ segment }) => matches(segment, this.words)) : all;
     const sorted = this.order.by ? [...found].sort(this.order.by) : found;
     this.list.show(sorted, ({ segment }) => segment.id === this.selected);
     const sum = found.reduce((tokens, block) => tokens + block.tokens, 0);
@@ -148,7 +154,7 @@ function line(block) {
   return [
     el("span", { class: `swatch tone-${toneIn(VIEWS.source, block)}`, "aria-hidden": "true" }),
     el("span", { class: "line-name" }, segment.label || segment.id),
-    el("span", { class: "line-status" }, state === "stub" ? `${status}, stub` : status),
+    el("span", { class: "line-status" }, state === "whole" ? status : `${status}, ${state}`),
     el("span", { class: "line-tokens" }, number(tokens)),
   ];
 }
@@ -159,7 +165,7 @@ function happened(timeline, place, onselect) {
   const entered = timeline.entriesAt(place);
   const names = (id) => timeline.byId.get(id)?.label || id;
   const left = changes.length && el("div", {}, el("h3", {}, told(changes)),
-    reasons(changes),
+    price(timeline, place), reasons(changes),
     el("details", {}, el("summary", {}, `Each of them`), changes.slice(0, SHOWN * 20).map((one) =>
       el("p", { class: "change" }, el("button", { type: "button", class: "plain", onclick: () => onselect(one.segment) },
         names(one.segment)), ` ${KINDS[one.kind] ?? one.kind}: ${one.why} (${number(one.tokens)} tokens${one.handle ? `, ${one.handle}` : ""})`))));
@@ -177,6 +183,15 @@ function told(changes) {
   const tokens = changes.reduce((sum, one) => sum + (one.kind === "came_back" ? 0 : one.tokens), 0);
   return [gone && `${plural(gone, "segment")} left or shrank: ${number(tokens)} tokens`, back && `${back} came back`]
     .filter(Boolean).join("; ");
+}
+
+/** What a request cost that could not read the whole window from the cache, next to the one before. */
+function price({ requests }, place) {
+  const [before, now] = [requests[place - 1], requests[place]];
+  if (!before || now.marks.includes("now")) return null;
+  const anew = (request) => number(request.input + request.cache_write);
+  return el("p", {}, `This request sent ${anew(now)} tokens anew and cost ${dollars(now.cost)}; the one before sent ${anew(before)} `
+    + `and cost ${dollars(before.cost)}. The window went from ${number(before.tokens)} to ${number(now.tokens)} tokens.`);
 }
 
 function reasons(changes) {

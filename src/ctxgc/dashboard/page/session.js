@@ -4,7 +4,7 @@ import { Actions, sessionControls } from "./actions.js";
 import { card, chip, dollars, el, facts, number, percent, plural, say, table } from "./dom.js";
 import { TimeMachine } from "./machine.js";
 import { PlanPanel } from "./plan.js";
-import { coldText } from "./sessions.js";
+import { coldText, isLive } from "./sessions.js";
 import { Timeline } from "./timeline.js";
 
 export class SessionPage {
@@ -33,12 +33,12 @@ export class SessionPage {
     this.head.replaceChildren(
       el("h1", {}, row.title || row.id),
       el("p", { class: "soft" }, [row.agent, row.model, row.project].filter(Boolean).join(" · "), " ",
-        row.kind === "live" && chip("live", "green")),
+        isLive(row) && chip("live", "green")),
       facts([
         [percent(row.percent), `of ${number(row.limit)} tokens: ${row.zone}`],
         [number(row.requests), "requests"],
         [dollars(row.cost), row.cost_today === null ? "cost" : `cost; ${dollars(row.cost_today)} today`],
-        [row.saved === null ? "unknown" : `${dollars(row.saved)}`, row.saved_percent === null ? "saved" : `saved (${percent(row.saved_percent)})`],
+        ...saved(row),
         ...(row.cold_in_seconds === null ? [] : [[coldText(row.cold_in_seconds), "prompt cache"]]),
         ...(row.turns_left === null ? [] : [[number(row.turns_left), "turns left at this pace"]]),
       ]));
@@ -78,6 +78,11 @@ export class SessionPage {
   close() {
     this.machine.curve.stop();
   }
+}
+
+function saved({ saved: amount, saved_percent: share }) {
+  if (amount === null) return share === null ? [] : [[percent(share), "saved"]];
+  return [[dollars(amount), share === null ? "saved" : `saved (${percent(share)})`]];
 }
 
 /** Which tools, servers and files ate what, and which tools were never called. */

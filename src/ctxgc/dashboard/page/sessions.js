@@ -4,6 +4,7 @@ import { button, card, chip, clock, dollars, el, fillBar, number, percent, plura
 import { trendFigures } from "./trends.js";
 
 const PAGE = 100;
+const LIVE = 120_000;
 const HEAD = ["session", "project", "agent, model", "window", "requests", "cost today", "cost", "saved", "cache", "last"];
 
 export class SessionsPage {
@@ -63,7 +64,7 @@ export class SessionsPage {
       this.name(row, depth), el("span", {}, row.project || ""), el("span", {}, [row.agent, row.model].filter(Boolean).join(", ")),
       el("span", { class: "fill-cell" }, fillBar(row.percent, row.zone), ` ${percent(row.percent)} `, chip(row.zone, ZONE_TONES[row.zone] ?? "grey")),
       number(row.requests), dollars(row.cost_today), dollars(row.cost),
-      row.saved === null ? "unknown" : `${dollars(row.saved)} (${percent(row.saved_percent)})`,
+      [row.saved !== null && dollars(row.saved), row.saved_percent !== null && percent(row.saved_percent)].filter(Boolean).join(", ") || "unknown",
       this.cold(row), when(row.updated_at),
     ];
     return el("tr", { class: `depth-${Math.min(3, depth)}` }, cells.map((value, place) =>
@@ -74,7 +75,7 @@ export class SessionsPage {
     return el("span", { class: "tree" }, depth > 0 && el("span", { "aria-hidden": "true" }, "└ "),
       depth > 0 && el("span", { class: "unseen" }, "subagent: "),
       el("a", { href: `#/s/${encodeURIComponent(row.id)}` }, row.title || row.id), " ",
-      row.kind === "live" && chip("live", "green"));
+      isLive(row) && chip("live", "green"));
   }
 
   cold(row) {
@@ -89,6 +90,11 @@ export class SessionsPage {
     const passed = (Date.now() - this.received) / 1000;
     for (const [place, seconds] of this.clocks) place.textContent = coldText(seconds - passed);
   }
+}
+
+/** Whether something came in within the last minutes. */
+export function isLive({ updated_at: at }) {
+  return Boolean(at) && Date.now() - new Date(at).getTime() < LIVE;
 }
 
 /** When the prompt cache of a session forgets it. */

@@ -32,8 +32,7 @@ export function toneIn(view, block) {
 }
 
 export class Timeline {
-  constructor({ row, requests, segments, changes }) {
-    this.row = row;
+  constructor({ requests, segments, changes }) {
     this.requests = requests;
     this.segments = segments;
     this.byId = new Map(segments.map((segment) => [segment.id, segment]));
@@ -74,6 +73,16 @@ export class Timeline {
     return blocks;
   }
 
+  /** What was in the window before a place of the slider and is not in it there, the latest first. */
+  goneAt(place) {
+    const { n } = this.requests[place];
+    const gone = this.segments.filter(({ spans }) => spans.length && spans.every(([from, to]) => n < from || to < n)
+      && spans[0][0] < n);
+    const last = ({ spans }) => spans.findLast(([, to]) => to < n);
+    return gone.map((segment) => ({ segment, tokens: last(segment)[2], state: "gone", status: last(segment)[4], until: last(segment)[1] }))
+      .sort((a, b) => b.until - a.until);
+  }
+
   changesAt(place) {
     return this.changes.get(this.requests[place].n) ?? [];
   }
@@ -109,8 +118,11 @@ export function sums(blocks, view) {
 }
 
 function runningSum(requests) {
-  let sum = 0;
-  return requests.map(({ cost }) => (sum += cost ?? 0));
+  let sum = null;
+  return requests.map(({ cost }) => {
+    if (cost !== null) sum = (sum ?? 0) + cost;
+    return sum;
+  });
 }
 
 function grouped(items) {

@@ -1,4 +1,7 @@
-"""The page that `ctxgc analyze --html` writes: one self-contained file."""
+"""The page of a recorded session as one self-contained file: its figures, and the time machine of its window.
+
+`ctxgc analyze --html` writes it. The time machine is the one of the dashboard, with its data in the file.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeAlias
 
-from ctxgc.cli.analyze_text import bill_cost, bill_sentence
+from ctxgc.dashboard.page_files import joined_modules, own_sheet
 from ctxgc.drawing import (
     Axis,
     Bar,
     Cell,
     Html,
+    Program,
     Section,
     Series,
     Slice,
@@ -23,12 +27,13 @@ from ctxgc.drawing import (
     listing,
     page,
     paragraph,
+    placeholder,
     preformatted,
     side_by_side,
     table,
     tone_at,
 )
-from ctxgc.insight import Insight, UsageRow
+from ctxgc.insight import Insight, UsageRow, bill_cost, bill_sentence
 from ctxgc.session import mask_secrets
 
 _Cells: TypeAlias = list[str | Cell]
@@ -42,14 +47,14 @@ _TONES = {
 }  # fmt: skip
 
 
-def report_page(found: Insight) -> str:
-    """Return the page of an insight."""
+def report_page(found: Insight, timeline: bytes | None = None) -> str:
+    """Return the page of an insight, with a time machine of its timeline (as JSON) if that is given."""
     about, window = found.about, found.window
     name = about.title or about.session_id or about.path
     who = [_NAMES[about.kind], about.version, about.model, about.project]
     return page(
         _safe(name),
-        _sections(found),
+        _sections(found, timeline),
         subtitle=" · ".join(_safe(word) for word in who if word),
         facts=[
             (f"{window.percent:.0f}%", f"of {window.limit:,} tokens: {window.zone}"),
@@ -63,12 +68,28 @@ def report_page(found: Insight) -> str:
             ),
         ],
         footer="Made by ctxgc analyze. " + " ".join(found.notes),
+        program=None if timeline is None else _time_machine(timeline),
     )
 
 
-def _sections(found: Insight) -> list[Section]:
+def timeline_page(title: str, subtitle: str, timeline: bytes) -> str:
+    """Return a page with nothing but the time machine of a timeline (as JSON)."""
+    sections = [Section("Time machine", _machine_place())]
+    return page(_safe(title), sections, subtitle=_safe(subtitle), program=_time_machine(timeline))
+
+
+def _time_machine(timeline: bytes) -> Program:
+    return Program(joined_modules("report.js"), timeline, "time-machine-data", own_sheet())
+
+
+def _machine_place() -> Html:
+    return placeholder("time-machine", "The time machine runs where scripts may run.")
+
+
+def _sections(found: Insight, timeline: bytes | None) -> list[Section]:
     parts: list[tuple[str, Callable[[Insight], Html | None]]] = [
         ("What to do next", _advice),
+        ("Time machine", lambda _: None if timeline is None else _machine_place()),
         ("The window over time", _fill),
         ("Tokens by source", _sources),
         ("Tokens by tool", _tools),
@@ -221,7 +242,7 @@ def _bill(found: Insight) -> Html | None:
     ]  # fmt: skip
     head = ["", "requests", "input", "cache read", "write 5m", "write 1h", "output", "cost"]
     unit = "list prices" if bill.unit == "dollars" else f"uncached input tokens ({bill.prices})"
-    said = f"{bill_sentence(found)}. Replayed from the same requests; costs are in {unit}."
+    said = f"{bill_sentence(found.bill)}. Replayed from the same requests; costs are in {unit}."
     items = [
         Bar(name, line.cost, tone, hint=bill_cost(bill, line.cost)) for name, line, tone in known
     ]

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ctxgc.cli.analyze_page import report_page
+import msgspec
+
+from bench.dashboard_case import timeline
+from ctxgc.dashboard import report_page, timeline_page
 from ctxgc.insight import analyze_transcript
 from ctxgc.wire.transcripts import open_transcript
 from tests.browser.conftest import PageOf
+from tests.browser.hostile import HOSTILE
 from tests.browser.looks import (
     clipped_texts,
     faint_texts,
@@ -24,6 +28,37 @@ def _page(tmp_path: Path) -> str:
     )
     path = made.write_lines(tmp_path / "a.jsonl", lines, end=b"{half")
     return report_page(analyze_transcript(open_transcript(path), context_limit=12_000))
+
+
+def _with_slider(**made: int) -> str:
+    return timeline_page("A session", "of the demo", msgspec.json.encode(timeline(**made)))
+
+
+def test_a_page_in_one_file_has_the_time_machine(page_of: PageOf) -> None:
+    page = page_of(_with_slider(requests=40, segments=60))
+    page.get_by_role("slider", name="Request").focus()
+    page.keyboard.press("Home")
+    assert page.locator(".request-line b").inner_text() == "Request 1 of 41"
+    page.get_by_role("button", name="The next compaction").click()
+    assert page.locator(".request-line b").inner_text() == "Request 21 of 41"
+    line = page.locator(".list .line").first
+    line.click()
+    assert page.locator(".segment-name").inner_text() == line.locator(".line-name").inner_text()
+    assert page.locator(".segment tbody tr").count() >= 1
+    assert page.get_by_role("button", name="Bring it back").count() == 0
+
+
+def test_its_texts_stay_texts_and_only_its_own_script_runs(page_of: PageOf) -> None:
+    data = timeline(requests=40, segments=60)
+    words = "\n".join(HOSTILE)
+    for one in [*data["segments"], *data["changes"]]:
+        one.update({name: words for name in ("label", "why", "file") if name in one})
+    html = timeline_page(words, words, msgspec.json.encode(data))
+    page = page_of(html)
+    page.get_by_role("slider", name="Request").press("ArrowLeft")
+    page.locator(".list .line").first.click()
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("img, iframe, object").count() == 0
 
 
 def test_the_page_shows_every_part(page_of: PageOf, tmp_path: Path) -> None:
