@@ -113,7 +113,6 @@ def test_the_first_collection_says_why_each_left_and_leaves_a_valid_history(
 def test_every_departure_has_its_evidence(text: str, room: Play, price: Play) -> None:
     assert {evidence.kind for evidence, _ in room.departures()} >= {
         "superseded",
-        "unreachable",
         "least_worth",
     }
     assert {evidence.kind for evidence, _ in price.departures()} == {"superseded", "copy", "idle"}

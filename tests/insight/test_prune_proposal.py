@@ -80,7 +80,7 @@ def test_every_row_says_why() -> None:
     }
     assert said <= {
         "superseded (read again)", "superseded (run again)", "superseded (same text)", "copy of",
-        "unreachable", "least needed", "oldest",
+        "unreachable", "least needed", "oldest", "thinking bound to what changed before it",
     }  # fmt: skip
     assert [row.tokens for row in proposal.rows] == sorted(
         (r.tokens for r in proposal.rows), reverse=True

@@ -43,6 +43,7 @@ def run_case(case: Case) -> Counter[str]:
         prices="none",
         counter=COUNTER,
         clock=Clock(),
+        model="claude-opus-4-6",  # the judge knows no binding of thinking; tests/sdk/test_thinking does
     )
     if case.beside:
         session.set_system(SYSTEM_TEXT)

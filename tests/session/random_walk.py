@@ -95,7 +95,9 @@ class Walk:
         self.clock = Clock()
         self.plugin = plugin
         self.limit = limit
-        self.model = rng.choice((None, "claude-opus-5-5")) if format_ == "anthropic" else None
+        self.model = (
+            rng.choice(("claude-opus-4-6", "claude-opus-5-5")) if format_ == "anthropic" else None
+        )
         self.config = GCConfig(
             auto_recall=False,
             preserve_recent_turns=rng.choice((0, 1, 2)),

@@ -35,6 +35,22 @@ def shown(session: Session) -> bytes:
     return json.dumps(session.view()).encode()
 
 
+def test_an_undo_after_a_restore_brings_back_nothing_that_came_in_after_the_checkpoint(
+    tmp_path: Path,
+) -> None:
+    store = f"json:{tmp_path / 'stash.json'}"
+    session, rest = started(store=store, session_id="s")
+    before = shown(session)
+    checkpoint = session.checkpoint("here")
+    session.extend(rest, format="openai")
+    session.collect(1_000)
+    session.restore(checkpoint.checkpoint_id)
+    session.close()
+    again = Session(LIMIT, store=store, session_id="s", config=CONFIG, plugin="gc_mark_sweep")
+    again.undo()
+    assert shown(again) == before
+
+
 @pytest.mark.parametrize("format_", FORMATS)
 def test_restore_gives_the_view_back_after_messages_and_collections(format_: Format) -> None:
     session, rest = started(format_)

@@ -189,12 +189,11 @@ def test_thinking_behind_a_cut_is_stripped() -> None:
 
 
 class GuardedWalk(Walk):
-    """A random walk that also makes checkpoints, restores them and collects the stash."""
+    """A random walk with more checkpoints and restores, which also collects the stash."""
 
     def __init__(self, rng: Random, format_: Format) -> None:
         super().__init__(rng, "gc_mark_sweep", format_, limit=3_000)
         self.story = make_session(rng.randrange(40), 40, format_).messages
-        self.marks: dict[str, tuple[list[Json], list[Json]]] = {}
 
     def step(self) -> None:
         """Let one random thing happen."""
@@ -205,24 +204,6 @@ class GuardedWalk(Walk):
             act()
         except (ContextOverflowError, PlanError) as error:
             self.steps.append(error.code)
-
-    def sync(self) -> None:
-        """Do nothing: an agent that says the same again after a restore means two things at once."""
-
-    def checkpoint(self) -> None:
-        made = self.session.checkpoint("walk" if self.rng.random() < 0.3 else "")
-        self.marks[made.checkpoint_id] = (self.session.view(), list(self.given))
-
-    def restore(self) -> None:
-        there = [info.checkpoint_id for info in self.session.checkpoints()]
-        known = [name for name in there if name in self.marks]
-        if known:
-            name = self.rng.choice(known)
-            view, given = self.marks[name]
-            self.session.restore(name)
-            # The agent goes on from there, too.
-            self.given = list(given)
-            assert self.session.view() == view
 
     def gc(self) -> None:
         self.session.collect_stash(max_bytes=self.rng.choice((1, 2_000)))

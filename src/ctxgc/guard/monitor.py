@@ -498,6 +498,10 @@ class ThrashBreaker:
         self._deeper = False
         return depth
 
+    def give_back_depth(self, depth: float) -> None:
+        """Take back a depth that was not used, since the collection waited."""
+        self._deeper = self._deeper or depth != 1.0
+
     def to_doc(self) -> dict[str, Any]:
         """Return all that is known as JSON values."""
         return {

@@ -291,6 +291,14 @@ class Archive:
         """Write these segments with the next save."""
         self._unsaved.update(dict.fromkeys(segment_ids))
 
+    def scrubbed_records(self, log: CollectionLog, forgotten: Container[str]) -> Iterator[Write]:
+        """Yield the records of collections as they are stored once an undo brings some messages back no more."""
+        for record in log.applied:
+            if any(message.message_id in forgotten for message in record.before):
+                doc = self.store.get(self.session_id, "collections", record.key) or {}
+                rest = [each for each in doc["before"] if each["message_id"] not in forgotten]
+                yield Put("collections", record.key, {**doc, "before": rest})
+
     def commit(self, *more: Write) -> None:
         """Write all that is pending and these, durably and in one piece.
 

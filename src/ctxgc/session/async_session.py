@@ -186,6 +186,11 @@ class AsyncSession:
         return self._session.session_id
 
     @property
+    def damage(self) -> tuple[str, ...]:
+        """What the store had lost of this session when it was opened with `damaged="accept"`."""
+        return self._session.damage
+
+    @property
     def config(self) -> GCConfig:
         """The configuration in force."""
         return self._session.config

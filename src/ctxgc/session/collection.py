@@ -190,7 +190,9 @@ class Collector(SessionPart):
             depth = self._state.thrashing.take_depth()
             deeper = None if depth == 1 else int(depth * usual)
             result = self.collect(reason, deeper, promised=usual)
-        if result.tokens_freed:
+        if not result.tokens_freed:
+            self._state.thrashing.give_back_depth(depth)
+        else:
             won = result.tokens_freed / usage.context_limit
             self._feedback.report(self._state.thrashing.note_room(self._state.requests, won))
         return result
@@ -224,7 +226,7 @@ class Collector(SessionPart):
         target_tokens: int | None,
         promised: int | None,
     ) -> GCResult:
-        proposal = self._propose(plugin, reason, target_tokens)
+        proposal = self._propose(plugin, reason, target_tokens, is_usual=promised is not None)
         result = proposal.result
         if plugin.name == NoneStrategy.name:
             return result
@@ -307,12 +309,20 @@ class Collector(SessionPart):
         return (STUCK_SHARE if forced else LEAST_SHARE) * budget.context_limit
 
     def _propose(
-        self, plugin: GCPlugin, reason: GCTriggerReason, target_tokens: int | None
+        self,
+        plugin: GCPlugin,
+        reason: GCTriggerReason,
+        target_tokens: int | None,
+        *,
+        is_usual: bool = False,
     ) -> CheckedProposal:
-        """Return what a strategy would do now."""
+        """Return what a strategy would do now; a target that `is_usual` is like that of the configuration."""
+        config = self._options.config
         if target_tokens is not None:
             checked_target(target_tokens)
-        config = self._options.config
+            if is_usual:
+                share = target_tokens / self._accounting.budget.context_limit
+                config = config.replace(target_percent=100 * share)
         # Turns were pinned by their ids as they came in; their numbers may have moved since.
         if config.pinned_turn_indices:
             config = config.replace(pinned_turn_indices=())

@@ -162,7 +162,7 @@ class Deletion(SessionPart):
             yield self._archive.arrival(erasure.stays)
         made = erasure.exchange.made if erasure.exchange else ()
         yield from map(self._archive.segment, made)
-        yield from self._scrubbed_records(erasure.forgotten)
+        yield from self._archive.scrubbed_records(self._log, erasure.forgotten)
         yield from self._dropped_checkpoints(erasure.forgotten)
 
     def _emptied(self, message_id: str) -> Iterator[Write]:
@@ -170,14 +170,6 @@ class Deletion(SessionPart):
         if message_id in self._view.originals:
             facts = self._archive.arrival_facts(message_id)
             yield Put("messages", message_id, {"message_id": message_id, **facts})
-
-    def _scrubbed_records(self, forgotten: frozenset[str]) -> Iterator[Write]:
-        for record in self._log.applied:
-            if any(message.message_id in forgotten for message in record.before):
-                store, session_id = self._archive.store, self._archive.session_id
-                doc = store.get(session_id, "collections", record.key) or {}
-                rest = [each for each in doc["before"] if each["message_id"] not in forgotten]
-                yield Put("collections", record.key, {**doc, "before": rest})
 
     def _dropped_checkpoints(self, forgotten: frozenset[str]) -> Iterator[Write]:
         """A checkpoint cannot be changed, so one that shows a copy of the text goes with it."""

@@ -303,14 +303,25 @@ class Checkpoints(SessionPart):
         change = compare(view.messages, new)
         gone = {message.message_id for message in change.gone}
         spared = {*pinned, *(message.message_id for message in also)}
+        later = self._came_after(wanted)
         with (
             self._taken_again(change.added) as arrivals,
             self._pinned_as(checkpoint, new, spared),
             self._accounting.forgetting(gone),
         ):
-            self._editor.apply(new, change, more=arrivals)
+            scrubbed = self._archive.scrubbed_records(self._log, later)
+            self._editor.apply(new, change, more=[*arrivals, *scrubbed])
+        self._log.forget(later)
         self._events.emit("restored", checkpoint_id=checkpoint.checkpoint_id)
         return Restored(checkpoint=checkpoint, differences=tuple(compare_files(checkpoint)))
+
+    def _came_after(self, wanted: Sequence[Message]) -> frozenset[str]:
+        """Return what collections moved of the time after a view: an undo must not bring that back into it."""
+        place_of = self._view.place_of
+        last = max((place_of(message.message_id) for message in wanted), default=0.0)
+        records = self._log.applied
+        moved = ((m.message_id, record) for record in records for m in record.before)
+        return frozenset(i for i, record in moved if i not in record.places and place_of(i) > last)
 
     def _unmarked(self, **contents: Any) -> dict[str, Any]:
         """Return what a host adds, without likely keys if the configuration says so."""

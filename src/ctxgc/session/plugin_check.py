@@ -167,7 +167,7 @@ def _settle(
 ) -> None:
     """Put the session's own numbers into a result."""
     result, change = outcome.result, outcome.change
-    otherwise = "bound_thinking" if bounds.binds else "removed by plugin"
+    otherwise = "thinking bound to what changed before it" if bounds.binds else "removed by plugin"
     result.removal_list = true_items(
         result.removal_list, change, budget, bounds.tokens, otherwise=otherwise
     )

@@ -300,7 +300,8 @@ class SessionRecall(SessionPart):
             segment = self._heap.peek(hit.key)
             if segment is not None:
                 handle = self._stash.recall_handle(hit.key)
-                hits.append(Hit(handle=handle, score=hit.score, text=segment.text, segment=segment))
+                whole = msgspec.structs.replace(segment, text=segment.text)
+                hits.append(Hit(handle=handle, score=hit.score, text=whole.text, segment=whole))
         return hits
 
     def _check_room(self, new: Sequence[Message], ids: Sequence[str]) -> None:
