@@ -116,8 +116,6 @@ ASKED: Final[Mapping[str, str]] = {
     "session/delete.py:Deletion._erasure": _DELETE,
     "session/delete.py:Deletion._unbind": _DELETE,
     "session/intake.py:Intake._rewind": "sync: the host took messages back",
-    "session/notices.py:Notices.end_loop_without_thinking": "adds two messages, nothing leaves",
-    "session/reader.py:RecallingReader._retold": "the calls in our own notes, as the reader can make them",
     "session/intake.py:_before_next": "sync: the host took messages back",
     "session/intake.py:Intake._reformat": "the same messages in another format",
     "session/agreement.py:_part_shown": "a stored session of another door is opened",

@@ -14,7 +14,7 @@ from ctxgc.session import RECALL_CALL
 from ctxgc.stores import Put, open_store
 from ctxgc.testing import check_history, make_session
 from ctxgc.wire import Overflow
-from tests.session.random_walk import Json, Walk, faults, handles
+from tests.session.random_walk import Walk, faults, handles
 
 LIMIT = 10_000
 

@@ -292,7 +292,7 @@ class Archive:
         self._unsaved.update(dict.fromkeys(segment_ids))
 
     def scrubbed_records(self, log: CollectionLog, forgotten: Container[str]) -> Iterator[Write]:
-        """Yield the records of collections as they are stored once an undo brings some messages back no more."""
+        """Yield the records of collections as they are stored once an undo forgets some messages."""
         for record in log.applied:
             if any(message.message_id in forgotten for message in record.before):
                 doc = self.store.get(self.session_id, "collections", record.key) or {}

@@ -316,7 +316,7 @@ class Checkpoints(SessionPart):
         return Restored(checkpoint=checkpoint, differences=tuple(compare_files(checkpoint)))
 
     def _came_after(self, wanted: Sequence[Message]) -> frozenset[str]:
-        """Return what collections moved of the time after a view: an undo must not bring that back into it."""
+        """Return what collections moved of the time after a view, which no undo may bring back."""
         place_of = self._view.place_of
         last = max((place_of(message.message_id) for message in wanted), default=0.0)
         records = self._log.applied
