@@ -58,7 +58,8 @@ def test_messages_that_were_not_edited_and_all_else_are_the_bytes_of_the_client(
             RequestBody(provider.requests[-1].raw, "anthropic"),
         )
         assert theirs.raw("system") == ours.raw("system")
-        assert theirs.raw("tools") == ours.raw("tools")
+        assert theirs.field("tools")[:-2] == ours.field("tools")
+        assert (ours.raw("tools") or b"")[1:-1].strip() in (theirs.raw("tools") or b"")
         edited = [raw for raw in theirs.messages if raw not in ours.messages]
         assert 0 < len(edited) < len(theirs.messages)
         assert theirs.messages[0] == ours.messages[0]

@@ -39,6 +39,10 @@ _OPTIONS = (
         help="Answer the agent's own compaction here, from the session, without a model.",
     ),
     click.option(
+        "--recall/--no-recall", default=True,
+        help="Send tools to recall what left, where the agent has none, and answer their calls.",
+    ),
+    click.option(
         "--observe", is_flag=True, help="Change nothing; measure what collecting would have saved."
     ),
     click.option(

@@ -5,7 +5,8 @@
 - `dialect`: what a path asks of which provider; `upstream`: the way there and back; `usage`: what it counted.
 - `collecting`: a request read into its session and sent with the view of that. `identity` says whose it is,
   `conversations` keeps the sessions, `request_body` takes bodies apart and puts them together;
-  `own_compaction` answers an agent's compaction; `metrics` counts what passed and what that saved.
+  `recall_loop` answers calls of our tools, `own_compaction` an agent's compaction.
+- `metrics` counts what passed and what that saved.
 """
 
 from __future__ import annotations

@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import logging
 import zlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import anyio
 import msgspec
@@ -21,10 +22,11 @@ from starlette.types import Receive, Scope, Send
 
 from ctxgc.gate import FIRST, caller_of
 from ctxgc.proxy.board import SessionRow, rows_text
-from ctxgc.proxy.collecting import Collecting
+from ctxgc.proxy.collecting import Collecting, PreparedRequest
 from ctxgc.proxy.dialect import Route, error_body, route_of, spent_refusal
 from ctxgc.proxy.metrics import ProxyMetrics
 from ctxgc.proxy.options import Provider
+from ctxgc.proxy.recall_loop import MOST_ROUNDS, ClientReply, error_event, reply_for
 from ctxgc.proxy.upstream import (
     TOKEN_HEADER,
     CutError,
@@ -35,7 +37,7 @@ from ctxgc.proxy.upstream import (
     forwarded,
 )
 from ctxgc.proxy.usage import UsageReader
-from ctxgc.session import parse_overflow
+from ctxgc.session import Format, parse_overflow
 
 _log = logging.getLogger("ctxgc.proxy")
 
@@ -193,43 +195,106 @@ class ProxyApp:
             answered = Response(made.answer.body, media_type=made.answer.media_type)
             await answered({"type": "http"}, _nothing, send)
             return
-        answer = await self._ask(route, _with_body(request, made.body), send)
-        for _ in range(MOST_RETRIES):
-            if answer is None or answer.status not in OVERFLOW_STATUSES:
+        call = _ClientCall(route, form, request, collecting)
+        try:
+            made, answer, refusal = await self._fitting(call, made)
+        except UpstreamError as error:
+            await self._unreachable(route, error)({"type": "http"}, _nothing, send)
+            return
+        if refusal is not None:
+            await _write(answer, refusal.chunks(), send)
+        elif made.recalls and answer.status == 200:
+            tell = _Told(answer, send)
+            again = partial(self._again, call, dict(headers), tenant)
+            await self._recalling(call, made, answer, tell, again)
+        else:
+            reader = _reader(form, answer)
+            await _write(answer, _read_along(answer.chunks(), reader), send)
+            await _learn(collecting, made, answer, reader)
+
+    async def _fitting(
+        self, call: _ClientCall, made: PreparedRequest
+    ) -> tuple[PreparedRequest, Incoming, _WholeRefusal | None]:
+        """Return the provider's answer to a request, sent smaller if it was refused as too long.
+
+        Raises:
+            UpstreamError: the provider cannot be reached.
+        """
+        for number in range(MOST_RETRIES + 1):
+            answer = await self._upstream.send(_sent(call.request, made))
+            if answer.status not in OVERFLOW_STATUSES or number == MOST_RETRIES:
                 break
             refusal = await _whole(answer)
             overflow = parse_overflow(answer.status, refusal.plain())
             again = (
                 None
                 if overflow is None
-                else await to_thread.run_sync(collecting.relieved, made, overflow)
+                else await to_thread.run_sync(call.collecting.relieved, made, overflow)
             )
             if again is None:
-                self._metrics.note_answer(route.provider, answer.status)
-                await _write(answer, refusal.chunks(), send)
-                return
+                self._metrics.note_answer(call.route.provider, answer.status)
+                return made, answer, refusal
             made = again
-            answer = await self._ask(route, _with_body(request, made.body), send)
-        if answer is None:
-            return
-        self._metrics.note_answer(route.provider, answer.status)
-        kind, encoding = answer.header("content-type"), answer.header("content-encoding")
-        reader = UsageReader(form, kind, encoding)
-        await _write(answer, _read_along(answer.chunks(), reader), send)
-        if answer.status == 200:
-            # A client that has all it wants closes its connection, which is no reason not to learn.
+        self._metrics.note_answer(call.route.provider, answer.status)
+        return made, answer, None
+
+    async def _again(
+        self, call: _ClientCall, headers: dict[str, str], tenant: str, body: bytes
+    ) -> tuple[PreparedRequest, Incoming] | None:
+        """Return the answer to a request that goes on after recalls; None if it was refused."""
+        made = await to_thread.run_sync(
+            call.collecting.prepare, body, call.form, headers, tenant, False
+        )
+        try:
+            made, answer, refusal = await self._fitting(call, made)
+        except UpstreamError as error:
+            _log.warning("%s: %s", call.route.provider, error.message)
+            return None
+        if refusal is None and answer.status == 200:
+            return made, answer
+        await answer.close()
+        return None
+
+    async def _recalling(
+        self, call: _ClientCall, made: PreparedRequest, answer: Incoming, tell: _Told, again: _Again
+    ) -> None:
+        """Pass on an answer, with the calls of our tools in it answered here."""
+        reply, collecting = reply_for(call.form), call.collecting
+        try:
+            while True:
+                reader = _reader(call.form, answer)
+                await tell.round_of(reply, answer, reader)
+                ended = reply.end_round()
+                await _learn(collecting, made, answer, reader)
+                body = await to_thread.run_sync(collecting.answered, made, ended)
+                if body is None or len(reply.rounds) >= MOST_ROUNDS:
+                    break
+                await answer.close()
+                found = await again(body)
+                if found is None:
+                    await tell.failed(call.form, "ctxgc: the provider did not go on after a recall")
+                    return
+                made, answer = found
             with anyio.CancelScope(shield=True):
-                await to_thread.run_sync(collecting.learn, made, reader.finish())
+                await to_thread.run_sync(collecting.remember, made, reply.hidden())
+            await tell.ended(reply)
+        except CutError:
+            _log.warning("the provider's answer broke off")
+        finally:
+            with anyio.CancelScope(shield=True):
+                await answer.close()
 
     async def _ask(self, route: Route, request: Outgoing, send: Send) -> Incoming | None:
         """Return the provider's answer; if there is none, tell the client."""
         try:
             return await self._upstream.send(request)
         except UpstreamError as error:
-            _log.warning("%s: %s", route.provider, error.message)
-            refusal = _refused(route.provider, 502, f"ctxgc: {error.message}")
-            await refusal({"type": "http"}, _nothing, send)
+            await self._unreachable(route, error)({"type": "http"}, _nothing, send)
             return None
+
+    def _unreachable(self, route: Route, error: UpstreamError) -> Response:
+        _log.warning("%s: %s", route.provider, error.message)
+        return _refused(route.provider, 502, f"ctxgc: {error.message}")
 
     async def _read(self, receive: Receive) -> bytes | None:
         """Return the body of a request; None if it is too long."""
@@ -255,8 +320,95 @@ def _outgoing(
     )
 
 
-def _with_body(request: Outgoing, body: bytes) -> Outgoing:
-    return msgspec.structs.replace(request, body=body)
+def _sent(request: Outgoing, made: PreparedRequest) -> Outgoing:
+    """Return a request as it goes out; an answer that is to be read here must not be compressed."""
+    headers = request.headers
+    if made.recalls:
+        headers = [each for each in headers if each[0].lower() != b"accept-encoding"]
+        headers.append((b"accept-encoding", b"identity"))
+    return msgspec.structs.replace(request, body=made.body, headers=headers)
+
+
+class _ClientCall(NamedTuple):
+    """A request of a client: where it goes, its format, and how it is sent."""
+
+    route: Route
+    form: Format
+    request: Outgoing
+    collecting: Collecting
+
+
+_Again = Callable[[bytes], Awaitable[tuple[PreparedRequest, Incoming] | None]]
+
+
+class _Told:
+    """What a client is told of an answer that is read here: a stream as it comes, else all at once."""
+
+    def __init__(self, answer: Incoming, send: Send) -> None:
+        self._send = send
+        self._is_stream = "event-stream" in answer.header("content-type")
+        self._headers = [each for each in answer.headers if each[0].lower() != b"content-length"]
+        self._has_begun = False
+        self._body = b""
+
+    async def round_of(self, reply: ClientReply, answer: Incoming, reader: UsageReader) -> None:
+        """Pass on one answer of the provider."""
+        pieces: list[bytes] = []
+        if self._is_stream:
+            await self._begin(200)
+        async for chunk in answer.chunks():
+            reader.feed(chunk)
+            if self._is_stream:
+                await self._say(reply.feed(chunk))
+            else:
+                pieces.append(chunk)
+        if self._is_stream:
+            await self._say(reply.rest())
+        else:
+            self._body = b"".join(pieces)
+            reply.read(self._body)
+
+    async def ended(self, reply: ClientReply) -> None:
+        """Tell how it ends."""
+        if self._is_stream:
+            await self._say(reply.ending())
+        else:
+            await self._begin(200)
+            await self._say(self._body if reply.is_plain else json.dumps(reply.body()).encode())
+        await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def failed(self, form: Format, text: str) -> None:
+        """Tell that it cannot go on."""
+        if self._is_stream:
+            await self._say(error_event(form, text))
+        else:
+            await self._begin(502)
+            provider: Provider = "anthropic" if form == "anthropic" else "openai"
+            await self._say(error_body(provider, 502, text))
+        await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _begin(self, status: int) -> None:
+        if not self._has_begun:
+            self._has_begun = True
+            start = {"type": "http.response.start", "status": status, "headers": self._headers}
+            await self._send(start)
+
+    async def _say(self, piece: bytes) -> None:
+        if piece:
+            await self._send({"type": "http.response.body", "body": piece, "more_body": True})
+
+
+def _reader(form: Format, answer: Incoming) -> UsageReader:
+    return UsageReader(form, answer.header("content-type"), answer.header("content-encoding"))
+
+
+async def _learn(
+    collecting: Collecting, made: PreparedRequest, answer: Incoming, reader: UsageReader
+) -> None:
+    if answer.status == 200:
+        # A client that has all it wants closes its connection, which is no reason not to learn.
+        with anyio.CancelScope(shield=True):
+            await to_thread.run_sync(collecting.learn, made, reader.finish())
 
 
 async def _read_along(chunks: AsyncIterator[bytes], reader: UsageReader) -> AsyncIterator[bytes]:

@@ -6,9 +6,10 @@ goes wrong on the way, the request goes out as it came, and the reason is record
 
 from __future__ import annotations
 
+import json
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any, Literal
@@ -17,7 +18,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ctxgc.config import SessionSettings
-from ctxgc.errors import ContextOverflowError, CtxgcError
+from ctxgc.errors import ContextOverflowError, CtxgcError, UnknownHandleError
 from ctxgc.insight import request_prices
 from ctxgc.proxy.board import SessionBoard, SessionRow
 from ctxgc.proxy.cache_watch import SentRequest, cache_seconds
@@ -31,6 +32,7 @@ from ctxgc.proxy.own_compaction import (
     is_delegated,
     opened,
 )
+from ctxgc.proxy.recall_loop import HiddenTurn, ProviderTurn, answer_all, following
 from ctxgc.proxy.request_body import RequestBody, UnreadableError, loads, spliced
 from ctxgc.proxy.spending import SpendCaps, Spending
 from ctxgc.proxy.usage import AnswerUsage
@@ -45,6 +47,7 @@ Outcome = Literal[
 
 _SERVER_HELD = ("previous_response_id", "conversation", "thread")
 _MILLION = "context-1m"
+_HANDLE = re.compile(rb"h-[a-z2-7]{16}")
 _RECALL = re.compile(r"(?:^|__)context_recall$")
 
 
@@ -59,6 +62,8 @@ class PreparedRequest(msgspec.Struct, frozen=True, kw_only=True):
     line: Line | None = None
     number: int = 0
     sent: SentRequest | None = None
+    recalls: bool = False
+    """Whether our tools are sent, whose calls are answered here."""
     answer: LocalAnswer | None = None
     """What the client gets without the provider being asked."""
 
@@ -68,6 +73,7 @@ class CollectOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     context_limit: int | None = None
     own_compaction: bool = False
+    recall: bool = True
     observe: bool = False
     holdout: float = 0.0
     caps: SpendCaps = SpendCaps()
@@ -157,6 +163,7 @@ class Collecting:
         conversation = self._conversations.get(identity_of(envelope, headers, tenant))
         asked = self._asked(envelope, headers)
         with conversation.lock:
+            envelope = conversation.whole(envelope, asked)
             line, messages = conversation.line_of(envelope, asked)
             refusal = self._spending.refusal(conversation.spent())
             if refusal is not None:
@@ -173,7 +180,7 @@ class Collecting:
             )  # fmt: skip
             if compacts or is_compaction(envelope):
                 return self._for_compaction(made, envelope, line, whole=compacts)
-            shown = _with_view(made, line)
+            shown = self._with_our_tools(_with_view(made, line), line)
             arm, now = self._options.arm_of(line.name), ProxyLedger.of(line.session)
             self._metrics.note_session(line.name, arm, before, now)
             if arm == "observed":
@@ -186,12 +193,55 @@ class Collecting:
         limit = self._options.context_limit
         if limit is None and _MILLION in headers.get("anthropic-beta", ""):
             limit = 1_000_000
+        call = _recall_call(envelope)
+        recalls_here = call is None and self._options.recall
         return Asked(
             model=envelope.text("model") or None,
             context_limit=limit,
-            recall_call=_recall_call(envelope),
+            recall_call=recall_template() if recalls_here else call,
+            recalls_here=recalls_here,
             cache_seconds=cache_seconds(envelope),
         )
+
+    def _with_our_tools(self, made: PreparedRequest, line: Line) -> PreparedRequest:
+        """Return a request with our tools from the first one on whose view names a live handle.
+
+        An agent that has them from our MCP server needs them not, and one that is only observed gets none.
+        """
+        envelope = made.envelope
+        observed = self._options.arm_of(line.name) == "observed"
+        if envelope is None or observed or not line.asked.recalls_here:
+            return made
+        if not line.has_our_tools:
+            if not _names_handle(made.body, line.session):
+                return made
+            line.send_our_tools(envelope)
+        tools = line.session.tools(envelope.form)
+        body = RequestBody(made.body, envelope.form).with_tools(tools)
+        return replace(made, body=body, outcome="edited", recalls=True)
+
+    def answered(self, made: PreparedRequest, ended: ProviderTurn) -> bytes | None:
+        """Answer the calls of our tools in an answer of the provider.
+
+        Returns the request that goes on after it; None if there is none, or the client has to answer, too.
+        """
+        conversation, line, envelope = made.conversation, made.line, made.envelope
+        if conversation is None or line is None or envelope is None:
+            return None
+        with conversation.lock:
+            lines = (conversation.current(line), *conversation.lines)
+            answer_all(ended, lambda call: _holder(lines, call).answer(call), envelope.form)
+        self._metrics.note_recalls(len(ended.ours))
+        return following(envelope, ended) if ended.goes_on else None
+
+    def remember(self, made: PreparedRequest, hidden: Mapping[str, HiddenTurn]) -> None:
+        """Remember, durably, what the client did not see of the model's turn."""
+        if made.conversation is None or made.line is None or not hidden:
+            return
+        with made.conversation.lock:
+            line = made.conversation.current(made.line)
+            line.hide(hidden)
+            line.session.flush()
 
     def _for_compaction(
         self, made: PreparedRequest, envelope: RequestBody, line: Line, *, whole: bool
@@ -223,7 +273,7 @@ class Collecting:
                 return None
             try:
                 made.line.session.recover(overflow)
-                again = _with_view(made, made.line)
+                again = self._with_our_tools(_with_view(made, made.line), made.line)
             except ContextOverflowError:
                 return None
             except CtxgcError as error:
@@ -287,6 +337,29 @@ def _with_view(made: PreparedRequest, line: Line) -> PreparedRequest:
         return made
     body = envelope.rewritten(spliced(envelope.messages, view))
     return replace(made, body=body, outcome="edited")
+
+
+def _names_handle(body: bytes, session: Session) -> bool:
+    """Return whether a request names something that the session can give back."""
+    found = {match.decode() for match in _HANDLE.findall(body)}
+    return any(_has(session, handle) for handle in found)
+
+
+def _has(session: Session, handle: str) -> bool:
+    try:
+        session.inspect().stash.find(handle)
+    except UnknownHandleError:
+        return False
+    return True
+
+
+def _holder(lines: Sequence[Line], call: object) -> Session:
+    """Return the session of the first line that has what a call names, else that of the first."""
+    found = _HANDLE.search(json.dumps(call).encode())
+    if found is None:
+        return lines[0].session
+    named = found[0].decode()
+    return next((line.session for line in lines if _has(line.session, named)), lines[0].session)
 
 
 def _is_untouched(view: Any, count: int) -> bool:

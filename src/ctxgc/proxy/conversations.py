@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from typing import Any
 
@@ -16,13 +16,18 @@ import msgspec
 
 from ctxgc.proxy.cache_watch import CacheWatch
 from ctxgc.proxy.own_compaction import checkpoint_of
+from ctxgc.proxy.recall_loop import HiddenTurn, unfolded
 from ctxgc.proxy.request_body import KnownMessages, RequestBody, UnreadableError
-from ctxgc.session import Format, Session, Store, stop_flushing
+from ctxgc.session import Format, Put, Session, Store, stop_flushing
 
 PREFIX = "proxy:"
 """How the names of the proxy's sessions begin, in a store that others use too."""
 SPENT = "spent"
 """The key under which a session keeps what its requests cost."""
+HIDDEN = "hidden:"
+"""How the keys begin under which it keeps what its client did not see of the model's turns."""
+OUR_TOOLS = "our_tools"
+"""The key that says that our tools are sent in it."""
 MOST_LINES = 32
 MOST_OPEN = 64
 REWIND = 3
@@ -35,6 +40,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None
     context_limit: int | None = None
     recall_call: str | None = None
+    recalls_here: bool = False
     cache_seconds: float | None = None
 
 
@@ -52,6 +58,8 @@ class Line:
         self.spent = spent_of(session.inspect().archive.store, name)
         """The dollars that its requests cost, by day."""
         self.watch = CacheWatch()
+        self.hidden, self.has_our_tools = _recalls_of(session.inspect().archive.store, name)
+        """What its client did not see of the model's turns; whether our tools are among those sent."""
         self._beside: dict[str, bytes] = {}
 
     def follow(self, envelope: RequestBody) -> frozenset[str]:
@@ -63,9 +71,26 @@ class Line:
                 self.session.set_system(_text_of(envelope.field(name)))
         raw = envelope.raw("tools")
         if raw is not None and self._is_new("tools", raw, changed):
-            tools = envelope.field("tools")
-            self.session.set_tools([tool for tool in tools or () if isinstance(tool, dict)])
+            self._count_tools(envelope)
         return frozenset(changed)
+
+    def _count_tools(self, envelope: RequestBody) -> None:
+        own = [tool for tool in envelope.field("tools") or () if isinstance(tool, dict)]
+        ours = self.session.tools(envelope.form) if self.has_our_tools else []
+        self.session.set_tools([*own, *ours])
+
+    def send_our_tools(self, envelope: RequestBody) -> None:
+        """Send our tools from now on: taken away again, they would break the cached prefix once more."""
+        self.has_our_tools = True
+        self._count_tools(envelope)
+        self.session.inspect().archive.later(Put("state", OUR_TOOLS, {"sent": True}))
+
+    def hide(self, turns: Mapping[str, HiddenTurn]) -> None:
+        """Remember what the client did not see of the model's turns."""
+        self.hidden.update(turns)
+        for known, turn in turns.items():
+            doc = msgspec.to_builtins(turn)
+            self.session.inspect().archive.later(Put("state", f"{HIDDEN}{known}", doc))
 
     def _is_new(self, name: str, raw: bytes, changed: set[str]) -> bool:
         digest, before = blake2b(raw, digest_size=16).digest(), self._beside.get(name)
@@ -101,15 +126,20 @@ class AgentLines:
         """Return a line as it is open now: another process, or another model, may have had it opened anew."""
         return next((each for each in self._lines if each.name == line.name), line)
 
+    def whole(self, envelope: RequestBody, asked: Asked) -> RequestBody:
+        """Return a request with what its client did not see of the model's turns."""
+        self._catch_up(asked, envelope.form)
+        hidden = {known: turn for line in self._lines for known, turn in line.hidden.items()}
+        return unfolded(envelope, hidden)
+
     def line_of(self, envelope: RequestBody, asked: Asked) -> tuple[Line, list[bytes]]:
-        """Return the line that a request belongs to, and its messages as they are known again.
+        """Return the line that a whole request belongs to, and its messages as they are known again.
 
         Raises:
             UnreadableError: a message cannot be read, or there are too many lines.
             InputError: the window of the model is not known.
         """
         messages = self._known.read(envelope.messages)
-        self._catch_up(asked, envelope.form)
         shares = [(line.session.shared(messages), line) for line in self._lines]
         shared, line = max(shares, key=lambda each: each[0], default=(0, None))
         if (
@@ -222,6 +252,17 @@ def spent_of(store: Store, name: str) -> dict[str, float]:
     """Return the dollars that a stored session cost, by day."""
     doc = store.get(name, "state", SPENT) or {}
     return msgspec.convert(doc.get("days", {}), dict[str, float])
+
+
+def _recalls_of(store: Store, name: str) -> tuple[dict[str, HiddenTurn], bool]:
+    """Return what the client of a stored session did not see, and whether our tools are sent in it."""
+    docs = store.load(name, "state")
+    hidden = {
+        key.removeprefix(HIDDEN): msgspec.convert(doc, HiddenTurn)
+        for key, doc in docs
+        if key.startswith(HIDDEN)
+    }
+    return hidden, any(key == OUR_TOOLS for key, _ in docs)
 
 
 def _put_away(line: Line) -> None:

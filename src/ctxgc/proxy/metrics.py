@@ -59,6 +59,7 @@ class ProxyMetrics:
         self._outcomes: Counter[tuple[str, str]] = Counter()
         self._answers: Counter[tuple[str, str]] = Counter()
         self._retries = 0
+        self._recalls = 0
         self._misses: Counter[tuple[str, str]] = Counter()
         self._missed: Counter[tuple[str, str]] = Counter()
         self._input: Counter[str] = Counter()
@@ -85,6 +86,11 @@ class ProxyMetrics:
         with self._lock:
             self._misses[key] += 1
             self._missed[key] += miss.tokens
+
+    def note_recalls(self, count: int) -> None:
+        """Count calls of our tools that were answered inside the loop."""
+        with self._lock:
+            self._recalls += count
 
     def note_input(self, arm: Arm, tokens: int) -> None:
         """Count the input tokens that a provider reports."""
@@ -124,6 +130,7 @@ class ProxyMetrics:
                 [({"cause": cause, "by": by}, n) for (cause, by), n in counts.items()]
                 for counts in (self._misses, self._missed)
             )
+            recalls = self._recalls
             retries, lines = self._retries, Counter(arm for _, arm in self._lines)
         parts = [
             metric("requests_total", "counter", "Requests with a history.", outcomes),
@@ -131,6 +138,7 @@ class ProxyMetrics:
             metric(
                 "overflow_retries_total", "counter", "Requests sent again smaller.", [({}, retries)]
             ),
+            metric("recalls_total", "counter", "Calls of our tools answered.", [({}, recalls)]),
             metric(
                 "input_tokens_total", "counter", "Input tokens as providers report them.", counted
             ),

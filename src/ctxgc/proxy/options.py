@@ -40,6 +40,7 @@ class ProxyOptions(msgspec.Struct, frozen=True, kw_only=True):
     store: str | None = None
     context_limit: int | None = None
     own_compaction: bool = False
+    recall: bool = True
     observe: bool = False
     holdout: float = 0.0
     cap_session: float | None = None

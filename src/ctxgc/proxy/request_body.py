@@ -75,15 +75,18 @@ class RequestBody:
         value = self.field(name)
         return value if isinstance(value, str) else ""
 
-    def rewritten(self, messages: Sequence[bytes], tools: Sequence[dict[str, Any]] = ()) -> bytes:
-        """Return the body with other messages, and with more tools after its own."""
-        changes = {self.key: b"[" + b",".join(messages) + b"]"}
+    def rewritten(self, messages: Sequence[bytes]) -> bytes:
+        """Return the body with other messages."""
+        return self.with_fields({self.key: b"[" + b",".join(messages) + b"]"})
+
+    def with_tools(self, tools: Sequence[dict[str, Any]]) -> bytes:
+        """Return the body with more tools after its own."""
         added = b",".join(json.dumps(tool).encode() for tool in tools)
         own = self.raw("tools") or b"[]"
-        if added and own[:1] == b"[":
-            inner = own[1:-1].strip()
-            changes["tools"] = b"[" + (inner + b"," if inner else b"") + added + b"]"
-        return self.with_fields(changes)
+        if own[:1] != b"[":
+            return self.body
+        inner = own[1:-1].strip()
+        return self.with_fields({"tools": b"[" + (inner + b"," if inner else b"") + added + b"]"})
 
     def with_fields(self, changes: Mapping[str, bytes]) -> bytes:
         """Return the body with other values for some fields; those that it lacks come last."""

@@ -168,6 +168,7 @@ def _collecting(
     chosen = CollectOptions(
         context_limit=options.context_limit,
         own_compaction=options.own_compaction,
+        recall=options.recall,
         observe=options.observe,
         holdout=options.holdout,
         caps=checked_caps(options),
