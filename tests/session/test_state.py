@@ -17,7 +17,7 @@ KEYS = [
     "pinned_messages", "held_until", "undone", "requests", "sent_messages", "sent_before", "sent_at",
     "stuck_at", "ghosts", "thrash", "thrashing", "savings", "task_id", "task_dependencies",
     "active_file", "active_range", "zone", "triggers", "step", "opened", "first_request", "policies",
-    "beside", "format", "recall_calls", "probation",
+    "beside", "format", "recall_calls", "calibrations", "probation", "changes",
 ]  # fmt: skip
 
 

@@ -130,7 +130,9 @@ def test_a_notice_does_not_come_between_a_call_and_its_changed_result() -> None:
     first = turn(0, tools=1)
     session.sync(first)
     notice = text_message("user", "[ctxgc: 3 older steps were moved out]", "openai", "gc_notice_1")
-    session.inspect().editor.show([*session.history[:3], notice, *session.history[3:]])
+    session.inspect().editor.show(
+        [*session.history[:3], notice, *session.history[3:]], "notice", created_by="guard"
+    )
     assert first[2]["role"] == "tool"
     changed = [*first[:2], {**first[2], "content": "another result"}, *first[3:]]
     session.sync(changed)
@@ -144,6 +146,8 @@ def test_a_notice_stays_where_a_rewound_history_goes_on_behind_it() -> None:
     session.sync([*first, *turn(1)])
     notice = text_message("user", "[ctxgc: 3 older steps were moved out]", "openai", "gc_notice_1")
     end = len(first)
-    session.inspect().editor.show([*session.history[:end], notice, *session.history[end:]])
+    session.inspect().editor.show(
+        [*session.history[:end], notice, *session.history[end:]], "notice", created_by="guard"
+    )
     session.sync([*first, *turn(7)])
     assert session.view() == [*first, notice.data, *turn(7)]

@@ -136,19 +136,11 @@ def write_json(value: Any, *, secrets: bool = False) -> None:
         value: what to write.
         secrets: write keys and passwords as they are; by default they are masked.
     """
-    data = value if secrets else _masked(value)
+    from ctxgc.session import masked_data  # noqa: PLC0415 - help must be there at once
+
+    data = value if secrets else masked_data(value)
     text = json.dumps(data, ensure_ascii=False, indent=2, default=str)
     click.echo(_UNUSUAL.sub(_escaped, text))
-
-
-def _masked(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {_masked(key): _masked(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_masked(inner) for inner in value]
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    return mask(str(value))
 
 
 def _escaped(found: re.Match[str]) -> str:

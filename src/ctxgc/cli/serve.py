@@ -74,7 +74,9 @@ _OPTIONS = (
 @click.option("--allow-host", "allowed_hosts", multiple=True, help="Allowed Host header.")
 @click.option("--allow-origin", "allowed_origins", multiple=True, help="Allowed Origin header.")
 def serve(named: tuple[str, ...], pass_through: bool, **chosen: Any) -> None:
-    """Serve the proxy: set an agent's base URL to it, and its context is collected. MCP is served at /mcp.
+    """Serve the proxy: set an agent's base URL to it, and its context is collected.
+
+    MCP is served at /mcp, and the dashboard at /dashboard.
 
     \b
     ANTHROPIC_BASE_URL=http://127.0.0.1:8787 claude
@@ -89,9 +91,37 @@ def serve(named: tuple[str, ...], pass_through: bool, **chosen: Any) -> None:
 
 
 def mounts(options: ProxyOptions) -> list[Mount]:
-    """Return what is served in the process of the proxy, on its store: MCP, if its package is installed."""
-    if find_spec("mcp") is None:
-        return []
+    """Return what is served in the process of the proxy, on its store: the dashboard, and MCP."""
+    return [_dashboard(options), *([] if find_spec("mcp") is None else [_mcp(options)])]
+
+
+def _dashboard(options: ProxyOptions) -> Mount:
+    from ctxgc.dashboard import (  # noqa: PLC0415
+        PATH,
+        DashboardApp,
+        DashboardSessions,
+        dashboard_tokens,
+    )
+    from ctxgc.gate import allowed_hosts  # noqa: PLC0415
+    from ctxgc.proxy import Mount, MountHost, store_url  # noqa: PLC0415
+    from ctxgc.session import open_store  # noqa: PLC0415
+
+    tokens = dashboard_tokens()
+
+    def build(host: MountHost) -> DashboardApp:
+        return DashboardApp(
+            DashboardSessions(open_store(store_url(options))),
+            tokens=tokens,
+            port=host.port,
+            hosts=allowed_hosts(options.host, options.allowed_hosts, use_token=True),
+            origins=options.allowed_origins,
+            hold=host.hold,
+        )
+
+    return Mount(path=PATH, build=build, said=f"open {PATH}/?token={next(iter(tokens.values()))}")
+
+
+def _mcp(options: ProxyOptions) -> Mount:
     from ctxgc.mcp import ServerOptions, callers_note, mcp_app  # noqa: PLC0415
     from ctxgc.proxy import Mount, token_path  # noqa: PLC0415
 
@@ -103,11 +133,9 @@ def mounts(options: ProxyOptions) -> list[Mount]:
         allowed_hosts=options.allowed_hosts,
         allowed_origins=options.allowed_origins,
     )
-
-    return [
-        # A further application goes here: its path, and what builds it for the port.
-        Mount(path="/mcp", build=lambda port: mcp_app(served, port), said=callers_note(served)),
-    ]
+    return Mount(
+        path="/mcp", build=lambda host: mcp_app(served, host.port), said=callers_note(served)
+    )
 
 
 def need_server() -> None:

@@ -42,6 +42,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "uninstall": ("ctxgc.cli.install:uninstall", "Remove ctxgc from a coding agent."),
     "mcp": ("ctxgc.cli.mcp:mcp", "Serve context management to an agent (MCP)."),
     "serve": ("ctxgc.cli.serve:serve", "Serve the proxy that agents send their requests to."),
+    "dashboard": (
+        "ctxgc.cli.dashboard:dashboard",
+        "Look at sessions in the browser, request by request.",
+    ),
     "wrap": ("ctxgc.cli.wrap:wrap", "Run an agent through a proxy, and say what was saved."),
     "prune": ("ctxgc.cli.prune:prune", "Collect the garbage of an agent's session file."),
     "unbrick": ("ctxgc.cli.doctor:unbrick", "Repair a session that its provider refuses."),

@@ -44,13 +44,13 @@ def addresses_of(url: str | None) -> list[str]:
     """
     of_agents = agents_address(url)
     is_named = of_agents != user_store()
-    return [of_agents] if is_named else [of_agents, *filter(_is_there, [default_url()])]
+    return [of_agents] if is_named else [of_agents, *filter(is_there, [default_url()])]
 
 
 def address_of(url: str | None) -> str:
     """Return the address of the one store that a command works on: of those the first that exists."""
     found = addresses_of(url)
-    return next(filter(_is_there, found), found[0])
+    return next(filter(is_there, found), found[0])
 
 
 @contextmanager
@@ -82,7 +82,7 @@ def command_stores(url: str | None) -> Iterator[list[Store]]:
     Raises:
         StoreError: there is none.
     """
-    found = [each for each in addresses_of(url) if _is_there(each)] or [address_of(url)]
+    found = [each for each in addresses_of(url) if is_there(each)] or [address_of(url)]
     with ExitStack() as stack:
         yield [stack.enter_context(command_store(each)) for each in found]
 
@@ -110,7 +110,7 @@ def _check(url: str, *, new: bool) -> None:
             key="store",
         )
     file = file_of(url)
-    if not new and not _is_there(url):
+    if not new and not is_there(url):
         raise StoreError(
             f"there is no store at {file}",
             hint="the first prune or install makes one; or name another with --store or CTXGC_STORE",
@@ -118,7 +118,8 @@ def _check(url: str, *, new: bool) -> None:
         )
 
 
-def _is_there(url: str) -> bool:
+def is_there(url: str) -> bool:
+    """Return whether a store exists, or what hooks left for it."""
     # What hooks left in the inbox is taken in when the store is opened.
     file = file_of(url)
     return file is None or file.exists() or inbox_of(url).exists()

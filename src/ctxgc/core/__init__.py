@@ -33,7 +33,9 @@ if TYPE_CHECKING:
         marked_roots, message_key, named_roots,
     )
     from ctxgc.core.score import Explanation, KeepScore, POINTS_TYPE, ScoreContext, prune_score
-    from ctxgc.core.secrets import find_secrets, mask_secrets, without_passwords
+    from ctxgc.core.secrets import (
+        find_secrets, mask_secrets, masked_data, without_passwords,
+    )
     from ctxgc.core.segment import (
         Access, ContextSegment, FORMATS, Format, Message, Origin, Part, PartKind, Policy, Role,
         SECRET_TAG, SEGMENT_FIELDS, SegmentType, Source, Tier, Trust, checked_time, common_prefix,
@@ -65,7 +67,7 @@ else:
                 "GCState RootKnobs RootSet SESSION_INVARIANT compute_roots is_message is_request "
                 "marked_roots message_key named_roots",
             "score": "Explanation KeepScore POINTS_TYPE ScoreContext prune_score",
-            "secrets": "find_secrets mask_secrets without_passwords",
+            "secrets": "find_secrets mask_secrets masked_data without_passwords",
             "segment":
                 "Access ContextSegment FORMATS Format Message Origin Part PartKind Policy Role "
                 "SECRET_TAG SEGMENT_FIELDS SegmentType Source Tier Trust checked_time "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -123,6 +123,17 @@ def mask_secrets(text: str) -> str:
         pieces += [text[last : secret.start], f"[secret:{secret.rule}]"]
         last = secret.end
     return "".join([*pieces, text[last:]])
+
+
+def masked_data(value: Any) -> Any:
+    """Return JSON-ready data without likely keys and passwords in its texts; other objects become texts."""
+    if isinstance(value, dict):
+        return {masked_data(key): masked_data(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [masked_data(inner) for inner in value]
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return mask_secrets(without_passwords(str(value)))
 
 
 def entropy(text: str) -> float:

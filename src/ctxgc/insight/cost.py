@@ -131,16 +131,28 @@ def session_requests(
     Raises:
         TranscriptError: the session cannot be read, or contains no message.
     """
+    for _, requests in requests_by_file(path, table, zone):
+        yield from requests
+
+
+def requests_by_file(
+    path: Path, table: Sequence[ModelPrice] = MODEL_PRICES, zone: tzinfo = UTC
+) -> Iterator[tuple[Path, list[CostedRequest]]]:
+    """Yield the files of a session with their requests, its own first, then those of its subagents.
+
+    Raises:
+        TranscriptError: the session cannot be read, or contains no message.
+    """
     main = _FileRequests(open_transcript(path))
     found = list(main.requests(table, zone))
-    yield from found
+    yield path, found
     seen = {each.reply_id for each in found} - {None}
     for file in subagent_files(path):
         try:
             side = _FileRequests(open_transcript(file), main)
         except TranscriptError:
             continue
-        yield from (each for each in side.requests(table, zone) if each.reply_id not in seen)
+        yield file, [each for each in side.requests(table, zone) if each.reply_id not in seen]
 
 
 class _FileRequests:
@@ -262,8 +274,13 @@ def session_cost(
     Raises:
         TranscriptError: the file cannot be read, or contains no message.
     """
+    return summed_cost(session_requests(Path(path), table, zone))
+
+
+def summed_cost(requests: Iterable[CostedRequest]) -> SessionCost:
+    """Return what the requests of one session cost."""
     cost = SessionCost(total=Spend(), main=Spend(), subagents=Spend(), models={}, days={})
-    for each in session_requests(Path(path), table, zone):
+    for each in requests:
         cost.total.add(each.spend)
         (cost.main if each.subagent is None else cost.subagents).add(each.spend)
         cost.models.setdefault(each.model, Spend()).add(each.spend)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -13,6 +13,7 @@ from ctxgc.core import ContextSegment, Heap, identifiers, looks_like_path
 from ctxgc.errors import MessageError
 from ctxgc.insight.clock import TranscriptClock
 from ctxgc.insight.fill import WindowCount
+from ctxgc.insight.segment_reason import SegmentDetail, describe_segment
 from ctxgc.tokens import TokenCounter
 from ctxgc.wire import build, dump
 from ctxgc.wire.transcripts import RecordedMessage, harness_class, reminders_in
@@ -110,48 +111,71 @@ def _tool_name(schema: dict[str, Any]) -> str:
 
 
 def _dead_in(view: Sequence[RecordedMessage], counter: TokenCounter) -> list[GarbageItem]:
-    clock = TranscriptClock()
-    heap = Heap(counter.count)
-    segmenter = Segmenter(counter, heap, clock)
+    window = WindowHeap(counter)
     lines: dict[str, int] = {}
     asides: set[str] = set()
     for message in view:
-        clock.advance(message.written_at)
-        ids = _take(segmenter, message)
+        ids = window.take(message)
         lines.update(dict.fromkeys(ids, message.lines[0]))
         asides.update(ids if message.is_aside else ())
-    engine = GCEngine()
-    dead = _dead(engine.analyze(engine.state(heap, clock())), engine)
-    alive = [segment for segment in heap if segment.segment_id not in dead]
+    dead = window.dead()
+    alive = [window.segment(name) for name in lines if name not in dead]
     return [
-        *(_row(heap.get(name), reason, lines) for name, reason in dead.items()),
+        *(_row(window.segment(name), reason, lines) for name, reason in dead.items()),
         *_injected_again(alive, asides, lines, counter),
     ]
 
 
-def _take(segmenter: Segmenter, recorded: RecordedMessage) -> list[str]:
-    try:
-        message = build(recorded.data, recorded.format, recorded.message_ids[0])
-    except MessageError:
-        return []
-    return list(segmenter.take(message))
+class WindowHeap:
+    """The messages of a recorded window as the engine sees them, taken in order.
 
+    Args:
+        counter: counts the tokens of each segment.
+    """
 
-def _dead(analysis: Analysis, engine: GCEngine) -> dict[str, str]:
-    """Return why each segment that is garbage is that."""
-    known = {segment.segment_id: segment for segment in analysis.order}
-    found = {
-        segment.segment_id: ("copy" if segment.superseded_how == "identical" else "superseded")
-        for segment in known.values()
-        if segment.superseded_by is not None
-    }
-    for segment in analysis.garbage:
-        found.setdefault(segment.segment_id, "unreachable")
-    options = engine.options
-    is_cold = _coldness(analysis, options.cold_steps)
-    for segment in analysis.cold(is_cold, options.verbose_tokens):
-        found.setdefault(segment.segment_id, "verbose")
-    return {name: reason for name, reason in found.items() if name in known}
+    def __init__(self, counter: TokenCounter) -> None:
+        self._clock = TranscriptClock()
+        self._heap = Heap(counter.count)
+        self._segmenter = Segmenter(counter, self._heap, self._clock)
+        self._engine = GCEngine()
+
+    def take(self, recorded: RecordedMessage) -> tuple[str, ...]:
+        """Take in a message and return the ids of its segments; none if it is not one of its provider."""
+        self._clock.advance(recorded.written_at)
+        try:
+            message = build(recorded.data, recorded.format, recorded.message_ids[0])
+        except MessageError:
+            return ()
+        return self._segmenter.take(message)
+
+    def segment(self, segment_id: str) -> ContextSegment:
+        """Return a segment."""
+        return self._heap.get(segment_id)
+
+    def dead(self) -> dict[str, str]:
+        """Return which segments could leave now, each with one of `REASONS`."""
+        analysis = self.analysis()
+        known = {segment.segment_id for segment in analysis.order}
+        found = {
+            segment.segment_id: ("copy" if segment.superseded_how == "identical" else "superseded")
+            for segment in analysis.order
+            if segment.superseded_by is not None
+        }
+        for segment in analysis.garbage:
+            found.setdefault(segment.segment_id, "unreachable")
+        options = self._engine.options
+        is_cold = _coldness(analysis, options.cold_steps)
+        for segment in analysis.cold(is_cold, options.verbose_tokens):
+            found.setdefault(segment.segment_id, "verbose")
+        return {name: reason for name, reason in found.items() if name in known}
+
+    def described(self, segment_id: str, names: Mapping[str, str]) -> SegmentDetail:
+        """Return what the engine says of a segment now; `names` has other ids for the segments."""
+        return describe_segment(self._heap, segment_id, names)
+
+    def analysis(self) -> Analysis:
+        """Return what the engine says of the window now."""
+        return self._engine.analyze(self._engine.state(self._heap, self._clock()))
 
 
 def _coldness(analysis: Analysis, steps: int) -> Callable[[ContextSegment], bool]:

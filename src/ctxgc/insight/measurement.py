@@ -28,7 +28,7 @@ from ctxgc.wire.transcripts import (
 _MOST_WINDOW = 2_000_000
 """No model's window is larger, in tokens: of a longer conversation only the end is analysed."""
 
-_WindowSeen = Callable[[list[RecordedMessage]], None]
+WindowSeen = Callable[["TranscriptPass"], None]
 
 
 class TranscriptPass:
@@ -37,11 +37,11 @@ class TranscriptPass:
     Args:
         transcript: the file.
         counter: counts the tokens of each entry.
-        on_window: is called with each window that a compaction ended.
+        on_window: is called before a compaction ends a window.
     """
 
     def __init__(
-        self, transcript: Transcript, counter: TokenCounter, on_window: _WindowSeen | None = None
+        self, transcript: Transcript, counter: TokenCounter, on_window: WindowSeen | None = None
     ) -> None:
         self.survey = Survey(counter)
         self.requests: list[SessionRequest] = []
@@ -120,7 +120,7 @@ class TranscriptPass:
             return
         self.compactions += 1
         if self._on_window is not None:
-            self._on_window(self.view())
+            self._on_window(self)
         self._counted = 0
 
 
@@ -163,10 +163,12 @@ class Measurement:
         prices: str | PriceSheet | None,
         config: GCConfig,
         progress: ProgressCallback,
+        on_window: WindowSeen = lambda _passed: None,
     ) -> None:
         self.transcript = transcript
         self.config = config
         self.progress = progress
+        self._on_window = on_window
         self.counter: TokenCounter = counter_for(None)
         self.windows: list[list[RecordedMessage]] = []
         self.passed = self._read()
@@ -202,10 +204,14 @@ class Measurement:
 
     def _read(self) -> TranscriptPass:
         size = self.transcript.size
-        on_window = self.windows.append if self.is_whole else None
-        passed = TranscriptPass(self.transcript, self.counter, on_window)
+        passed = TranscriptPass(self.transcript, self.counter, self._ended)
         passed.run(lambda done: self.progress("reading", done, size))
         return passed
+
+    def _ended(self, passed: TranscriptPass) -> None:
+        if self.is_whole:
+            self.windows.append(passed.view())
+        self._on_window(passed)
 
     def _close_window(self) -> None:
         """Add the last window, without the beginning that no request can have held."""

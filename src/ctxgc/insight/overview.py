@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
+from itertools import chain
 
 import msgspec
 
 from ctxgc.economics import MODEL_PRICES, ModelPrice
 from ctxgc.errors import CtxgcError
-from ctxgc.insight.cost import session_cost
+from ctxgc.insight.cost import CostedRequest, SessionCost, requests_by_file, summed_cost
 from ctxgc.insight.live import SessionFollower
 from ctxgc.insight.local_sessions import SessionFile, subagent_files
 
@@ -45,6 +46,21 @@ def session_overview(
     found: SessionFile, table: Sequence[ModelPrice] = MODEL_PRICES
 ) -> LocalSession:
     """Return a session file in one row; what cannot be read of it is left out."""
+    return read_session(found, table).overview
+
+
+class SessionReading(msgspec.Struct, frozen=True, kw_only=True):
+    """A session file that was read once: its row, when it began, and the requests of each of its files."""
+
+    overview: LocalSession
+    started_at: datetime | None = None
+    requests: dict[str, list[CostedRequest]] = {}
+
+
+def read_session(
+    found: SessionFile, table: Sequence[ModelPrice] = MODEL_PRICES, zone: tzinfo = UTC
+) -> SessionReading:
+    """Return a session file with its requests, those of its subagents' files included; days are of `zone`."""
     row = LocalSession(
         agent=found.agent, session_id=found.session_id, path=str(found.path), size=found.size,
         updated_at=found.updated_at,
@@ -52,14 +68,21 @@ def session_overview(
     follower = SessionFollower(found.path)
     try:
         follower.look()
-        fill, facts = follower.fill(), follower.facts
-        cost = session_cost(found.path, table)
+        files = {str(path): each for path, each in requests_by_file(found.path, table, zone)}
+        return SessionReading(
+            overview=_with_facts(row, follower, summed_cost(chain.from_iterable(files.values()))),
+            started_at=follower.facts.first_at,
+            requests=files,
+        )
     except CtxgcError:
-        return row
-    total = cost.total
+        return SessionReading(overview=row)
+
+
+def _with_facts(row: LocalSession, follower: SessionFollower, cost: SessionCost) -> LocalSession:
+    fill, facts, total = follower.fill(), follower.facts, cost.total
     return msgspec.structs.replace(
         row,
-        session_id=facts.session_id or found.session_id,
+        session_id=facts.session_id or row.session_id,
         project=facts.project,
         title=facts.title or follower.first_request or None,
         model=facts.model,
@@ -69,7 +92,7 @@ def session_overview(
         zone=fill.zone,
         turns=follower.turns,
         requests=cost.main.requests,
-        subagents=follower.subagents + len(subagent_files(found.path)),
+        subagents=follower.subagents + len(subagent_files(follower.path)),
         dollars=total.dollars if total.requests > total.unpriced else None,
         unpriced=total.unpriced,
         turns_left=follower.turns_left(),

@@ -16,15 +16,15 @@ from ctxgc._lazy import lazy
 # fmt: off
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ctxgc.proxy.mounts import Mount
+    from ctxgc.proxy.mounts import Mount, MountHost
     from ctxgc.proxy.options import ProxyOptions, upstreams, upstreams_of
-    from ctxgc.proxy.start import ProxyServer, run_proxy, token_path
+    from ctxgc.proxy.start import ProxyServer, run_proxy, store_url, token_path
 else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
-            "mounts": "Mount",
+            "mounts": "Mount MountHost",
             "options": "ProxyOptions upstreams upstreams_of",
-            "start": "ProxyServer run_proxy token_path",
+            "start": "ProxyServer run_proxy store_url token_path",
         },
     )

@@ -10,6 +10,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any, Literal
@@ -19,7 +20,7 @@ from msgspec.structs import replace
 
 from ctxgc.config import SessionSettings
 from ctxgc.errors import ContextOverflowError, CtxgcError, UnknownHandleError
-from ctxgc.insight import request_prices
+from ctxgc.insight import answer_spend, request_prices
 from ctxgc.proxy.board import SessionBoard, SessionRow
 from ctxgc.proxy.cache_watch import SentRequest, cache_seconds
 from ctxgc.proxy.conversations import PREFIX, AgentLines, Asked, Conversations, Line
@@ -321,7 +322,18 @@ class Collecting:
             and line.requests == made.number
             and made.outcome in ("unchanged", "edited")
         ):
-            line.session.report_usage(counted)
+            spend = answer_spend(usage.counts, line.asked.model)
+            line.session.report_usage(
+                counted,
+                cache_read=spend.cache_read,
+                cache_write=spend.cache_write_5m + spend.cache_write_1h,
+                cache_write_1h=spend.cache_write_1h,
+                output_tokens=spend.output,
+            )
+
+    def held(self, name: str) -> AbstractContextManager[None]:
+        """Keep requests away from a session of the store while somebody else changes it."""
+        return self._conversations.held(name)
 
     def close(self) -> None:
         """Make everything durable and let go of the store."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import blake2b
 from typing import Any
 
@@ -242,6 +243,21 @@ class Conversations:
         with self._lock:
             return list(self._found.values())
 
+    @contextmanager
+    def held(self, name: str) -> Iterator[None]:
+        """Keep away from the session of this name: its lines are put away, and opened again afterwards.
+
+        So somebody else may change it in the store.
+        """
+        with self._lock:
+            known = self._found.get(_conversation_of(name))
+        if known is None:
+            yield
+            return
+        with known.lock:
+            known.close()
+            yield
+
     def close(self) -> None:
         """Make everything durable."""
         for each in list(self._found.values()):
@@ -263,6 +279,12 @@ def _recalls_of(store: Store, name: str) -> tuple[dict[str, HiddenTurn], bool]:
         if key.startswith(HIDDEN)
     }
     return hidden, any(key == OUR_TOOLS for key, _ in docs)
+
+
+def _conversation_of(name: str) -> str:
+    """Return the name of the conversation that a line belongs to."""
+    first, colon, number = name.rpartition(":")
+    return first if colon and number.isdigit() and ":" in first else name
 
 
 def _put_away(line: Line) -> None:

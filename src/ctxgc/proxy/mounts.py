@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import anyio
@@ -17,26 +18,38 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ctxgc.errors import CtxgcError
 
 
+class MountHost(msgspec.Struct, frozen=True, kw_only=True):
+    """What an application may know of the process that it is served in.
+
+    Args:
+        port: where the server listens.
+        hold: keeps requests away from a session of the store while the application changes it.
+    """
+
+    port: int
+    hold: Callable[[str], AbstractContextManager[None]]
+
+
 class Mount(msgspec.Struct, frozen=True, kw_only=True):
     """An application to be served under a path.
 
     Args:
         path: the first part of its paths, such as `/mcp`; what is under it goes to the application.
-        build: makes it for the port that the server listens on.
+        build: makes it for the process that it is served in.
         said: what its callers should know, for the line with its address.
     """
 
     path: str
-    build: Callable[[int], ASGIApp]
+    build: Callable[[MountHost], ASGIApp]
     said: str = ""
 
 
 class MountedApps:
     """The proxy with further applications in front of it; they live and end together."""
 
-    def __init__(self, proxy: ASGIApp, mounts: Sequence[Mount], port: int) -> None:
+    def __init__(self, proxy: ASGIApp, mounts: Sequence[Mount], host: MountHost) -> None:
         self._proxy = proxy
-        self._by_path: Mapping[str, ASGIApp] = {each.path: each.build(port) for each in mounts}
+        self._by_path: Mapping[str, ASGIApp] = {each.path: each.build(host) for each in mounts}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request to the application that has its path."""

@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +23,7 @@ from ctxgc.places import state_folder, user_store
 from ctxgc.proxy.app import ProxyApp
 from ctxgc.proxy.collecting import Collecting, CollectOptions
 from ctxgc.proxy.metrics import ProxyMetrics
-from ctxgc.proxy.mounts import Mount, MountedApps
+from ctxgc.proxy.mounts import Mount, MountedApps, MountHost
 from ctxgc.proxy.options import ProxyOptions
 from ctxgc.proxy.spending import SpendCaps
 from ctxgc.proxy.upstream import TOKEN_HEADER, Upstream
@@ -73,19 +74,21 @@ class ProxyServer:
         hosts = frozenset(f"{name}:{port}" for name in names)
         self.url = address(self._listener, options.host)
         self.metrics = ProxyMetrics()
+        collecting = _collecting(options, self.metrics, clock) if options.collect else None
+        served = MountHost(port=port, hold=_nobody if collecting is None else collecting.held)
         app = ProxyApp(
             Upstream(options.upstreams),
             hosts=hosts,
             origins=frozenset({*(f"http://{host}" for host in hosts), *options.allowed_origins}),
             tokens=tokens,
             most_bytes=options.most_bytes,
-            collecting=_collecting(options, self.metrics, clock) if options.collect else None,
+            collecting=collecting,
             metrics=self.metrics,
         )
         # An answer that breaks off is told to the client by breaking off: that is no error of ours.
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         config = uvicorn.Config(
-            MountedApps(app, mounts, port),
+            MountedApps(app, mounts, served),
             log_config=None,
             access_log=False,
             ws="none",
@@ -160,6 +163,11 @@ def checked_caps(options: ProxyOptions) -> SpendCaps:
             key="cap_session" if caps.day is None else "cap_day",
         )
     return caps
+
+
+def _nobody(_name: str) -> AbstractContextManager[None]:
+    """Nothing has a session open where nothing is collected."""
+    return nullcontext()
 
 
 def _collecting(

@@ -18,11 +18,12 @@ from ctxgc._lazy import lazy
 # fmt: off
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ctxgc.budget import GCPolicy
     from ctxgc.collector import Collection, engine_options, stub_at_birth
     from ctxgc.core import (
         Amount, ContextSegment, Format, HANDLE, Message, OPENING, PruningCandidate, PruningPlan,
         RECALL_CALL, SECRET_TAG, SegmentType, Trust, find_secrets, is_tombstone, mask_secrets,
-        moved_handles, recall_call, recall_template, short_command, utc_now,
+        masked_data, moved_handles, recall_call, recall_template, short_command, utc_now,
         without_passwords,
     )
     from ctxgc.economics import SHEETS, price_sheet
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from ctxgc.session.async_session import AsyncSession, WorkThread, with_vocabulary
     from ctxgc.session.calls import Event, stop_flushing
     from ctxgc.session.guard import EMERGENCY, messages_of, why_not_by_itself
+    from ctxgc.session.journal import Journal, JournalRequest, ViewChange, read_journal
     from ctxgc.session.reader import retold
     from ctxgc.session.recall_tools import RECALL_TOOLS, RecallAnswers, RecallTool
     from ctxgc.session.reminder import is_machine, roots_text, session_roots
@@ -60,11 +62,12 @@ else:
     __getattr__, __dir__, __all__ = lazy(
         __name__,
         {
+            "ctxgc.budget": "GCPolicy",
             "ctxgc.collector": "Collection engine_options stub_at_birth",
             "ctxgc.core":
                 "Amount ContextSegment Format HANDLE Message OPENING PruningCandidate "
                 "PruningPlan RECALL_CALL SECRET_TAG SegmentType Trust find_secrets "
-                "is_tombstone mask_secrets moved_handles recall_call recall_template "
+                "is_tombstone mask_secrets masked_data moved_handles recall_call recall_template "
                 "short_command utc_now without_passwords",
             "ctxgc.economics": "SHEETS price_sheet",
             "ctxgc.guard":
@@ -74,6 +77,7 @@ else:
             "async_session": "AsyncSession WorkThread with_vocabulary",
             "calls": "Event stop_flushing",
             "guard": "EMERGENCY messages_of why_not_by_itself",
+            "journal": "Journal JournalRequest ViewChange read_journal",
             "reader": "retold",
             "recall_tools": "RECALL_TOOLS RecallAnswers RecallTool",
             "reminder": "is_machine roots_text session_roots",

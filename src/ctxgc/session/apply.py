@@ -18,6 +18,7 @@ from ctxgc.core import ContextSegment, Message, Tier, common_prefix
 from ctxgc.errors import PlanError
 from ctxgc.invariants import check
 from ctxgc.session.documents import form_writes
+from ctxgc.session.journal import ChangeCause, change_writes
 from ctxgc.session.part import SessionCore, SessionPart
 from ctxgc.session.usage import UsageMeter
 from ctxgc.session.view import HistoryChange, Original, View, compare
@@ -55,16 +56,18 @@ class ViewEditor(SessionPart):
         self.rewrites = 0
         """How often something changed that had been sent."""
 
-    def show(self, new: list[Message], *, created_by: str | None = None) -> None:
+    def show(self, new: list[Message], cause: ChangeCause, *, created_by: str) -> None:
         """Show another history from now on, without the thinking that the model would refuse in it.
 
         Raises:
             StoreError: the change could not be made durable; nothing has changed.
         """
         new = self._thinking.strip(new)
-        self.apply(new, compare(self._view.messages, new), created_by=created_by)
+        self.apply(new, compare(self._view.messages, new), cause, created_by=created_by)
 
-    def show_again(self, new: list[Message], *, more: Sequence[Write] = ()) -> None:
+    def show_again(
+        self, new: list[Message], cause: ChangeCause, *, more: Sequence[Write] = ()
+    ) -> None:
         """Show a history that was put together from earlier ones; `more` writes belong to the change.
 
         Raises:
@@ -78,12 +81,13 @@ class ViewEditor(SessionPart):
                 f"the view would be invalid: {broken[0]}",
                 hint="read(handle) shows the text without changing the view",
             )
-        self.apply(new, compare(self._view.messages, new), more=more)
+        self.apply(new, compare(self._view.messages, new), cause, more=more)
 
     def apply(
         self,
         new: Sequence[Message],
         change: HistoryChange,
+        cause: ChangeCause,
         *,
         created_by: str | None = None,
         forget: frozenset[str] = frozenset(),
@@ -95,6 +99,7 @@ class ViewEditor(SessionPart):
         Args:
             new: the history to show.
             change: how it differs from the view.
+            cause: why it does, for the journal.
             created_by: what created the messages that are new in it.
             forget: messages that leave and cannot come back.
             given: the segments of new messages, by message; those of others are made.
@@ -110,7 +115,7 @@ class ViewEditor(SessionPart):
             )
         places = self._view.places_for(new) if change.added else {}
         with self.rewrite(new) as first:
-            self._commit(moves, places, more)
+            self._commit(moves, places, (*more, *self._noted(moves, cause)))
         final = {move.message_id: move.after for move in moves}
         # All that leaves leaves first: the heap removes many at once faster than one by one.
         self._let_go(moves)
@@ -236,6 +241,24 @@ class ViewEditor(SessionPart):
             writes += self._message_writes(move, places)
         self._archive.note_changes()
         self._archive.commit(*writes, *more)
+
+    def _noted(self, moves: Sequence[Move], cause: ChangeCause) -> list[Write]:
+        """Return the journal's entry of a change: what is shown no longer, again, and in place of what."""
+        out: dict[str, None] = {}
+        back: dict[str, None] = {}
+        fresh: list[ContextSegment] = []
+        made: list[ContextSegment] = []
+        for move in moves:
+            out.update(dict.fromkeys((*move.ends, *move.stashed)))
+            back.update(dict.fromkeys(move.recalled))
+            fresh += move.fresh
+            if move.exchange is not None:
+                out.update(dict.fromkeys(move.exchange.dropped))
+                made += move.exchange.made
+        return change_writes(
+            self._state, cause, out=list(out), back=list(back), fresh=fresh, made=made,
+            collection=len(self._log.results) + 1 if cause == "collection" else None,
+        )  # fmt: skip
 
     def _segment_writes(self, move: Move) -> list[Write]:
         made = move.exchange.made if move.exchange else ()

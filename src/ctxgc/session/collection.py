@@ -369,6 +369,7 @@ class Collector(SessionPart):
         self._editor.apply(
             proposal.history,
             proposal.change,
+            "collection",
             created_by=proposal.result.plugin_name,
             more=[Put("collections", record.key, doc)],
         )
@@ -416,7 +417,7 @@ class Collector(SessionPart):
             state.undone = copy(state.undone)
             names = (*(m.message_id for m in record.before), *(key for _, key in record.alongside))
             state.undone.note(names, state.requests)
-            self._editor.show_again(new, more=[Put("collections", record.key, kept)])
+            self._editor.show_again(new, "undo", more=[Put("collections", record.key, kept)])
         self._log.applied.pop()
         self._accounting.alongside.send_again(record.alongside)
         self._events.emit("undone", number=record.number)
@@ -583,7 +584,7 @@ class PricePass(SessionPart):
                 certificate=plan.certificate,
             )  # fmt: skip
         else:
-            self._editor.apply(new, compare(self._view.messages, new))
+            self._editor.apply(new, compare(self._view.messages, new), "copies")
             ids = [edit.message_id for edit in plan.copies]
             self._events.emit("deduplicated", message_ids=ids)
         strategy.settle(self._view.messages[self._view.seen_by(PRICE_READER) :])

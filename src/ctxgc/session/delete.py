@@ -99,7 +99,7 @@ class Deletion(SessionPart):
         if message is not None and self._thinking.is_bound:
             view = self._view.messages
             new = strip_bound_thinking(view, view.index(message))
-            self._editor.apply(new, compare(view, new))
+            self._editor.apply(new, compare(view, new), "thinking")
 
     def _where(self, segment: ContextSegment) -> tuple[Message | None, int]:
         """Where a segment, or what stands in for it, is in the view."""

@@ -310,7 +310,7 @@ class Checkpoints(SessionPart):
             self._accounting.forgetting(gone),
         ):
             scrubbed = self._archive.scrubbed_records(self._log, later)
-            self._editor.apply(new, change, more=[*arrivals, *scrubbed])
+            self._editor.apply(new, change, "restore", more=[*arrivals, *scrubbed])
         self._log.forget(later)
         self._events.emit("restored", checkpoint_id=checkpoint.checkpoint_id)
         return Restored(checkpoint=checkpoint, differences=tuple(compare_files(checkpoint)))

@@ -227,7 +227,9 @@ class Intake(SessionPart):
             for message_id in forgotten
             for write in (Drop("messages", message_id), *form_writes(message_id, None, None))
         ]
-        self._editor.apply(rest, compare(view.messages, rest), forget=forgotten, more=traces)
+        self._editor.apply(
+            rest, compare(view.messages, rest), "rewind", forget=forgotten, more=traces
+        )
         for message_id in forgotten:
             view.originals.pop(message_id, None)
         view.restate(view.arrivals[:count])

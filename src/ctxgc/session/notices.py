@@ -65,7 +65,9 @@ class Notices(SessionPart):
         """Put a notice before the last step of the view."""
         messages = self._view.messages
         place = max(self._view.groups_of(messages), key=max)[0]
-        self._editor.show([*messages[:place], notice, *messages[place:]], created_by="guard")
+        self._editor.show(
+            [*messages[:place], notice, *messages[place:]], "notice", created_by="guard"
+        )
 
     def end_loop_without_thinking(self) -> None:
         """End the running tool loop in the view if its calls have lost their thinking.
@@ -83,7 +85,7 @@ class Notices(SessionPart):
                 text_message(role, note(text), messages[-1].format, _new_id())
                 for role, text in said
             ]
-            self._editor.show([*messages, *ended], created_by="thinking")
+            self._editor.show([*messages, *ended], "thinking", created_by="thinking")
 
     def drop(self, handles: set[str]) -> None:
         """Rewrite the notices in the view without the handles and lines of some groups.
@@ -96,7 +98,9 @@ class Notices(SessionPart):
             new = [text_message("user", text, message.format, _new_id())] if text else []
             view = self._view.messages
             place = view.index(message)
-            self._editor.show([*view[:place], *new, *view[place + 1 :]], created_by="delete")
+            self._editor.show(
+                [*view[:place], *new, *view[place + 1 :]], "delete", created_by="delete"
+            )
 
     def of_earlier_views(self, handles: set[str]) -> frozenset[str]:
         """Return the notices that an undo would show, and that list one of the handles."""

@@ -258,7 +258,7 @@ class SessionRecall(SessionPart):
         until = len(self._log.applied) + self._options.config.recall_hold_collections
         with state.rollback_on_error():
             state.held_until = {**state.held_until, **dict.fromkeys(ids, until)}
-            self._editor.show_again(new)
+            self._editor.show_again(new, "recall")
         # What it costs and teaches is stored with the next commit.
         self._feedback.note([segment], ids)
         state.savings.fault(segment.tokens or 0, self._accounting.budget.total_tokens())
@@ -408,7 +408,7 @@ class AutoRecall(SessionPart):
         format_ = view.messages[0].format
         added = text_message("user", text, format_, f"recall_{uuid.uuid4().hex}", "gc_notice")
         change = HistoryChange(gone=[], edited=[], added=[added])
-        self._editor.apply([*view.messages, added], change, created_by="auto_recall")
+        self._editor.apply([*view.messages, added], change, "recall", created_by="auto_recall")
         self.last = added
         self._note_faults(needed)
         self._events.emit("recalled", names=names, automatic=True)

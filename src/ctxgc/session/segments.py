@@ -124,7 +124,7 @@ class SegmentWork(SessionPart):
         for message in messages:
             tokens = self._accounting.tokens(message)
             own[message.message_id] = replace(own[message.message_id], tokens=tokens)
-        self._parts.editor.apply(new, change, created_by=self._who, given=own)
+        self._parts.editor.apply(new, change, "added", created_by=self._who, given=own)
         self._stash_blank([s for s in own.values() if not s.text.strip()])
         for segment in segments:
             self.heap.annotate(segment.segment_id, references=segment.references)

@@ -49,7 +49,7 @@ from ctxgc.session.setup import (
     checked_text,
     set_up,
 )
-from ctxgc.session.usage import ContextUsage
+from ctxgc.session.usage import ContextUsage, ReportedUsage
 from ctxgc.session.view import PlacedMessage, RenderCache, wrong_format
 from ctxgc.stores import SearchFilters, Store
 from ctxgc.strategies import GCPlugin, load_gc_plugin
@@ -311,8 +311,24 @@ class Session:
         """The messages of the view, in parts, to be read; `messages()` gives copies that may change."""
         return list(self._parts.view.messages)
 
-    def report_usage(self, input_tokens: int) -> bool:
-        """Learn from the input tokens that the provider counted; return whether an estimate changed."""
+    def report_usage(
+        self,
+        input_tokens: int,
+        *,
+        cache_read: int = 0,
+        cache_write: int = 0,
+        cache_write_1h: int = 0,
+        output_tokens: int = 0,
+    ) -> bool:
+        """Learn from the input tokens that the provider counted; return whether an estimate changed.
+
+        `input_tokens` are all of them: `cache_read` of them came from the cache, `cache_write` were written
+        to it, `cache_write_1h` of these for an hour. With `output_tokens` they say later what it cost.
+        """
+        uncached = max(0, input_tokens - cache_read - cache_write)
+        self._parts.requests.note_reported(
+            ReportedUsage(uncached, cache_read, cache_write, cache_write_1h, output_tokens)
+        )
         changed = self._parts.accounting.calibrate(input_tokens, self._parts.view.messages)
         if changed:
             self._parts.price_pass.recount()

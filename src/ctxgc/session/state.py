@@ -134,6 +134,8 @@ class SessionState(msgspec.Struct, kw_only=True):
     """What the counters learned from what providers counted, by the name of the counter."""
     probation: Probation | None = None
     """A collection for the price that is planned and waits; a change of what was sent ends it."""
+    changes: int = 0
+    """How many changes of the view were numbered so far; the journal keeps the newest."""
 
     @classmethod
     def from_doc(cls, doc: Mapping[str, Any], ledger: SavingsLedger) -> SessionState:

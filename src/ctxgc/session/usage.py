@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
+
+import msgspec
 
 from ctxgc.errors import MessageError
 from ctxgc.guard import Zone, next_zone, zone_of
 from ctxgc.invariants import is_thinking, may_stay_open
+from ctxgc.session.journal import JournalRequest, request_writes
 from ctxgc.session.part import SessionCore, SessionPart
 
 
@@ -97,6 +100,19 @@ class UsageMeter(SessionPart):
 # -- Requests
 
 
+class ReportedUsage(NamedTuple):
+    """What a provider counted for a request: the input that it did not cache, the rest of it, the output.
+
+    `cache_write_1h` of what was written to the cache stays there for an hour.
+    """
+
+    input: int
+    cache_read: int = 0
+    cache_write: int = 0
+    cache_write_1h: int = 0
+    output: int = 0
+
+
 class RequestLog(SessionPart):
     """Records the requests: what each sends, and what it would have cost without collecting."""
 
@@ -125,6 +141,10 @@ class RequestLog(SessionPart):
                 message_id=last.message_id,
             )
 
+    def __init__(self, core: SessionCore) -> None:
+        super().__init__(core)
+        self._last: JournalRequest | None = None
+
     def record(self) -> None:
         """Record the view that is sent now, durably.
 
@@ -132,20 +152,42 @@ class RequestLog(SessionPart):
             StoreError: it could not be made durable; then it is not sent, and nothing was recorded.
         """
         with self._state.rollback_on_error():
-            self._book()
+            sent = self._book()
+            self._archive.later(*request_writes(sent))
             self._archive.save()
+        self._last = sent
 
-    def _book(self) -> None:
+    def note_reported(self, reported: ReportedUsage) -> None:
+        """Note what the provider counted for the last request; it is stored with the next save."""
+        if self._last is None:
+            return
+        self._last = msgspec.structs.replace(
+            self._last,
+            input=reported.input,
+            cache_read=reported.cache_read,
+            cache_write=reported.cache_write,
+            cache_write_1h=reported.cache_write_1h,
+            output=reported.output,
+        )
+        self._archive.later(*request_writes(self._last))
+
+    def _book(self) -> JournalRequest:
         state = self._state
         sent = self._accounting.budget.total_tokens()
         warm = not self.is_cold()
         cached = min(sent, state.sent_before) if warm else 0
+        unpruned = self.unpruned_tokens()
         state.savings = copy(state.savings)
-        state.savings.record(sent, cached, self.unpruned_tokens(), warm=warm)
+        state.savings.record(sent, cached, unpruned, warm=warm)
         state.sent_before = sent
         state.sent_messages = len(self._view.messages)
         state.sent_at = self._options.clock()
         state.requests += 1
+        return JournalRequest(
+            number=state.requests, at=state.sent_at, tokens=sent, cached=cached,
+            limit=self._accounting.budget.context_limit, unpruned=unpruned, warm=warm,
+            ttl_seconds=self._options.prices.ttl_seconds, model=self._options.model,
+        )  # fmt: skip
 
     def is_cold(self) -> bool:
         """Return whether the provider's cache of the last request has lapsed by now."""
