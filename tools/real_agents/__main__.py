@@ -115,7 +115,7 @@ def pass_on(one: Stage, other: Stage) -> None:
 def proxied() -> int:
     """Return 0 if both agents worked through the proxy, or one of them cannot be had here."""
     kinds: tuple[tuple[type[Stage], Callable[[], Path]], ...] = (
-        (ClaudeCode, agents_env.claude),
+        (through_proxy.WrappedClaude, agents_env.claude),
         (through_proxy.WrappedCodex, agents_env.codex),
     )
     try:
@@ -125,7 +125,10 @@ def proxied() -> int:
     for (kind, _), program in zip(kinds, programs, strict=True):
         with tempfile.TemporaryDirectory() as folder:
             stage = kind(
-                program, Path(folder) / "stage", **_SERVER, validate=kind is not ClaudeCode
+                program,
+                Path(folder) / "stage",
+                **_SERVER,
+                validate=kind is not through_proxy.WrappedClaude,
             )
             through_proxy.wrapped(stage, Path(folder))
             try:
@@ -140,10 +143,9 @@ def proxied() -> int:
 def play_proxied(stage: Stage) -> None:
     """Show what an agent does through the proxy."""
     stage.settle()
-    tell(f"{stage.name} through the proxy", through_proxy.long_session(stage))
-    if isinstance(stage, ClaudeCode):
-        session = stage.say("and now?", None)
-        tell("compaction through the proxy", through_proxy.compaction(stage, session))
+    session, seen = through_proxy.long_session(stage)
+    tell(f"{stage.name} through the proxy", seen)
+    tell("compaction through the proxy", through_proxy.compaction(stage, session))
     tell(f"histories of {stage.name}", acts.valid_histories(stage))
 
 
