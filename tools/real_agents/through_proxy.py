@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ctxgc.session import Session, open_store
 from ctxgc.testing import RecordedRequest, ToolCall
-from ctxgc.testing.model import TurnLike
+from ctxgc.testing.model import Scripted, TurnLike
 from tools.real_agents import acts
 from tools.real_agents.claude_code import ClaudeCode
 from tools.real_agents.codex import Codex
@@ -65,8 +65,8 @@ def long_session(stage: Stage) -> tuple[str, str]:
     """
     rows = range(0, STEPS * ROWS, ROWS)
     reads = [stage.shell(f"seq -f 'row %.0f of the table' {n} {n + ROWS - 1}") for n in rows]
-    middle = [_subagent] if isinstance(stage, ClaudeCode) else []
-    turns = [*reads[:30], *middle, *reads[30:]]
+    middle: list[Scripted] = [_subagent] if isinstance(stage, ClaudeCode) else []
+    turns: list[Scripted] = [*reads[:30], *middle, *reads[30:]]
     stage.script.extend([*turns, _recall, OUTCOME])
     session = stage.say(acts.TASK)
     every = stage.server.requests
