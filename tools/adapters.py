@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ctxgc.adapters import FRAMEWORKS, Framework
@@ -172,11 +172,19 @@ def _base_python(framework: Framework) -> str:
     if sys.version_info >= framework.python:
         return sys.executable
     for minor in range(framework.python[1], 16):
-        found = shutil.which(f"python3.{minor}")
-        # A shim of a version manager may be there without the version.
-        if found and not subprocess.run([found, "-V"], capture_output=True, check=False).returncode:  # noqa: S603
-            return found
+        for found in _pythons(minor):
+            # A shim of a version manager may be there without the version.
+            if not subprocess.run([found, "-V"], capture_output=True, check=False).returncode:  # noqa: S603
+                return found
     raise MissingError(f"it needs Python {'.'.join(map(str, framework.python))}")
+
+
+def _pythons(minor: int) -> Iterator[str]:
+    """Yield the interpreters of a version: on the path, and where a version manager put ours."""
+    found = shutil.which(f"python3.{minor}")
+    if found:
+        yield found
+    yield from map(str, sorted(Path(sys.base_prefix).parent.glob(f"3.{minor}.*/bin/python")))
 
 
 def _call(command: list[str]) -> None:

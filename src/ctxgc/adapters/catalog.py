@@ -76,4 +76,8 @@ FRAMEWORKS: tuple[Framework, ...] = (
         name="ag2", package="ag2", tested="1.2.1", adapter="ctxgc.adapters.ag2",
         hook="`BaseMiddleware`, `CompactStrategy`", also=("ag2[openai]==1.2.1",),
     ),
+    Framework(
+        name="openhands", package="openhands-sdk", tested="1.57.0",
+        adapter="ctxgc.adapters.openhands", hook="`CondenserBase`", python=(3, 12),
+    ),
 )  # fmt: skip
