@@ -12,15 +12,19 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from ctxgc.demo.pages import SESSION, write_report
+from tests.browser.page_server import Answers, served
 from tools import browser, concept_pictures, recording
 from tools.requirement_scan import ROOT
 
 PICTURES = ROOT / "docs" / "pictures"
 DEMO = Path("out") / "demo"
 PAGE_SIZE = (1000, 1480)
+DASHBOARDS = {360: 1500, 1400: 1500, 3840: 2000}
+"""The widths and heights in which the dashboard is shown."""
 
 
 def report(folder: Path) -> bytes:
@@ -43,6 +47,27 @@ def lab(folder: Path) -> bytes:
     return _terminal(["ctxgc", "lab", "run", "--demo"], folder, 128)
 
 
+def dashboard(_folder: Path, width: int, *, dark: bool) -> bytes:
+    """Return a session of the dashboard, with a made-up past, in a window of this width."""
+    with served(Answers(requests=240, segments=900)) as url, browser.opened() as started:
+        page = started.new_page(
+            viewport={"width": width, "height": DASHBOARDS[width]},
+            color_scheme="dark" if dark else "light",
+        )
+        page.goto(f"{url}#/s/stored.made?at=193&segment=s-640")
+        page.wait_for_selector(".graph")
+        return page.screenshot()
+
+
+def _dashboards() -> dict[str, tuple[str, Callable[[Path], bytes]]]:
+    named = {
+        f"dashboard-{width}-{scheme}": partial(dashboard, width=width, dark=scheme == "dark")
+        for width in DASHBOARDS
+        for scheme in ("light", "dark")
+    }
+    return {name: (f"{name}.png", make) for name, make in named.items()}
+
+
 MAKERS: dict[str, tuple[str, Callable[[Path], bytes]]] = {
     "report": ("report.png", report),
     "analyze": ("analyze.svg", analyze),
@@ -52,6 +77,7 @@ MAKERS: dict[str, tuple[str, Callable[[Path], bytes]]] = {
     "worth": ("worth.svg", concept_pictures.worth),
     "price": ("price.svg", concept_pictures.price),
     "order": ("order.svg", concept_pictures.order),
+    **_dashboards(),
 }
 
 

@@ -106,7 +106,7 @@ export class TimeMachine {
     const { n, at, tokens, limit, marks } = this.request;
     const isNow = marks.includes("now");
     this.head.replaceChildren(
-      el("b", {}, isNow ? "Now" : `Request ${number(n)} of ${number(this.timeline.requests.at(-1).n)}`),
+      el("b", {}, isNow ? "Now" : `Request ${number(n)} of ${number(this.timeline.count)}`),
       `${at ? ` · ${when(at)}` : ""} · ${number(tokens)} of ${number(limit)} tokens (${percent((100 * tokens) / limit)}) `,
       ...marks.filter((kind) => kind in MARKS).map((kind) => chip(MARKS[kind].one, MARKS[kind].tone)));
     this.figures.replaceChildren(...(isNow ? this.soFar() : this.bill()).flatMap(([name, value]) =>

@@ -39,6 +39,7 @@ export class Timeline {
     this.last = requests.length - 1;
     this.most = requests.reduce((most, { tokens, limit }) => Math.max(most, tokens, limit), 1);
     this.spent = runningSum(requests);
+    this.count = requests.filter(({ marks }) => !marks.includes("now")).length;
     this.visited = 0;
     this.spans = segments.flatMap((segment) => segment.spans.map((span) => ({ segment, span })));
     this.buckets = this.indexed();
