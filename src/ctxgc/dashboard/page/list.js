@@ -15,10 +15,12 @@ export class VirtualList {
     this.inner = el("div", { class: "list-inner", role: "presentation" });
     this.element = el("div", {
       class: "list", role: "listbox", tabindex: 0, "aria-label": label,
-      onscroll: () => this.render(), onkeydown: (event) => this.pressed(event),
+      onscroll: () => { this.top = this.element.scrollTop; this.render(); }, onkeydown: (event) => this.pressed(event),
     }, this.inner);
     this.name = `list-${Math.random().toString(36).slice(2)}`;
-    new ResizeObserver(() => this.render()).observe(this.element);
+    // Asking for these while the page changes would make it lay itself out at each step.
+    [this.top, this.high] = [0, 10 * HIGH];
+    new ResizeObserver(() => { this.high = this.element.clientHeight; this.render(); }).observe(this.element);
   }
 
   /** Show these items; the one for which `isChosen` holds is marked. */
@@ -31,8 +33,8 @@ export class VirtualList {
   }
 
   render() {
-    const first = Math.max(0, Math.floor(this.element.scrollTop / HIGH) - SPARE);
-    const count = Math.ceil((this.element.clientHeight || 10 * HIGH) / HIGH) + 2 * SPARE;
+    const first = Math.max(0, Math.floor(this.top / HIGH) - SPARE);
+    const count = Math.ceil(this.high / HIGH) + 2 * SPARE;
     const shown = this.items.slice(first, first + count);
     this.inner.replaceChildren(...shown.map((item, place) => this.option(item, first + place)));
     this.tell();

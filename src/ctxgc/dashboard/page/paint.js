@@ -1,9 +1,17 @@
 // What the canvases share: colours of the style sheet, and sharp pixels at any size of the window.
 
-/** The colours of the style sheet now: they change with the colour scheme. */
+const SCHEME = matchMedia("(prefers-color-scheme: dark)");
+let known = {};
+SCHEME.addEventListener("change", () => { known = {}; });
+
+/** The colours of the style sheet now: they change with the colour scheme. Asking the page for one makes it
+ * lay itself out, so each is asked for once. */
+const COLOURS = new Proxy({}, {
+  get: (_, name) => (known[name] ??= getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim()),
+});
+
 export function palette() {
-  const style = getComputedStyle(document.documentElement);
-  return new Proxy({}, { get: (known, name) => (known[name] ??= style.getPropertyValue(`--${name}`).trim()) });
+  return COLOURS;
 }
 
 /** A canvas that fills its place; `draw(context, width, height)` is called when it must be drawn anew. */
@@ -13,7 +21,7 @@ export class Canvas {
     this.draw = draw;
     this.size = [0, 0];
     new ResizeObserver(() => this.fit()).observe(element);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.paint());
+    SCHEME.addEventListener("change", () => this.paint());
   }
 
   fit() {
