@@ -83,3 +83,14 @@ def test_the_first_mark_carries_the_call_that_recalls_all() -> None:
         "[ctxgc = 3 lines of the earlier Read result; recall(1)]\nin between\n"
         "[ctxgc = 2 lines of the earlier Edit call]"
     )
+
+
+def test_a_text_that_is_no_longer_shown_leaves_nothing_behind() -> None:
+    copies = Copies()
+    for number in range(5):
+        text = Text("\n".join(f"step {line} of the build took a while" for line in range(30)))
+        copies.note(f"m{number}/0", text)
+        copies.narrow(f"m{number}/0", range(10))
+    for number in range(5):
+        copies.forget(f"m{number}/0")
+    assert vars(copies) == vars(Copies())

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import ref
 
 from ctxgc.collector.reader import Reader
-from ctxgc.core import Message
+from ctxgc.core import Message, short_tombstone
 from ctxgc.wire import PartTexts, parse, replace_text
 from tests.collector.agent import Agent, view_of
+
+STUB = short_tombstone(5, "cold", recall="", names=(), kept="")
 
 
 def history() -> list[Message]:
@@ -100,3 +103,13 @@ def test_small_results_are_looked_at_again_when_sizes_change() -> None:
     reader.reopen()
     assert [item.source for item in reader.open] == ["m2/0", "m4/0"]
     assert view_of(0, 0, 20) == view[2].parts[0].text
+
+
+def test_the_text_of_a_result_that_became_a_stub_does_not_stay_in_memory() -> None:
+    reader, view = Reader(PartTexts()), history()
+    gone = [ref(item) for item in reader.follow(view, 1)]
+    assert len(gone) == 3
+    for place in (2, 4, 6):
+        view[place] = replace_text(view[place], 0, STUB)
+    reader.follow(view, 2)
+    assert [item() for item in gone] == [None] * 3

@@ -74,6 +74,36 @@ def test_a_session_that_was_in_a_damaged_file_is_not_opened_as_a_new_one(tmp_pat
     assert new.damage == ()
 
 
+def test_a_session_that_only_the_index_of_sqlite_lost_is_not_opened_as_a_new_one(
+    tmp_path: Path,
+) -> None:
+    whole = work("sqlite", tmp_path / "whole")
+    file = tmp_path / "whole" / FILES["sqlite"]
+    with sqlite3.connect(file) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        (page,) = db.execute(
+            "SELECT rootpage FROM sqlite_schema WHERE name = 'sqlite_autoindex_sessions_1'"
+        ).fetchone()
+        (size,) = db.execute("PRAGMA page_size").fetchone()
+    db.close()
+    data = bytearray(file.read_bytes())
+    at = data.index(b"worked", (page - 1) * size, page * size)
+    data[at : at + 6] = b"walked"
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / FILES["sqlite"]).write_bytes(data)
+    assert "the index of the sessions" in _refusal(tmp_path / "damaged")
+    assert whole_of(opened("sqlite", tmp_path / "damaged")) == whole  # salvaged from the table
+
+
+def _refusal(folder: Path) -> str:
+    """Return why a session is refused; a kept exception would keep its store open."""
+    try:
+        opened("sqlite", folder)
+    except StoreDamagedError as error:
+        return error.message
+    return ""
+
+
 def test_documents_of_older_versions_have_no_digest_and_open(tmp_path: Path) -> None:
     whole = work("sqlite", tmp_path / "whole")
     with sqlite3.connect(tmp_path / "whole" / FILES["sqlite"]) as db:

@@ -7,6 +7,7 @@ it, and nothing else does: a request costs what changed, not what there is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from weakref import WeakValueDictionary
 
 from ctxgc.collector.calls import (
     CallEffect,
@@ -39,9 +40,31 @@ class Item:
     """
 
     __slots__ = (
-        "born", "call", "chars", "elsewhere", "extra", "files", "heard", "kept", "kind", "listed",
-        "looks_at", "message_id", "part", "place", "planned", "planned_at", "rent", "rerun_at",
-        "saving", "shows_file", "source", "stubbed_at", "text", "why_planned",
+        "__weakref__",
+        "born",
+        "call",
+        "chars",
+        "elsewhere",
+        "extra",
+        "files",
+        "heard",
+        "kept",
+        "kind",
+        "listed",
+        "looks_at",
+        "message_id",
+        "part",
+        "place",
+        "planned",
+        "planned_at",
+        "rent",
+        "rerun_at",
+        "saving",
+        "shows_file",
+        "source",
+        "stubbed_at",
+        "text",
+        "why_planned",
     )  # fmt: skip
 
     def __init__(
@@ -231,7 +254,8 @@ class Reader:
         """How many messages of the view were read."""
         self._calls: dict[str, tuple[str, CallEffect]] = {}
         self._called: dict[str, tuple[str, int]] = {}
-        self._answers: dict[tuple[str, str], Item] = {}
+        # An item that left the view is not looked at again, and its text must not stay in memory.
+        self._answers: WeakValueDictionary[tuple[str, str], Item] = WeakValueDictionary()
         self._names: dict[str, str] = {}
         self._ever: set[str] = set()
 
@@ -430,9 +454,8 @@ class Reader:
             self._forget_calls()
 
     def _forget_calls(self) -> None:
-        """Let go of the calls and answers of messages that left; one that comes back is read again."""
+        """Let go of the calls of messages that left; one that comes back is read again."""
         known = self.known
-        self._answers = {k: item for k, item in self._answers.items() if item.message_id in known}
         self._called = {call: at for call, at in self._called.items() if at[0] in known}
         self._calls = {call: made for call, made in self._calls.items() if call in self._called}
         self._names = {k: v for k, v in self._names.items() if k.rpartition("/")[0] in known}

@@ -144,7 +144,12 @@ class Copies:
 
     def forget(self, source: str) -> None:
         """A text is no longer shown."""
-        self._texts.pop(source, None)
+        text = self._texts.pop(source, None)
+        self._kept.pop(source, None)
+        for key in set(text.keys) - {""} if text is not None else ():
+            left = [place for place in self._places.pop(key, ()) if place[0] != source]
+            if left:
+                self._places[key] = left
 
     def find(self, text: Text, how: Preset, own: str) -> list[CopiedLines]:
         """Return the runs of a new text that need not be sent; none unless they save enough.

@@ -68,18 +68,26 @@ def _drop(db: sqlite3.Connection, sid: int, write: Prepared) -> _Growth:
 
 def revision(db: sqlite3.Connection, session_id: str) -> int:
     """Return the revision of a session, 0 for an unknown one."""
-    row = db.execute(
-        "SELECT revision FROM sessions WHERE session_id = ?", (escape(session_id),)
-    ).fetchone()
-    return int(row[0]) if row else 0
+    name = escape(session_id)
+    row = db.execute("SELECT revision FROM sessions WHERE session_id = ?", (name,)).fetchone()
+    return int(row[0]) if row else _none(db, name)
 
 
 def sid_of(db: sqlite3.Connection, session_id: str) -> int:
     """Return the number of a session, 0 for an unknown one."""
-    row = db.execute(
-        "SELECT sid FROM sessions WHERE session_id = ?", (escape(session_id),)
-    ).fetchone()
-    return int(row[0]) if row else 0
+    name = escape(session_id)
+    row = db.execute("SELECT sid FROM sessions WHERE session_id = ?", (name,)).fetchone()
+    return int(row[0]) if row else _none(db, name)
+
+
+def _none(db: sqlite3.Connection, name: str) -> int:
+    """Return 0 for a session that is not there; one that only the index has lost is damage, not new."""
+    found = db.execute("SELECT 1 FROM sessions NOT INDEXED WHERE session_id = ?", (name,))
+    if found.fetchone() is not None:
+        error = sqlite3.DatabaseError("the index of the sessions is not that of the table")
+        error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+        raise error
+    return 0
 
 
 def get(

@@ -322,7 +322,7 @@ def _is_sound(path: Path) -> bool:
     """Return whether a database has no damage after all: a disk error can look like damage."""
     try:
         with closing(_connect(path)) as db:
-            answers = db.execute("PRAGMA quick_check(1)").fetchall()
+            answers = db.execute("PRAGMA integrity_check(1)").fetchall()
             db.execute("INSERT INTO search (search) VALUES ('integrity-check')")
     except sqlite3.Error as error:
         _only_damage(error)
