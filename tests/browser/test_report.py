@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from bench.dashboard_case import timeline
+from ctxgc.cli import main as main_command
 from ctxgc.dashboard import report_page, timeline_page
 from ctxgc.insight import analyze_transcript
 from ctxgc.wire.transcripts import open_transcript
@@ -28,6 +30,22 @@ def _page(tmp_path: Path) -> str:
     )
     path = made.write_lines(tmp_path / "a.jsonl", lines, end=b"{half")
     return report_page(analyze_transcript(open_transcript(path), context_limit=12_000))
+
+
+def test_analyze_writes_the_slider_into_its_page(page_of: PageOf, tmp_path: Path) -> None:
+    steps = made.conversation(turns=12, lines=40)
+    path = made.write_lines(tmp_path / "a.jsonl", made.claude_code(steps, compact_after=8))
+    html = tmp_path / "report.html"
+    with pytest.raises(SystemExit, match="0"):
+        main_command(["analyze", str(path), "--html", str(html), "--quiet"])
+    page = page_of(html.read_text(encoding="utf-8"))
+    assert page.locator("h2").all_inner_texts()[:3] == [
+        "What to do next", "Time machine", "The window over time",
+    ]  # fmt: skip
+    page.get_by_role("button", name="The compaction before").click()
+    assert "compacted" in page.locator(".changes table").inner_text()
+    assert faint_texts(page) == []
+    assert not scrolls_sideways(page)
 
 
 def _with_slider(**made: int) -> str:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import click
+import msgspec
 
 from ctxgc.cli.output import output_options, secrets_option, write_json, write_lines
 from ctxgc.cli.prune import preview_pruning
@@ -15,7 +16,14 @@ from ctxgc.cli.session_argument import optional_session_argument
 from ctxgc.drawing import terminal_width
 from ctxgc.errors import InputError
 from ctxgc.files import write_atomic
-from ctxgc.insight import Insight, ProgressCallback, analyze_transcript, open_transcript
+from ctxgc.insight import (
+    Insight,
+    ProgressCallback,
+    SessionTimeline,
+    analyze_transcript,
+    open_transcript,
+    timeline_of,
+)
 from ctxgc.session import SHEETS
 
 _EPILOG = """\b
@@ -74,7 +82,7 @@ def analyze(
             preview=lambda: preview_pruning(session, context_limit),
         )  # fmt: skip
     if html is not None:
-        _save_page(Path(html), found)
+        _save_page(Path(html), found, timeline_of(transcript, context_limit=context_limit))
     if as_json:
         write_json(found.to_dict(), secrets=show_secrets)
     elif not quiet:
@@ -89,14 +97,15 @@ def _show(found: Insight, *, top: int, page: str | None) -> None:
         click.echo(f"  The page: {page}")
 
 
-def _save_page(path: Path, found: Insight) -> None:
+def _save_page(path: Path, found: Insight, timeline: SessionTimeline) -> None:
     from ctxgc.dashboard import report_page  # noqa: PLC0415
 
     if not path.expanduser().parent.is_dir():
         raise InputError(
             f"--html: there is no folder {path.parent}", hint="create it first", field="html"
         )
-    write_atomic(path.expanduser(), report_page(found).encode("utf-8", "replace"))
+    page = report_page(found, msgspec.json.encode(timeline))
+    write_atomic(path.expanduser(), page.encode("utf-8", "replace"))
 
 
 @contextmanager
