@@ -62,6 +62,14 @@ def test_a_text_is_no_copy_of_itself() -> None:
     assert copies.find(text, HOW, "n/0") == [CopiedLines(0, 20, "m/0")]
 
 
+def test_short_runs_of_data_say_the_same_of_different_things() -> None:
+    copies, short, long = Copies(), Text(view_of(0, 0, 4)), Text(view_of(0, 0, 20))
+    copies.note("m/0", long)
+    assert copies.find(short, HOW, "n/0") == [CopiedLines(0, 4, "m/0")]
+    assert copies.find(short, HOW, "n/0", is_data=True) == []
+    assert copies.find(long, HOW, "n/0", is_data=True) == [CopiedLines(0, 20, "m/0")]
+
+
 def test_what_is_no_longer_shown_is_no_source() -> None:
     copies, text = Copies(), Text(view_of(0, 0, 20))
     copies.note("m/0", text)

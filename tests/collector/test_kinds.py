@@ -42,6 +42,12 @@ from ctxgc.collector.calls import CallEffect, kind_of_result, read_call
              kind="view", path="b.yaml", file="a/b.yaml", named=frozenset({"b.yaml"}), gathers=True,
          )),
         ("Bash", {"command": "cd x && kubectl get pods"}, CallEffect(kind="shell", gathers=True)),
+        ("Bash", {"command": "cd x && python tools/show.py ada"},
+         CallEffect(kind="shell", named=frozenset({"show.py"}), gathers=True)),
+        ("Bash", {"command": "cat deploy/ada.cfg"},
+         CallEffect(
+             kind="shell_view", path="ada.cfg", named=frozenset({"ada.cfg"}), gathers=True,
+         )),
         ("Bash", {"command": "# look\nFOO=1 git log"}, CallEffect(kind="shell")),
         ("Bash", {"command": "grep -h ada all.csv"},
          CallEffect(kind="shell", named=frozenset({"all.csv"}), gathers=True)),

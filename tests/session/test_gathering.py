@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from ctxgc import Session
+from ctxgc import GCConfig, Session
+from ctxgc.core import is_tombstone
+from ctxgc.session import RECALL_CALL
 
 Call = tuple[str, dict[str, Any]]
 SERVICES = [f"service-{name}" for name in ("ada", "ben", "cyd", "dov", "eve", "fay", "gus", "hal")]
@@ -16,10 +18,17 @@ SERVICES = [f"service-{name}" for name in ("ada", "ben", "cyd", "dov", "eve", "f
 TOOLS: dict[str, Callable[[str], Call]] = {
     "kubectl": lambda name: ("bash", {"command": f"kubectl get deploy {name} -o yaml"}),
     "cat": lambda name: ("bash", {"command": f"cat deploy/{name}.yaml"}),
+    "cfg": lambda name: ("bash", {"command": f"cat deploy/{name}.cfg"}),
+    "script": lambda name: ("bash", {"command": f"python tools/show.py {name}"}),
     "read_file": lambda name: ("read_file", {"path": f"deploy/{name}.yaml"}),
     "unknown": lambda name: ("dossier", {"subject": name}),
     "mcp": lambda name: ("mcp__cluster__get_settings", {"service": name}),
 }
+
+
+def recalling(limit: int, config: GCConfig | None = None) -> Session:
+    """Return a session whose model can recall, so that it collects for the price."""
+    return Session(limit, config=config, store="memory:", recall_call=RECALL_CALL)
 
 
 def settings(number: int) -> str:
@@ -28,56 +37,97 @@ def settings(number: int) -> str:
     return "\n".join(["kind: Settings", "spec:", f"  replicas: {number % 3}", *rows])
 
 
-def fetched(number: int, name: str, tool: str, *, after: str = "") -> list[dict[str, Any]]:
+def notes(number: int) -> str:
+    """Return prose without a value."""
+    return "\n".join(
+        f"The team of plan {'abcdefgh'[number]} met and talked at length." for _ in range(120)
+    )
+
+
+def fetched(
+    number: int, name: str, tool: str, *, says: Callable[[int], str] = settings
+) -> list[dict[str, Any]]:
     """Return the call that fetches the settings of a service, and its result."""
     called, given = TOOLS[tool](name)
     call = {"name": called, "arguments": json.dumps(given)}
     return [
         {
             "role": "assistant",
-            "content": after or None,
+            "content": None,
             "tool_calls": [{"id": f"c{number}", "type": "function", "function": call}],
         },
-        {"role": "tool", "tool_call_id": f"c{number}", "content": settings(number)},
+        {"role": "tool", "tool_call_id": f"c{number}", "content": says(number)},
     ]
 
 
-def gather(session: Session, tool: str) -> None:
+def gather(session: Session, tool: str, *, says: Callable[[int], str] = settings) -> None:
     """Let an agent fetch all settings, one by one, and work on for twenty more requests."""
     session.append({"role": "user", "content": "Compare the settings of all services."})
     for number, name in enumerate(SERVICES):
         session.messages()
-        session.extend(fetched(number, name, tool))
-    for number in range(20):
+        session.extend(fetched(number, name, tool, says=says))
+    work_on(session, "l")
+
+
+def work_on(session: Session, ids: str, requests: int = 20) -> None:
+    """Let an agent list files."""
+    for number in range(requests):
         session.messages()
         call = {"name": "bash", "arguments": json.dumps({"command": f"ls src/part{number}"})}
-        calls = [{"id": f"l{number}", "type": "function", "function": call}]
+        calls = [{"id": f"{ids}{number}", "type": "function", "function": call}]
         session.append({"role": "assistant", "content": None, "tool_calls": calls})
         listed = "\n".join(f"src/part{number}/module_{n}.py" for n in range(60))
-        session.append({"role": "tool", "tool_call_id": f"l{number}", "content": listed})
+        session.append({"role": "tool", "tool_call_id": f"{ids}{number}", "content": listed})
 
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_eight_configurations_are_all_in_the_view_when_they_are_compared(tool: str) -> None:
-    with Session(200_000, store="memory:") as session:
+    with recalling(200_000) as session:
         gather(session, tool)
         shown = [m["content"] for m in session.messages() if m["role"] == "tool"]
         assert shown[: len(SERVICES)] == [settings(n) for n in range(len(SERVICES))]
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_their_values_are_in_the_view_long_after_the_user_asked_for_something_else(
-    tool: str,
+@pytest.mark.parametrize("says", [settings, notes])
+def test_they_are_in_the_view_long_after_the_user_asked_for_something_else(
+    tool: str, says: Callable[[int], str]
 ) -> None:
-    with Session(200_000, store="memory:") as session:
-        gather(session, tool)
-        session.append({"role": "assistant", "content": "They differ."})
-        session.append({"role": "user", "content": "Thanks. Now list the modules again."})
-        gather(session, "unknown")
+    with recalling(200_000) as session:
+        gather(session, tool, says=says)
+        ask_for_more(session)
         shown = [m["content"] for m in session.messages() if m["role"] == "tool"]
-        for number in range(len(SERVICES)):
-            values = {line for line in settings(number).split("\n") if line[-1].isdigit()}
-            assert values <= set(shown[number].split("\n"))
+        assert shown[: len(SERVICES)] == [says(n) for n in range(len(SERVICES))]
+
+
+def test_small_steps_take_their_idle_prose_once_the_window_is_fuller_than_the_soft_limit() -> None:
+    config = GCConfig(soft_limit_percent=20, auto_recall=False)
+    with recalling(20_000, config) as session:
+        gather(session, "unknown", says=notes)
+        ask_for_more(session)
+        shown = [m["content"] for m in session.messages() if m["role"] == "tool"]
+        assert any(is_tombstone(said) for said in shown[: len(SERVICES)])
+
+
+def ask_for_more(session: Session) -> None:
+    """Let the user ask for something else, and the agent work on that for long."""
+    session.append({"role": "assistant", "content": "They differ."})
+    session.append({"role": "user", "content": "Thanks. Now look around in the modules."})
+    work_on(session, "m", 60)
+
+
+def test_equal_lines_of_two_records_are_shown_in_both() -> None:
+    def record(number: int) -> str:
+        head = [f"kind: Settings of service {number}", "spec:"]
+        return "\n".join([*head, *(f"  setting_of_number_{n}: {n}" for n in range(12))])
+
+    with recalling(200_000) as session:
+        session.append({"role": "user", "content": "Compare the settings of all services."})
+        for number, name in enumerate(SERVICES):
+            session.extend(fetched(number, name, "unknown", says=record))
+            session.messages()
+        shown = [m["content"] for m in session.messages() if m["role"] == "tool"]
+        assert shown == [record(number) for number in range(len(SERVICES))]
 
 
 def test_what_the_request_asked_for_stays_when_room_is_made() -> None:

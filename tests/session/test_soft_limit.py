@@ -25,7 +25,7 @@ def _filled(soft: float, batch: int = 20, **options: object) -> Session:
     session.append({"role": "user", "content": "Find out which of the modules is slow."})
     number = 0
     while session.usage().percent_used < 72:
-        call = {"name": "bash", "arguments": f'{{"command": "python run_{number}.py"}}'}
+        call = {"name": "bash", "arguments": f'{{"command": "git log -{number}"}}'}
         calls = [{"id": f"c{number}", "type": "function", "function": call}]
         session.append({"role": "assistant", "content": None, "tool_calls": calls})
         rest = [f"in step {n} run {number} went on and took its time" for n in range(60)]

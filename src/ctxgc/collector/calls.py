@@ -132,8 +132,8 @@ _SEARCH = re.compile(
     re.IGNORECASE,
 )
 _CODE_SUFFIXES = """
-asm bash bat c cc cfg clj cmake cpp cs css cu cxx dart erl ex exs go gradle h hpp hs html java jl js jsx kt
-less lua m make mjs ml mm nim php pl po proto ps1 py pyi r rb rs s scala scss sh sql svelte swift tf ts tsx v
+asm bash bat c cc clj cmake cpp cs css cu cxx dart erl ex exs go gradle h hpp hs html java jl js jsx kt
+less lua m make mjs ml mm nim php pl po proto ps1 py pyi r rb rs s scala scss sh sql svelte swift ts tsx v
 vb vue zig zsh
 """
 _CODE = frozenset(_CODE_SUFFIXES.split())
@@ -144,10 +144,10 @@ _PROGRAM = re.compile(
 )
 _PROGRAMS = """
 awk basename black bundle cargo cat chmod cmake composer cp cut date diff dirname dotnet du echo eslint fd
-file find flake8 for gcc g++ gh git go golangci-lint gradle grep head jest kill ln ls make mise mkdir mkdocs
-mv mvn mypy nl node npm npx nvcc perl php pip pip3 pnpm poetry prettier printf ps pwd pylint pytest python
-python3 rake readlink rg rm rsync ruby ruff rustc sed sleep sort sphinx-build tail tar tee test touch tox tr
-tree tsc uniq uv vitest wc which while xargs yarn
+file find flake8 for gcc g++ git go golangci-lint gradle grep head jest kill ln ls make mkdir mkdocs mv
+mvn mypy nl npm nvcc pip pip3 pnpm prettier printf ps pwd pylint pytest rake readlink rg rm rsync ruff
+rustc sed sleep sort sphinx-build tail tar tee test touch tox tr tree tsc uniq vitest wc which while xargs
+yarn
 """
 _KNOWN = frozenset(_PROGRAMS.split())
 """Programs of which it is known what they print: about files and about the work; of others it is not."""
@@ -286,7 +286,7 @@ def _is_known(command: str) -> bool:
         start = found.end()
     words = command[start:].split(None, 1)
     program = base_name(words[0]).rstrip(";") if words else ""
-    return program in _KNOWN or "." in program
+    return program in _KNOWN
 
 
 def _is_command(arguments: str) -> bool:

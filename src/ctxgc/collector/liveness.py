@@ -533,7 +533,7 @@ def next_look(
     idle, held = clues.idle(item, request), held_for(item, how)
     if item.call.gathers:
         over = clues.over_for(item, request)
-        return request + (held - over if over else _FAR), clues.news
+        return request + (held - over if 0 < over < held else _FAR), clues.news
     if idle < how.bonus_from:
         return request + max(1, min(held, how.bonus_from) - idle), DEAF
     return request + held - idle - clues.bonus(item, how), clues.news

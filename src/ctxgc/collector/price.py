@@ -278,6 +278,7 @@ class Round:
         self._reader = reader
         # A step of a tight window does not wait until what is dead has cost enough.
         how = replace(how, patience=0.0) if asked.is_tight else how
+        self._spares_data = not (asked.is_tight or asked.need)
         self._how = how if asked.can_recall else without_recall(how)
         self._most = asked.batch if asked.is_tight and not asked.need else None
         self._sheet = sheet
@@ -346,7 +347,8 @@ class Round:
         for item in self._reader.open.newest_first():
             if item.place >= asked.sent or item.message_id in asked.untouchable:
                 continue
-            if item.looks_at <= request or item.heard < news or ghosts:
+            is_news = item.heard < news or (item.call.gathers and not self._spares_data)
+            if item.looks_at <= request or is_news or ghosts:
                 self._weigh(item)
             if item.saving > 0:
                 item.rent += read * item.saving
@@ -367,6 +369,9 @@ class Round:
         """Return by what right an item may leave, ghosts considered, and for how long it was idle."""
         how, request = self._how, self._asked.number
         why, idle = evidence(item, self._reader.clues, self._reader.census, how, request)
+        if why == "idle" and item.call.gathers and self._spares_data:
+            # Nobody reads data to change them: what they say may be asked for as long as there is room.
+            return None, idle
         weight = 0.0 if self._asked.ghost is None else self._asked.ghost(item.message_id, item.part)
         if not weight:
             return why, idle
@@ -747,7 +752,9 @@ class PriceCollector:
         short = shortened(item, message.parts[item.part].text, self._how)
         if short is not None:
             self._reader.retell(item, short)
-        runs = self._reader.copies.find(item.text, self._how, item.source)
+        runs = self._reader.copies.find(
+            item.text, self._how, item.source, is_data=item.call.gathers
+        )
         if runs:
             return self._without(item, runs, request)
         if short is None:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from ctxgc.collector.excerpt import cover_lines, fitting, listed_chars, take_best
 from ctxgc.collector.presets import Preset, Shares, WindowConstants
@@ -103,6 +104,8 @@ def _subtract(counts: Counter[str], keys: frozenset[str]) -> None:
 
 
 MARK_CHARS = 44
+DATA_CHARS = 400
+"""So long a run of lines is the same record in two texts; shorter ones say the same of different things."""
 _MOST_PLACES = 6
 
 
@@ -151,12 +154,17 @@ class Copies:
             if left:
                 self._places[key] = left
 
-    def find(self, text: Text, how: Preset, own: str) -> list[CopiedLines]:
+    def find(
+        self, text: Text, how: Preset, own: str, *, is_data: bool = False
+    ) -> list[CopiedLines]:
         """Return the runs of a new text that need not be sent; none unless they save enough.
 
         `own` is the source that the text itself is, so that it is not a copy of itself. A text stays as it is
-        if a line that looks like ours would be among marks of ours.
+        if a line that looks like ours would be among marks of ours. `is_data` says that its lines are about
+        something that other texts are not about.
         """
+        if is_data:
+            how = replace(how, copy_chars=max(how.copy_chars, DATA_CHARS))
         runs = self._runs(text, how, own)
         gone = {n for run in runs for n in range(run.first, run.last)}
         won = sum(map(text.cost, gone)) - MARK_CHARS * len(runs)
