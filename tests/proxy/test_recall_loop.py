@@ -50,8 +50,8 @@ class Agent:
         self.form, self.url, self.stream = form, url, stream
         self.history: list[Any] = list(_history(form, 0))
 
-    def work(self) -> None:
-        for steps in range(1, STEPS + 1):
+    def work(self, first: int = 1) -> None:
+        for steps in range(first, STEPS + 1):
             self.history = list(_history(self.form, steps))
             self.ask()
         self.history = list(_history(self.form, STEPS))
@@ -105,7 +105,8 @@ class Agent:
         }  # fmt: skip
         with openai_at(self.url) as client:
             if self.stream:
-                with client.chat.completions.stream(**asked) as stream:
+                usage = {"include_usage": True}
+                with client.chat.completions.stream(**asked, stream_options=usage) as stream:
                     return stream.get_final_completion().to_dict()
             return client.chat.completions.create(**asked).to_dict()
 

@@ -43,6 +43,10 @@ _OPTIONS = (
         help="Send tools to recall what left, where the agent has none, and answer their calls.",
     ),
     click.option(
+        "--report", type=click.Choice(["forwarded", "original"]), default="forwarded",
+        help="Usage that clients see: of the request that was sent, or as if nothing had left.",
+    ),
+    click.option(
         "--observe", is_flag=True, help="Change nothing; measure what collecting would have saved."
     ),
     click.option(

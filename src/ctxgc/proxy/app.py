@@ -32,11 +32,12 @@ from ctxgc.proxy.upstream import (
     CutError,
     Incoming,
     Outgoing,
+    RawHeaders,
     Upstream,
     UpstreamError,
     forwarded,
 )
-from ctxgc.proxy.usage import UsageReader
+from ctxgc.proxy.usage import RaisedUsage, UsageReader
 from ctxgc.session import Format, parse_overflow
 
 _log = logging.getLogger("ctxgc.proxy")
@@ -204,12 +205,16 @@ class ProxyApp:
         if refusal is not None:
             await _write(answer, refusal.chunks(), send)
         elif made.recalls and answer.status == 200:
-            tell = _Told(answer, send)
+            tell = _Told(answer, send, _gauge(form, answer, made))
             again = partial(self._again, call, dict(headers), tenant)
             await self._recalling(call, made, answer, tell, again)
         else:
             reader = _reader(form, answer)
-            await _write(answer, _read_along(answer.chunks(), reader), send)
+            chunks = _read_along(answer.chunks(), reader)
+            if made.left_out and answer.status == 200:
+                answer.headers = _without_length(answer)
+                chunks = _gauged(chunks, _gauge(form, answer, made))
+            await _write(answer, chunks, send)
             await _learn(collecting, made, answer, reader)
 
     async def _fitting(
@@ -323,7 +328,7 @@ def _outgoing(
 def _sent(request: Outgoing, made: PreparedRequest) -> Outgoing:
     """Return a request as it goes out; an answer that is to be read here must not be compressed."""
     headers = request.headers
-    if made.recalls:
+    if made.recalls or made.left_out:
         headers = [each for each in headers if each[0].lower() != b"accept-encoding"]
         headers.append((b"accept-encoding", b"identity"))
     return msgspec.structs.replace(request, body=made.body, headers=headers)
@@ -344,10 +349,11 @@ _Again = Callable[[bytes], Awaitable[tuple[PreparedRequest, Incoming] | None]]
 class _Told:
     """What a client is told of an answer that is read here: a stream as it comes, else all at once."""
 
-    def __init__(self, answer: Incoming, send: Send) -> None:
+    def __init__(self, answer: Incoming, send: Send, gauge: RaisedUsage) -> None:
         self._send = send
+        self._gauge = gauge
         self._is_stream = "event-stream" in answer.header("content-type")
-        self._headers = [each for each in answer.headers if each[0].lower() != b"content-length"]
+        self._headers = _without_length(answer)
         self._has_begun = False
         self._body = b""
 
@@ -375,6 +381,7 @@ class _Told:
         else:
             await self._begin(200)
             await self._say(self._body if reply.is_plain else json.dumps(reply.body()).encode())
+        await self._pass_on(self._gauge.end())
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def failed(self, form: Format, text: str) -> None:
@@ -385,6 +392,7 @@ class _Told:
             await self._begin(502)
             provider: Provider = "anthropic" if form == "anthropic" else "openai"
             await self._say(error_body(provider, 502, text))
+        await self._pass_on(self._gauge.end())
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _begin(self, status: int) -> None:
@@ -394,8 +402,25 @@ class _Told:
             await self._send(start)
 
     async def _say(self, piece: bytes) -> None:
+        await self._pass_on(self._gauge.feed(piece))
+
+    async def _pass_on(self, piece: bytes) -> None:
         if piece:
             await self._send({"type": "http.response.body", "body": piece, "more_body": True})
+
+
+def _without_length(answer: Incoming) -> RawHeaders:
+    return [each for each in answer.headers if each[0].lower() != b"content-length"]
+
+
+def _gauge(form: Format, answer: Incoming, made: PreparedRequest) -> RaisedUsage:
+    return RaisedUsage(form, answer.header("content-type"), made.left_out)
+
+
+async def _gauged(chunks: AsyncIterator[bytes], gauge: RaisedUsage) -> AsyncIterator[bytes]:
+    async for chunk in chunks:
+        yield gauge.feed(chunk)
+    yield gauge.end()
 
 
 def _reader(form: Format, answer: Incoming) -> UsageReader:

@@ -26,6 +26,7 @@ from ctxgc.proxy.cache_watch import SentRequest, cache_seconds
 from ctxgc.proxy.conversations import PREFIX, AgentLines, Asked, Conversations, Line
 from ctxgc.proxy.identity import identity_of
 from ctxgc.proxy.metrics import Arm, ProxyLedger, ProxyMetrics
+from ctxgc.proxy.options import Report
 from ctxgc.proxy.own_compaction import (
     LocalAnswer,
     compacted,
@@ -65,6 +66,8 @@ class PreparedRequest(msgspec.Struct, frozen=True, kw_only=True):
     sent: SentRequest | None = None
     recalls: bool = False
     """Whether our tools are sent, whose calls are answered here."""
+    left_out: int = 0
+    """How many tokens more the client is told that its request had."""
     answer: LocalAnswer | None = None
     """What the client gets without the provider being asked."""
 
@@ -75,6 +78,7 @@ class CollectOptions(msgspec.Struct, frozen=True, kw_only=True):
     context_limit: int | None = None
     own_compaction: bool = False
     recall: bool = True
+    report: Report = "forwarded"
     observe: bool = False
     holdout: float = 0.0
     caps: SpendCaps = SpendCaps()
@@ -182,6 +186,7 @@ class Collecting:
             if compacts or is_compaction(envelope):
                 return self._for_compaction(made, envelope, line, whole=compacts)
             shown = self._with_our_tools(_with_view(made, line), line)
+            shown = self._reported(shown, line.session)
             arm, now = self._options.arm_of(line.name), ProxyLedger.of(line.session)
             self._metrics.note_session(line.name, arm, before, now)
             if arm == "observed":
@@ -203,6 +208,13 @@ class Collecting:
             recalls_here=recalls_here,
             cache_seconds=cache_seconds(envelope),
         )
+
+    def _reported(self, made: PreparedRequest, session: Session) -> PreparedRequest:
+        """Return a request with what its client's gauge is to show besides."""
+        if self._options.report == "forwarded":
+            return made
+        whole = session.inspect().requests.unpruned_tokens()
+        return replace(made, left_out=max(0, whole - session.budget.total_tokens()))
 
     def _with_our_tools(self, made: PreparedRequest, line: Line) -> PreparedRequest:
         """Return a request with our tools from the first one on whose view names a live handle.

@@ -12,6 +12,8 @@ from ctxgc.config import unknown_key
 from ctxgc.errors import ConfigError
 
 Provider = Literal["anthropic", "openai"]
+Report = Literal["forwarded", "original"]
+"""Which usage clients see: that of the request that was sent, or of the one that they sent."""
 PROVIDERS: tuple[Provider, ...] = get_args(Provider)
 
 UPSTREAMS: Mapping[Provider, str] = {
@@ -41,6 +43,7 @@ class ProxyOptions(msgspec.Struct, frozen=True, kw_only=True):
     context_limit: int | None = None
     own_compaction: bool = False
     recall: bool = True
+    report: Report = "forwarded"
     observe: bool = False
     holdout: float = 0.0
     cap_session: float | None = None

@@ -177,6 +177,7 @@ def _collecting(
         context_limit=options.context_limit,
         own_compaction=options.own_compaction,
         recall=options.recall,
+        report=options.report,
         observe=options.observe,
         holdout=options.holdout,
         caps=checked_caps(options),

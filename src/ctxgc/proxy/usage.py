@@ -79,7 +79,7 @@ class UsageReader:
             return
         if not isinstance(said, dict):
             return
-        inner = said.get("message" if self._form == "anthropic" else "response")
+        inner = said.get(_INNER[self._form])
         answer = inner if isinstance(inner, dict) else said
         before, usage = self._found, answer.get("usage")
         counts = _later(before.counts, usage) if isinstance(usage, dict) else before.counts
@@ -111,3 +111,76 @@ def _input_tokens(counts: Mapping[str, Any], form: Format) -> int | None:
     }[form]
     known = [count for name in names if isinstance(count := counts.get(name), int)]
     return sum(known) if known else None
+
+
+# -- The client's gauge
+
+
+class RaisedUsage:
+    """Passes an answer on with the usage that its request would have had with all that had left.
+
+    What left counts as read from the cache, where it would have been.
+    """
+
+    def __init__(self, form: Format, content_type: str, left_out: int) -> None:
+        self._form = form
+        self._left_out = left_out
+        self._is_stream = "event-stream" in content_type
+        self._rest = b""
+
+    def feed(self, chunk: bytes) -> bytes:
+        """Return what the client gets of a piece."""
+        self._rest += chunk
+        if not self._is_stream:
+            return b""
+        *lines, self._rest = self._rest.split(b"\n")
+        return b"".join(self._line(line) + b"\n" for line in lines)
+
+    def end(self) -> bytes:
+        """Return what the client gets last."""
+        rest, self._rest = self._rest, b""
+        return self._line(rest) if self._is_stream else self._raised(rest)
+
+    def _line(self, line: bytes) -> bytes:
+        if not line.startswith(b"data:") or _SIGN not in line:
+            return line
+        data = line[5:].strip()
+        raised = self._raised(data)
+        return line if raised is data else b"data: " + raised
+
+    def _raised(self, raw: bytes) -> bytes:
+        try:
+            said = json.loads(raw)
+        except (ValueError, RecursionError):
+            return raw
+        inner = said.get(_INNER[self._form]) if isinstance(said, dict) else None
+        answer = inner if isinstance(inner, dict) else said
+        usage = answer.get("usage") if isinstance(answer, dict) else None
+        if not self._left_out or not isinstance(usage, dict) or not self._raise(usage):
+            return raw
+        return json.dumps(said).encode()
+
+    def _raise(self, usage: dict[str, Any]) -> bool:
+        """Raise the counts, and return whether there are any of the input."""
+        if _input_tokens(usage, self._form) is None:
+            return False
+        details = usage.get(_DETAILS.get(self._form, ""))
+        if isinstance(details, dict):
+            self._add(details, "cached_tokens")
+        for name in _RAISED[self._form]:
+            self._add(usage, name)
+        return True
+
+    def _add(self, counts: dict[str, Any], name: str) -> None:
+        counts[name] = (counts.get(name) or 0) + self._left_out
+
+
+_INNER: Mapping[Format, str] = {
+    "anthropic": "message", "openai": "response", "responses": "response",
+}  # fmt: skip
+_DETAILS = {"openai": "prompt_tokens_details", "responses": "input_tokens_details"}
+_RAISED: Mapping[Format, tuple[str, ...]] = {
+    "anthropic": ("cache_read_input_tokens",),
+    "openai": ("prompt_tokens", "total_tokens"),
+    "responses": ("input_tokens", "total_tokens"),
+}

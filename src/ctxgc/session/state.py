@@ -289,8 +289,12 @@ class Accounting:
 
     def calibrate(self, input_tokens: int, messages: Iterable[Message]) -> bool:
         """Teach the counter what the provider counted; return whether that changed the sizes of messages."""
+        before = self.counter.scale
         if not self.counter.calibrate(self.budget.total_tokens(), input_tokens):
             return False
+        # What came in is compared with the view, so both are counted in the same way.
+        ingested = self._state.ingested_tokens * self.counter.scale / before
+        self._state.ingested_tokens = round(ingested)
         learned = {self.counter.name: list(self.counter.ratios)}
         self._state.calibrations = {**self._state.calibrations, **learned}
         self.alongside.recount()

@@ -116,6 +116,12 @@ class CountingCache:
         return True
 
     @property
+    def scale(self) -> float:
+        """The factor that the counter inside has learned; 1 if it cannot learn."""
+        scale: float = getattr(self._counter, "scale", 1.0)
+        return scale
+
+    @property
     def ratios(self) -> tuple[float, ...]:
         """What the counter inside learned, as `counter_for` takes it; empty if it cannot learn."""
         calibration: Calibration | None = getattr(self._counter, "calibration", None)
