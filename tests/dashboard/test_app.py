@@ -156,6 +156,17 @@ def test_a_plan_says_what_a_collection_then_does(store: Store) -> None:
     assert done == f"Collected: {plan['tokens_before']:,} tokens are {plan['tokens_after']:,} now."
 
 
+def test_a_session_is_saved_as_a_page_of_its_own_without_keys(home: Path, store: Store) -> None:
+    recorded(home)
+    worked(store, "t", steps=1).append({"role": "assistant", "content": f"take {KEY}"})
+    page = Page(dashboard(store))
+    for row in (ROW, "stored.t", f"recorded.{RECORDED}"):
+        answer = page.call("GET", f"api/sessions/{row}/report.html")
+        assert answer.headers["content-disposition"] == f'attachment; filename="{row}.html"'
+        assert 'id="time-machine-data"' in answer.text
+        assert "Zq9Zq9" not in answer.text
+
+
 @pytest.mark.parametrize(
     ("path", "said"),
     [

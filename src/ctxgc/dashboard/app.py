@@ -88,6 +88,7 @@ class DashboardApp:
                 Route(session, self._described),
                 Route(f"{session}/timeline", self._timeline),
                 Route(f"{session}/plan", self._plan),
+                Route(f"{session}/report.html", self._report),
                 Route(f"{session}/segments/{{segment:path}}", self._segment),
                 Route(f"{session}/actions/{{action}}", self._act, methods=["POST"]),
                 Route(f"{PATH}/api/{{rest:path}}", _no_such),
@@ -179,6 +180,13 @@ class DashboardApp:
     async def _plan(self, request: Request) -> Response:
         target = request.query_params.get("target")
         return JSONResponse(await self._run(self._sessions.plan, request.path_params["id"], target))
+
+    async def _report(self, request: Request) -> Response:
+        name = request.path_params["id"]
+        page = await self._run(self._sessions.report, name)
+        # Its program is in the file itself, which this server forbids to pages of its own.
+        headers = {"content-disposition": f'attachment; filename="{name}.html"'}
+        return Response(page.encode("utf-8", "replace"), media_type="text/html", headers=headers)
 
     async def _act(self, request: Request) -> Response:
         body = await _body(request)

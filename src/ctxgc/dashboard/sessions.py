@@ -11,12 +11,14 @@ from typing import Any, TypeVar
 import msgspec
 
 from ctxgc._version import __version__
+from ctxgc.dashboard.report import report_page, timeline_page
 from ctxgc.errors import InputError
 from ctxgc.insight import (
     ListedSession,
     SegmentDetail,
     SessionList,
     SessionTimeline,
+    analyze_transcript,
     open_transcript,
     recorded_detail,
     recorded_next,
@@ -109,6 +111,14 @@ class DashboardSessions:
         row = self.row(row_id)
         self.timeline(row)
         return self._timelines[row.id][2]
+
+    def report(self, row_id: str) -> str:
+        """Return a session as a page of its own, which needs no server."""
+        row, timeline = self.row(row_id), self.timeline_json(row_id)
+        if row.kind == "recorded" and row.parent is None:
+            return report_page(analyze_transcript(open_transcript(self.path_of(row))), timeline)
+        subtitle = " · ".join(filter(None, (row.agent, row.model, row.project)))
+        return timeline_page(row.title, subtitle, timeline)
 
     def detail(self, row_id: str, segment: str) -> dict[str, Any]:
         """Return one segment of a session.
