@@ -18,7 +18,7 @@ import msgspec
 from anyio import to_thread
 from starlette.datastructures import Headers, QueryParams
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from ctxgc.gate import FIRST, caller_of
 from ctxgc.proxy.board import SessionRow, rows_text
@@ -58,6 +58,7 @@ class ProxyApp:
         origins: web pages that may call it.
         tokens: the token of each caller; None admits everyone.
         most_bytes: how long a request with a history may be.
+        client_seconds: how long a client may pause in the middle of one.
         collecting: reads requests into sessions; None passes everything through.
         metrics: counts answers; `/metrics` shows it.
     """
@@ -70,6 +71,7 @@ class ProxyApp:
         origins: frozenset[str] = frozenset(),
         tokens: Mapping[str, str] | None = None,
         most_bytes: int,
+        client_seconds: float,
         collecting: Collecting | None = None,
         metrics: ProxyMetrics,
     ) -> None:
@@ -80,6 +82,7 @@ class ProxyApp:
         self._origins = origins
         self._tokens = tokens
         self._most_bytes = most_bytes
+        self._client_seconds = client_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -87,7 +90,13 @@ class ProxyApp:
             await self._live(receive, send)
         elif scope["type"] == "http":
             with suppress(_GoneError):
-                await self._answer(scope, receive, send)
+                try:
+                    await self._answer(scope, receive, send)
+                except _SlowClientError:
+                    headers = Headers(scope=scope)
+                    provider = route_of(scope["method"], scope["path"], headers).provider
+                    text = "ctxgc: the request stopped in the middle"
+                    await _refused(provider, 408, text)(scope, receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         while True:
@@ -302,9 +311,19 @@ class ProxyApp:
         return _refused(route.provider, 502, f"ctxgc: {error.message}")
 
     async def _read(self, receive: Receive) -> bytes | None:
-        """Return the body of a request; None if it is too long."""
+        """Return the body of a request; None if it is too long.
+
+        Raises:
+            _SlowClientError: the client does not go on.
+        """
         body = bytearray()
-        async for piece in _pieces(receive):
+
+        async def next_part() -> Message:
+            with anyio.move_on_after(self._client_seconds):
+                return await receive()
+            raise _SlowClientError
+
+        async for piece in _pieces(next_part):
             body += piece
             if len(body) > self._most_bytes:
                 return None
@@ -490,6 +509,10 @@ def _spent(provider: Provider, text: str) -> Response:
 
 async def _nothing() -> dict[str, Any]:
     return {"type": "http.disconnect"}
+
+
+class _SlowClientError(Exception):
+    """The client stopped in the middle of a request."""
 
 
 class _GoneError(Exception):

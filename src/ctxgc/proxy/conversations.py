@@ -106,7 +106,7 @@ class AgentLines:
 
     def __init__(self, name: str, store: Store, open_session: OpenSession) -> None:
         self.lock = threading.RLock()
-        self._name = name
+        self.name = name
         self._store = store
         self._open = open_session
         self._known = KnownMessages()
@@ -208,7 +208,7 @@ class AgentLines:
         return again
 
     def _name_of(self, number: int) -> str:
-        return self._name if not number else f"{self._name}:{number + 1}"
+        return self.name if not number else f"{self.name}:{number + 1}"
 
     def close(self) -> None:
         """Make everything durable and forget the lines until the next request."""

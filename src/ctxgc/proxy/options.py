@@ -23,6 +23,8 @@ UPSTREAMS: Mapping[Provider, str] = {
 """Where requests go unless another address is named."""
 
 DEFAULT_PORT = 8787
+CLIENT_SECONDS = 60.0
+"""How long a client may pause in the middle of a request with a history."""
 MOST_BYTES = 64 << 20
 """How long a request with a history may be; providers refuse half of that."""
 
@@ -38,6 +40,7 @@ class ProxyOptions(msgspec.Struct, frozen=True, kw_only=True):
     allowed_hosts: tuple[str, ...] = ()
     allowed_origins: tuple[str, ...] = ()
     most_bytes: int = MOST_BYTES
+    client_seconds: float = CLIENT_SECONDS
     collect: bool = True
     store: str | None = None
     context_limit: int | None = None

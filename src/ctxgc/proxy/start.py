@@ -82,6 +82,7 @@ class ProxyServer:
             origins=frozenset({*(f"http://{host}" for host in hosts), *options.allowed_origins}),
             tokens=tokens,
             most_bytes=options.most_bytes,
+            client_seconds=options.client_seconds,
             collecting=collecting,
             metrics=self.metrics,
         )
