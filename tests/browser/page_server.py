@@ -15,7 +15,8 @@ from ctxgc.dashboard import page_file
 
 POLICY = "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'"
 ACTIONS = {
-    "pin": "unpin", "unpin": "pin", "recall": "undo", "delete": None, "collect": "undo", "undo": "collect",
+    "pin": "unpin", "unpin": "pin", "recall": "undo", "stash": "recall", "delete": None,
+    "collect": "undo", "undo": "collect",
     "checkpoint": None, "restore": "restore", "policy": "policy", "export": None, "continue_from": "undo",
 }  # fmt: skip
 

@@ -172,6 +172,10 @@ def test_the_plan_shows_reasons_money_and_what_the_model_would_see(visits: Any) 
     assert page.locator(".diff pre").all_inner_texts() == ["long text", "stub"]
 
 
+_OUT, _IN = "s-30", "s-59"
+"""A segment that has left the window, and one that is in it."""
+
+
 def _press(page: Page, name: str) -> None:
     """Press the button (or choose the policy) of an action."""
     if name == "policy":
@@ -181,7 +185,7 @@ def _press(page: Page, name: str) -> None:
         page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     else:
         said = {
-            "pin": "Pin", "recall": "Bring it back", "collect": "Collect now",
+            "pin": "Pin", "recall": "Bring it back", "stash": "Put away", "collect": "Collect now",
             "undo": "Undo the last collection",
             "checkpoint": "Make a checkpoint", "restore": "Restore it", "export": "Export",
             "continue_from": "Go on from before",
@@ -191,9 +195,12 @@ def _press(page: Page, name: str) -> None:
 
 def test_every_action_is_sent_and_can_be_undone(visits: Any) -> None:
     visit = visits()
-    page = visit.session("?at=40&segment=s-30")
-    page.wait_for_selector(".graph")
+    page = visit.session("?at=40")
     for name in ACTIONS.keys() - {"unpin"}:  # pin's undo
+        page.evaluate(
+            f"location.hash = '#/s/stored.made?segment={_IN if name == 'stash' else _OUT}'"
+        )
+        page.wait_for_selector(".graph")
         visit.answers.acted.clear()
         _press(page, name)
         page.wait_for_selector(f".toast:last-child:has-text('{name} is done')")
@@ -213,7 +220,9 @@ def test_a_session_that_allows_nothing_has_no_buttons_for_it(visits: Any) -> Non
     page = visits(answers).session("?segment=s-30")
     page.wait_for_selector(".graph")
     names = set(page.get_by_role("button").all_inner_texts())
-    assert names.isdisjoint({"Pin", "Bring it back", "Delete for good …", "Collect now", "Export"})
+    assert names.isdisjoint(
+        {"Pin", "Bring it back", "Put away", "Delete for good …", "Collect now", "Export"}
+    )
 
 
 def test_it_shows_what_is_new_without_asking_and_keeps_the_focus(visits: Any) -> None:

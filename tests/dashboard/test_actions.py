@@ -1,4 +1,4 @@
-"""Actions on sessions: each does what it says, and each is undone."""
+"""Actions on sessions: each does what it says, and is undone where that can be."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ def test_a_pin_is_made_and_undone(store: Store) -> None:
     assert pinned(store) == set()
 
 
-def test_a_segment_that_is_deleted_is_in_the_stash_and_comes_back_whole(store: Store) -> None:
+def test_a_segment_that_is_put_away_is_in_the_stash_and_comes_back_whole(store: Store) -> None:
     page, segment, before = Page(dashboard(store)), a_result(store), view(store)
-    answer = page.act(ROW, "delete", {"segment": segment})
+    answer = page.act(ROW, "stash", {"segment": segment})
     assert view(store) != before
     detail = page.get(f"api/sessions/{ROW}/segments/{segment}")
     assert detail["handle"].startswith("h-")
@@ -135,6 +135,7 @@ def test_an_export_has_the_session_without_its_keys(store: Store) -> None:
         ("collect", {"target": True}, "the target cannot be True"),
         ("restore", {"checkpoint": "none"}, "none"),
         ("policy", {"segment": "s-1", "policy": "gone"}, "the policy cannot be 'gone'"),
+        ("delete", {"segment": "s-1"}, "deleting is for good and must be confirmed"),
         ("explode", {}, "'explode' cannot be done"),
         ("continue_from", {"request": 3}, "'continue_from' cannot be done"),
     ],
@@ -148,11 +149,29 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(
     assert view(store) == before
 
 
-def test_a_root_is_not_deleted(store: Store) -> None:
+def test_a_segment_that_is_deleted_is_gone_from_window_stash_and_checkpoints(store: Store) -> None:
+    page, segment = Page(dashboard(store)), a_result(store)
+    text = page.get(f"api/sessions/{ROW}/segments/{segment}")["text"].splitlines()[0]
+    page.act(ROW, "checkpoint", {"label": "with the text"})
+    assert text in page.act(ROW, "export")["file"]["text"]
+    answer = page.act(ROW, "delete", {"segment": segment, "confirm": True})
+    assert answer["done"] == (
+        f"{segment} is deleted for good, in the window, the stash and every checkpoint."
+    )
+    assert answer["undo"] is None
+    assert text not in page.act(ROW, "export")["file"]["text"]
+    assert segment not in {s.segment_id for s in open_stored(store, "s", utc_now()).segments()}
+    checkpoints = page.get(f"api/sessions/{ROW}")["checkpoints"]
+    assert "with the text" not in {each["label"] for each in checkpoints}
+
+
+def test_a_root_is_not_put_away_or_deleted(store: Store) -> None:
     page, segment = Page(dashboard(store)), a_result(store)
     page.act(ROW, "pin", {"segment": segment})
-    answer = page.act(ROW, "delete", {"segment": segment})
+    answer = page.act(ROW, "stash", {"segment": segment})
     assert f"{segment} stays" in answer["error"]["message"]
+    answer = page.act(ROW, "delete", {"segment": segment, "confirm": True})
+    assert answer["error"]["message"] == f"'{segment}' is pinned"
 
 
 def test_a_recorded_session_goes_on_from_before_its_compaction(home: Path) -> None:

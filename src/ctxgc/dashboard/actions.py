@@ -1,4 +1,4 @@
-"""What can be done to a session from the dashboard: each action says what it did and how to undo it.
+"""What can be done to a session from the dashboard: each says what it did, and how to undo it if that can be.
 
 A stored session is opened, changed by the methods that every program has, and put away again. Recorded
 sessions are never changed: the one action makes a new one.
@@ -166,25 +166,34 @@ def _recall(session: Session, body: Body) -> Done:
     segment = session.recall(name)
     return Done(
         said=f"{segment.segment_id} is back in the window: {segment.tokens or 0:,} tokens.",
-        undo=("delete", {"segment": segment.segment_id}),
+        undo=("stash", {"segment": segment.segment_id}),
     )
 
 
-def _delete(session: Session, body: Body) -> Done:
-    """Take one segment out of the window; it stays in the stash, so that this can be undone."""
+def _stash(session: Session, body: Body) -> Done:
+    """Take one segment out of the window, whole, into the stash."""
     segment = session.inspect().stash.find(_text(body, "segment"))
     work = SegmentWork(session, _WHO)
     chosen = work.choose([segment], "stash", by_query=False, confirm=False)
     if segment.segment_id in chosen.kept:
         raise PlanError(
             f"{segment.segment_id} stays: {chosen.kept[segment.segment_id]}",
-            hint="unpin it, or delete what it belongs to",
+            hint="unpin it, or put away what it belongs to",
         )
     made = work.apply(chosen.plan, "asked")
     return Done(
         said=f"{segment.segment_id} left the window: {made.tokens_before - made.tokens_after:,} tokens"
         " fewer. It is in the stash.",
         undo=("recall", {"segment": segment.segment_id}),
+    )
+
+
+def _delete(session: Session, body: Body) -> Done:
+    """Delete one segment for good: the one action without an undo, which is why it must be confirmed."""
+    segment = _text(body, "segment")
+    session.delete([segment], confirm=body.get("confirm") is True)
+    return Done(
+        said=f"{segment} is deleted for good, in the window, the stash and every checkpoint."
     )
 
 
@@ -246,6 +255,7 @@ _ACTIONS: Mapping[str, Callable[[Session, Body], Done]] = {
     "pin": _pin,
     "unpin": _unpin,
     "recall": _recall,
+    "stash": _stash,
     "delete": _delete,
     "collect": _collect,
     "undo": _undo,

@@ -37,7 +37,8 @@ _MOST_TIMELINES = 8
 _MOST_TARGET = 100_000_000
 
 STORED_ACTIONS = (
-    "pin", "unpin", "recall", "delete", "collect", "undo", "checkpoint", "restore", "policy", "export",
+    "pin", "unpin", "recall", "stash", "delete", "collect", "undo", "checkpoint", "restore", "policy",
+    "export",
 )  # fmt: skip
 RECORDED_ACTIONS = ("continue_from",)
 

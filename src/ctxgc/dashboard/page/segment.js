@@ -52,11 +52,13 @@ export class SegmentPanel {
     const { id } = segment;
     const can = (name) => this.actions.allowed.has(name);
     const act = (name, body) => () => this.actions.run(name, body);
+    const isWhole = this.timeline.isWhole(segment);
     const isPinned = segment.spans.at(-1)?.[4] === "pinned";
     const made = [
       can("pin") && !isPinned && button("Pin", act("pin", { segment: id })),
       can("unpin") && isPinned && button("Unpin", act("unpin", { segment: id })),
-      can("recall") && found.handle && button("Bring it back", act("recall", { handle: found.handle })),
+      can("recall") && !isWhole && found.handle && button("Bring it back", act("recall", { handle: found.handle })),
+      can("stash") && isWhole && button("Put away", act("stash", { segment: id })),
       can("delete") && button("Delete for good …", () => this.remove(segment), { class: "danger" }),
       can("policy") && this.policy(segment),
     ].filter(Boolean);
@@ -73,8 +75,8 @@ export class SegmentPanel {
 
   remove(segment) {
     this.actions.confirm(
-      `Delete “${segment.label}” for good? Its text leaves the window and the stash.`,
-      "Delete", () => this.actions.run("delete", { segment: segment.id }),
+      `Delete “${segment.label}” for good? Its text leaves the window, the stash and all checkpoints, and nothing brings it back.`,
+      "Delete", () => this.actions.run("delete", { segment: segment.id, confirm: true }),
     );
   }
 

@@ -62,6 +62,12 @@ export class Timeline {
     return buckets.map((places) => Int32Array.from(places));
   }
 
+  /** Whether a segment is in the window as it is now, with all of its text. */
+  isWhole({ spans }) {
+    const [, to, , state] = spans.at(-1) ?? [];
+    return state === "whole" && to >= this.requests[this.last]?.n;
+  }
+
   /** The blocks of the window at a place of the slider, in the order in which the model reads them. */
   at(place) {
     const { n } = this.requests[place];
