@@ -31,7 +31,7 @@ from ctxgc.drawing import (
     zone,
 )
 from ctxgc.files import write_atomic
-from ctxgc.insight import analyze_transcript
+from ctxgc.insight import analyze_transcript, timeline_of
 from ctxgc.wire.transcripts import open_transcript
 
 _LONGEST_BAR = 56
@@ -271,12 +271,14 @@ def _page(session: Path) -> str:
     # By name: the command line is on the same layer as this room, not below it.
     drawer = importlib.import_module("ctxgc.dashboard.report")
     pruning = importlib.import_module("ctxgc.cli.prune")
+    transcript = open_transcript(session)
     found = analyze_transcript(
-        open_transcript(session),
+        transcript,
         context_limit=ROOM_WINDOW,
         preview=lambda: pruning.preview_pruning(session, ROOM_WINDOW),
     )
-    drawn: str = drawer.report_page(found)
+    timeline = timeline_of(transcript, context_limit=ROOM_WINDOW)
+    drawn: str = drawer.report_page(found, msgspec.json.encode(timeline))
     return drawn
 
 
