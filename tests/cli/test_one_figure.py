@@ -12,6 +12,7 @@ import pytest
 
 from ctxgc.agents.events import HookSettings
 from ctxgc.agents.status_line import status_line
+from ctxgc.dashboard import DashboardSessions
 from ctxgc.insight import SessionFollower
 from tests.cli.conftest import Run
 from tests.wire.transcripts import made
@@ -136,6 +137,25 @@ def test_requests_turns_and_cost(run: Run, session: Path) -> None:
     assert row["dollars"] == pytest.approx(total["dollars"])
     beside = bill["subagents"]["cost"] if bill["subagents"] else 0.0
     assert bill["paid"]["cost"] + beside == pytest.approx(total["dollars"], abs=1e-5)
+
+
+@recorded_too
+def test_the_dashboard_shows_the_figures_of_the_commands(run: Run, session: Path) -> None:
+    found, row = _json(run, "analyze", session), json.loads(run("sessions", "--json").stdout)[0]
+    shown = DashboardSessions(None)
+    (told,) = [each for each in shown.listed()["sessions"] if each["parent"] is None]
+    window = found["window"]
+    assert (told["requests"], told["cost"]) == (row["requests"], row["dollars"])
+    assert (told["tokens"], told["limit"], told["percent"], told["zone"]) == tuple(
+        window[name] for name in ("tokens", "limit", "percent", "zone")
+    )
+    timeline = json.loads(shown.timeline_json(told["id"]))
+    assert timeline["requests"][-1]["tokens"] == window["tokens"]
+    real = [each for each in timeline["requests"] if "now" not in each["marks"]]
+    assert len(real) == found["requests"]
+    if found["bill"]["paid"] is not None:
+        paid = sum(each["cost"] or 0 for each in real)
+        assert paid == pytest.approx(found["bill"]["paid"]["cost"], abs=1e-4)
 
 
 def test_now_is_never_more_than_ever(run: Run, session: Path) -> None:
