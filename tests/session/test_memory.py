@@ -7,6 +7,7 @@ import tracemalloc
 from pathlib import Path
 
 from ctxgc.session import Session
+from ctxgc.session.archive import Archive
 from tests.fakes import Clock, WordCounter
 from tests.session.build import make
 
@@ -33,6 +34,12 @@ def worked(path: Path) -> Session:
         session.messages()
     session.flush()
     return session
+
+
+def archives() -> list[Archive]:
+    """Return what is alive of the sessions of this process."""
+    gc.collect()
+    return [each for each in gc.get_objects() if isinstance(each, Archive)]
 
 
 def test_stashed_texts_do_not_stay_in_memory(tmp_path: Path) -> None:
@@ -74,3 +81,14 @@ def test_a_reopened_session_reads_what_it_stashed_from_the_store(tmp_path: Path)
     )  # fmt: skip
     stashed = {s.text for s in again.segments() if s.part == "tool_result" and s.tier == "stashed"}
     assert {log_of(number) for number in range(CALLS - 5)} <= stashed
+
+
+def test_a_closed_session_is_let_go_of_with_all_that_it_read_from_its_store(tmp_path: Path) -> None:
+    worked(tmp_path / "store.db").close()
+    others = {id(each) for each in archives()}
+    for _ in range(2):
+        again = make(30_000, "gc_none", store=f"sqlite:{tmp_path / 'store.db'}", session_id="long")
+        assert "stashed" in {segment.tier for segment in again.segments()}
+        again.close()
+        del again
+    assert {id(each) for each in archives()} <= others

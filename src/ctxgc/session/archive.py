@@ -44,7 +44,16 @@ from ctxgc.session.agreement import (
     result_of_context,
     server_doc,
 )
-from ctxgc.session.documents import GONE, SHOWN, Docs, is_arrival, message_from_doc, message_to_doc
+from ctxgc.session.documents import (
+    GONE,
+    SHOWN,
+    Docs,
+    Pending,
+    StoredParts,
+    is_arrival,
+    message_from_doc,
+    message_to_doc,
+)
 from ctxgc.session.state import Accounting, SessionState
 from ctxgc.session.view import Arrival, BoundThinking, Kept, Original, StoredMessage, View
 from ctxgc.stores import CENSUS, CollectionName, Drop, Put, Store, Write
@@ -258,7 +267,8 @@ class Archive:
         self._stash = stash
         self._accounting = accounting
         self._thinking = thinking
-        self._pending: dict[tuple[CollectionName, str], Write] = {}
+        self._pending: Pending = {}
+        self._stored_parts = StoredParts(store, session_id, self._pending)
         self._unsaved: dict[str, None] = {}
         self._headers: dict[str, ContextSegment] = {}
         self.is_counted = False
@@ -426,42 +436,15 @@ class Archive:
         return replace(record, before=tuple(before))
 
     def _stored(self, message_id: str) -> StoredMessage:
-        return StoredMessage(message_id, self._read_message)
-
-    def _read_message(self, message_id: str) -> Message:
-        doc = self._latest("messages", message_id)
-        if doc is None:
-            raise self._missing("message", message_id)
-        return message_from_doc(doc)
-
-    def _read_text(self, segment_id: str) -> str:
-        doc = self._latest("segments", segment_id)
-        if doc is None or not isinstance(doc.get("text"), str):
-            raise self._missing("segment", segment_id)
-        return str(doc["text"])
-
-    def _latest(self, collection: CollectionName, key: str) -> dict[str, Any] | None:
-        """Return a document as the next commit leaves it."""
-        pending = self._pending.get((collection, key))
-        if isinstance(pending, Put):
-            return pending.doc
-        return self.store.get(self.session_id, collection, key)
-
-    def _missing(self, what: str, key: str) -> StoreDamagedError:
-        return StoreDamagedError(
-            f"the store does not have the {what} '{key}' any more",
-            hint="restore the store from a copy; ctxgc doctor --store names what is missing",
-            session_id=self.session_id,
-            key=key,
-        )
+        return StoredMessage(message_id, self._stored_parts.message)
 
     def _put_away_texts(self) -> None:
         """Keep only the headers of the segments that the last commit stored as stashed."""
         for segment_id in self._leaving:
             segment, header = self._heap.peek(segment_id), self._headers.get(segment_id)
             if segment is not None and header is not None and segment.tier == "stashed":
-                self._heap.put_away(segment_id, self._read_text)
-                put_away(header, self._read_text)
+                self._heap.put_away(segment_id, self._stored_parts.text)
+                put_away(header, self._stored_parts.text)
         self._leaving = []
 
     def _note_segments(self, segments: Iterable[ContextSegment]) -> None:

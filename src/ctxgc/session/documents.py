@@ -1,4 +1,4 @@
-"""The documents of messages: each as it came in, and what the view shows of it since.
+"""The documents of messages: each as it came in, and what the view shows of it since; how one is read.
 
 A message is stored under its id. Next to it, under `gone:ID` or `shown:ID`, is what became of it.
 """
@@ -15,13 +15,15 @@ import msgspec
 from ctxgc.core import Format, Message
 from ctxgc.errors import StoreDamagedError
 from ctxgc.session.view import Original
-from ctxgc.stores import Drop, Put, Write
+from ctxgc.stores import CollectionName, Drop, Put, Store, Write
 from ctxgc.wire import parse
 
 SHOWN = "shown:"
 GONE = "gone:"
 
 Docs = dict[str, dict[str, Any]]
+Pending = dict[tuple[CollectionName, str], Write]
+"""What the next commit writes, by the collection and the key of the document."""
 
 
 def message_to_doc(message: Message) -> dict[str, Any]:
@@ -79,3 +81,52 @@ def form_writes(
 def is_arrival(key: str, doc: dict[str, Any]) -> bool:
     """Return whether a document holds a message as it came in, not deleted since."""
     return not key.startswith((GONE, SHOWN)) and "format" in doc
+
+
+class StoredParts:
+    """Reads the texts and messages of a session that are not in memory, as the next commit leaves them.
+
+    Segments hold on to it, and Python's cycle collector does not look into segments: what this refers to may
+    not lead back to them, or no session would ever be let go of.
+    """
+
+    def __init__(self, store: Store, session_id: str, pending: Pending) -> None:
+        self._store = store
+        self._session_id = session_id
+        self._pending = pending
+
+    def message(self, message_id: str) -> Message:
+        """Return a message as it came in.
+
+        Raises:
+            StoreDamagedError: the store does not have it.
+        """
+        doc = self._latest("messages", message_id)
+        if doc is None:
+            raise self._missing("message", message_id)
+        return message_from_doc(doc)
+
+    def text(self, segment_id: str) -> str:
+        """Return the text of a segment.
+
+        Raises:
+            StoreDamagedError: the store does not have it.
+        """
+        doc = self._latest("segments", segment_id)
+        if doc is None or not isinstance(doc.get("text"), str):
+            raise self._missing("segment", segment_id)
+        return str(doc["text"])
+
+    def _latest(self, collection: CollectionName, key: str) -> dict[str, Any] | None:
+        pending = self._pending.get((collection, key))
+        if isinstance(pending, Put):
+            return pending.doc
+        return self._store.get(self._session_id, collection, key)
+
+    def _missing(self, what: str, key: str) -> StoreDamagedError:
+        return StoreDamagedError(
+            f"the store does not have the {what} '{key}' any more",
+            hint="restore the store from a copy; ctxgc doctor --store names what is missing",
+            session_id=self._session_id,
+            key=key,
+        )
