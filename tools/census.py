@@ -83,8 +83,8 @@ COLLECTOR: Final = ("collector/*", "session/apply.py:*", "session/collection.py:
 RULES: Final = ("strategies/*",)
 LEFT_OUT: Final = ("lab/*", "testing/*", "demo/*")
 DOORS: Final = ("adapters", "agents", "client", "dashboard", "insight", "mcp", "proxy")
-BY_NAME: Final = ("agents/*", "cli/*")
-"""Where functions are called by a name made at run time: hooks and commands."""
+BY_NAME: Final = ("agents/*", "cli/*", "proxy/app.py:ProxyApp.__call__")
+"""Where functions are called by a name made at run time, or by a server: hooks, commands, requests."""
 
 _THINKING = "P2: thinking that the provider would refuse after an edit"
 _DELETE = "delete: asked for, with confirm=True, or by the limits of the stash"
@@ -97,6 +97,7 @@ _BY_HAND = "MCP: a user prunes, summarises or restores by segment; the session c
 CARRIED: Final[Mapping[str, str]] = {
     "guard/pruner.py:ContextPruner.aggressive_prune": "S4's form of what the collector keeps",
     "guard/pruner.py:ContextPruner.prune": "S4's form of the collector's plan",
+    "proxy/gateway.py:_texts": "a message that the collector moved out keeps its row at a gateway",
     "session/collection.py:PricePass._cut": "the price plan of the strategy, as it is",
     "session/guard.py:RecoverableSession._show": "the collector's minimal and bare views",
     "session/segments.py:SegmentWork._impose": "a plan of the engine, or what was asked for",

@@ -20,6 +20,7 @@ from starlette.datastructures import Headers, QueryParams
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
+from ctxgc.errors import InputError
 from ctxgc.gate import FIRST, caller_of
 from ctxgc.proxy.board import SessionRow, rows_text
 from ctxgc.proxy.collecting import Collecting, PreparedRequest
@@ -44,6 +45,8 @@ _log = logging.getLogger("ctxgc.proxy")
 
 METRICS = "/metrics"
 SESSIONS = "/ctxgc/sessions"
+COMPRESS, RETRIEVE = "/v1/compress", "/v1/retrieve/"
+_BEARER = "bearer "
 PROMETHEUS = "text/plain; version=0.0.4"
 MOST_RETRIES = 3
 OVERFLOW_STATUSES = (400, 413, 422)
@@ -112,7 +115,7 @@ class ProxyApp:
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
         route = route_of(scope["method"], scope["path"], headers)
-        refusal = self._refusal(route.provider, headers)
+        refusal = self._refusal(route.provider, headers, scope["path"])
         if refusal is not None:
             await refusal(scope, receive, send)
         elif scope["method"] == "GET" and scope["path"] == METRICS:
@@ -121,6 +124,10 @@ class ProxyApp:
             await Response(text, media_type=PROMETHEUS)(scope, receive, send)
         elif scope["method"] == "GET" and scope["path"] == SESSIONS:
             await self._show_sessions(headers, scope, receive, send)
+        elif self._collecting is not None and scope["path"] == COMPRESS:
+            await self._compress(self._collecting, headers, scope, receive, send)
+        elif self._collecting is not None and scope["path"].startswith(RETRIEVE):
+            await self._retrieve(self._collecting, headers, scope, receive, send)
         elif route.kind == "other":
             await self._pass_on(route, scope, receive, send)
         else:
@@ -141,18 +148,63 @@ class ProxyApp:
         body = json.dumps({"sessions": [row.to_dict() for row in rows]}).encode()
         await Response(body, media_type="application/json")(scope, receive, send)
 
-    def _refusal(self, provider: Provider, headers: Headers) -> Response | None:
+    def _refusal(self, provider: Provider, headers: Headers, path: str) -> Response | None:
         """Return the answer to a request that may not come in."""
         if headers.getlist("host") not in [[host] for host in self._hosts]:
             return _refused(provider, 421, "ctxgc: this proxy is not called by that Host")
         if any(origin not in self._origins for origin in headers.getlist("origin")):
             return _refused(provider, 403, "ctxgc: this Origin may not call the proxy")
-        if caller_of(self._tokens, headers.get(TOKEN_HEADER, "")) is None:
+        if caller_of(self._tokens, _token(headers, path)) is None:
             return _refused(provider, 401, f"ctxgc: the proxy needs its token in {TOKEN_HEADER}")
         return None
 
-    def _tenant(self, headers: Headers) -> str:
-        return caller_of(self._tokens, headers.get(TOKEN_HEADER, "")) or FIRST
+    def _tenant(self, headers: Headers, path: str = "") -> str:
+        return caller_of(self._tokens, _token(headers, path)) or FIRST
+
+    # -- what gateways ask --------------------------------------------------------------------------
+
+    async def _compress(
+        self,
+        collecting: Collecting,
+        headers: Headers,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        body = await self._read(receive)
+        try:
+            if body is None:
+                text = f"ctxgc: a request may have {self._most_bytes} bytes"
+                answer = _refused("openai", 413, text)
+            else:
+                made = await to_thread.run_sync(
+                    collecting.gateway.compress,
+                    body,
+                    dict(headers),
+                    self._tenant(headers, COMPRESS),
+                )
+                answer = Response(msgspec.json.encode(made), media_type="application/json")
+        except InputError as error:
+            answer = _refused("openai", 400, f"ctxgc: {error.message}")
+        await answer(scope, receive, send)
+
+    async def _retrieve(
+        self,
+        collecting: Collecting,
+        headers: Headers,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        hash_ = scope["path"].removeprefix(RETRIEVE)
+        text = await to_thread.run_sync(
+            collecting.gateway.retrieve, hash_, dict(headers), self._tenant(headers, RETRIEVE)
+        )
+        found = Response(
+            msgspec.json.encode({"original_content": text}), media_type="application/json"
+        )
+        answer = _refused("openai", 404, "ctxgc: no session has this") if text is None else found
+        await answer(scope, receive, send)
 
     # -- requests that are passed on in the pieces in which they come -------------------------------
 
@@ -328,6 +380,15 @@ class ProxyApp:
             if len(body) > self._most_bytes:
                 return None
         return bytes(body)
+
+
+def _token(headers: Headers, path: str) -> str:
+    """Return the token that a caller shows; gateways have no header for it but that of their key."""
+    said = headers.get(TOKEN_HEADER, "")
+    key = headers.get("authorization", "")
+    is_gateway = path == COMPRESS or path.startswith(RETRIEVE)
+    is_bearer = key.lower().startswith(_BEARER)
+    return key[len(_BEARER) :] if is_gateway and is_bearer and not said else said
 
 
 def _outgoing(

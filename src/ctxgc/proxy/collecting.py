@@ -24,6 +24,7 @@ from ctxgc.insight import answer_spend, request_prices
 from ctxgc.proxy.board import SessionBoard, SessionRow
 from ctxgc.proxy.cache_watch import SentRequest, cache_seconds
 from ctxgc.proxy.conversations import PREFIX, AgentLines, Asked, Conversations, Line
+from ctxgc.proxy.gateway import GatewaySocket
 from ctxgc.proxy.identity import identity_of
 from ctxgc.proxy.metrics import Arm, ProxyLedger, ProxyMetrics
 from ctxgc.proxy.options import Report
@@ -105,6 +106,10 @@ class Collecting:
         self._store = store
         self._clock = clock
         self._conversations = Conversations(store, self._open)
+        self.gateway = GatewaySocket(
+            self._conversations, context_limit=options.context_limit,
+            is_observed=lambda name: options.arm_of(name) == "observed",
+        )  # fmt: skip
         self._spending = Spending(store, options.caps, clock)
         self._board = SessionBoard(self._conversations, clock)
         self._has_prices = SessionSettings.from_env().prices is not None

@@ -129,7 +129,7 @@ class AgentLines:
 
     def whole(self, envelope: RequestBody, asked: Asked) -> RequestBody:
         """Return a request with what its client did not see of the model's turns."""
-        self._catch_up(asked, envelope.form)
+        self.catch_up(asked, envelope.form)
         hidden = {known: turn for line in self._lines for known, turn in line.hidden.items()}
         return unfolded(envelope, hidden)
 
@@ -163,7 +163,7 @@ class AgentLines:
                 return line
         return None
 
-    def _catch_up(self, asked: Asked, form: Format) -> None:
+    def catch_up(self, asked: Asked, form: Format) -> None:
         """Open the lines that are stored and not open here, and anew those that another process wrote to."""
         known = {line.name: line for line in self._lines}
         for number in range(MOST_LINES):

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from ctxgc.core import (
         Amount, ContextSegment, Format, HANDLE, Message, OPENING, PruningCandidate, PruningPlan,
         RECALL_CALL, SECRET_TAG, SegmentType, Trust, find_secrets, is_tombstone, mask_secrets,
-        masked_data, moved_handles, recall_call, recall_template, short_command, utc_now,
-        without_passwords,
+        masked_data, moved_handles, recall_call, recall_template, short_command, short_tombstone,
+        utc_now, without_passwords,
     )
     from ctxgc.economics import SHEETS, price_sheet
     from ctxgc.guard import (
@@ -68,7 +68,7 @@ else:
                 "Amount ContextSegment Format HANDLE Message OPENING PruningCandidate "
                 "PruningPlan RECALL_CALL SECRET_TAG SegmentType Trust find_secrets "
                 "is_tombstone mask_secrets masked_data moved_handles recall_call recall_template "
-                "short_command utc_now without_passwords",
+                "short_command short_tombstone utc_now without_passwords",
             "ctxgc.economics": "SHEETS price_sheet",
             "ctxgc.guard":
                 "Checkpoint CheckpointStore ContextMonitor Zone compare_files",
