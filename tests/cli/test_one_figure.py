@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -109,6 +110,19 @@ def test_what_pruning_would_free(run: Run, session: Path) -> None:
         assert after == pytest.approx(dry["tokens_after"], rel=0.02)
 
 
+def test_what_the_advised_command_frees_in_a_window_of_ones_own(run: Run, session: Path) -> None:
+    found = _json(run, "analyze", session, "--context-limit", "9000")
+    command = found["advice"][0]["command"]
+    dry = json.loads(run(*shlex.split(command)[1:], "--json").stdout)
+    assert found["prune"]["tokens_before"] > found["prune"]["tokens_after"]
+    assert found["prune"] == {
+        "tokens_before": dry["tokens_before"],
+        "tokens_after": dry["tokens_after"],
+        "percent_less": found["prune"]["percent_less"],
+    }
+
+
+@recorded_too
 def test_what_collections_save(run: Run, session: Path) -> None:
     bill = _json(run, "analyze", session)["bill"]
     said = re.search(r"([\d.]+)% (saved|lost) by", run("analyze", str(session)).stdout)
@@ -119,6 +133,7 @@ def test_what_collections_save(run: Run, session: Path) -> None:
     assert bill["saved_percent"] == round(100 * (without - with_) / without, 1)
 
 
+@recorded_too
 def test_requests_turns_and_cost(run: Run, session: Path) -> None:
     found, cost = (
         _json(run, "analyze", session),

@@ -168,7 +168,7 @@ def test_advice_quotes_what_the_command_that_it_names_will_do(tmp_path: Path) ->
         open_transcript(path), context_limit=11_000, preview=lambda: proposal
     )
     advice = found.advice[0]
-    assert advice.command == f"ctxgc prune {quote(str(path))}"
+    assert advice.command == f"ctxgc prune {quote(str(path))} --context-limit 11000"
     sizes = f"from {proposal.tokens_before:,} to {proposal.tokens_after:,} tokens"
     assert sizes in advice.text
     assert proposal.tokens_before == found.window.tokens

@@ -71,7 +71,7 @@ def analyze_transcript(
     found = _insight(measured)
     found.prune = None if preview is None else _previewed(preview)
     found.notes = _notes(measured, found)
-    found.advice = _advise(found)
+    found.advice = list(_steps(found, context_limit))
     return found
 
 
@@ -250,14 +250,10 @@ def _notes(measured: Measurement, found: Insight) -> list[str]:
     return [text for is_so, text in notes if is_so]
 
 
-def _advise(found: Insight) -> list[Advice]:
-    """Return concrete steps, the one that helps most first."""
-    return list(_steps(found))
-
-
-def _steps(found: Insight) -> Iterator[Advice]:
+def _steps(found: Insight, context_limit: int | None) -> Iterator[Advice]:
+    """Yield concrete steps, the one that helps most first, for the window that was asked for, if any."""
     path = shlex.quote(found.about.path)
-    yield from _pruning(found)
+    yield from _pruning(found, context_limit)
     yield from _outputs(found)
     yield from _reads(found.files)
     yield from _cache_breaks(found)
@@ -282,17 +278,18 @@ def _previewed(preview: Callable[[], Proposal]) -> PrunePreview | None:
     )
 
 
-def _pruning(found: Insight) -> Iterator[Advice]:
+def _pruning(found: Insight, context_limit: int | None) -> Iterator[Advice]:
     prune, window = found.prune, found.window
     if prune is None or prune.tokens_after >= prune.tokens_before:
         return
     if prune.percent_less < _MUCH_LESS and window.percent < _FULL:
         return
+    own = "" if context_limit is None else f" --context-limit {context_limit}"
     yield Advice(
         text=f"The window is {window.percent:.0f}% full, and {found.garbage.percent:.0f}% of it is garbage."
         f" Pruning takes it from {prune.tokens_before:,} to {prune.tokens_after:,} tokens"
         f" ({prune.percent_less:.0f}% less). See what would leave, and why:",
-        command=f"ctxgc prune {shlex.quote(found.about.path)}",
+        command=f"ctxgc prune {shlex.quote(found.about.path)}{own}",
     )
 
 
