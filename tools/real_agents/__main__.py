@@ -2,7 +2,7 @@
 
 A scripted model on loopback drives it on a sample repository, in a home of its own. What is asserted is
 what the model server received. With `both`, a session goes from one agent to the other and back; with `proxy`
-both run under `ctxgc wrap`.
+both run under `ctxgc wrap`; with `dashboard` a browser looks at Claude Code behind `ctxgc serve`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from tools import agents_env
-from tools.real_agents import acts, through_proxy
+from tools import agents_env, browser
+from tools.real_agents import acts, on_dashboard, through_proxy
 from tools.real_agents.claude_code import ClaudeCode
 from tools.real_agents.codex import Codex
 from tools.real_agents.stage import Stage
@@ -24,6 +24,7 @@ AGENTS: dict[str, tuple[type[Stage], Callable[[], Path]]] = {
 }
 _BOTH = "both"
 _PROXY = "proxy"
+_DASHBOARD = "dashboard"
 _SERVER = {"extra_fields": ("client_metadata",), "context_limit": 1_000_000}
 """Codex sends a field that the provider does not document; Claude Code takes its window to be so large."""
 
@@ -31,12 +32,13 @@ _SERVER = {"extra_fields": ("client_metadata",), "context_limit": 1_000_000}
 def main(words: list[str]) -> int:
     """Return 0 if everything was shown, or the agent cannot be had here."""
     name = words[0] if words else ""
-    if name == _BOTH:
-        return both()
-    if name == _PROXY:
-        return proxied()
+    others = {_BOTH: both, _PROXY: proxied, _DASHBOARD: looked_at}
+    if name in others:
+        return others[name]()
     if name not in AGENTS:
-        print(f"usage: python -m tools.real_agents {'|'.join([*AGENTS, _BOTH, _PROXY])}")
+        print(
+            f"usage: python -m tools.real_agents {'|'.join([*AGENTS, _BOTH, _PROXY, _DASHBOARD])}"
+        )
         return 2
     kind, program = AGENTS[name]
     try:
@@ -147,6 +149,26 @@ def play_proxied(stage: Stage) -> None:
     tell(f"{stage.name} through the proxy", seen)
     tell("compaction through the proxy", through_proxy.compaction(stage, session))
     tell(f"histories of {stage.name}", acts.valid_histories(stage))
+
+
+def looked_at() -> int:
+    """Return 0 if the dashboard showed Claude Code at work, or one of the programs cannot be had here."""
+    try:
+        program = agents_env.claude()
+        if browser.find() is None:
+            raise agents_env.MissingError("no browser: python -m tools.browser installs one")
+    except agents_env.MissingError as error:
+        return agents_env.skip("dashboard", error)
+    with tempfile.TemporaryDirectory() as folder:
+        stage = on_dashboard.ServedClaude(program, Path(folder), **_SERVER, validate=False)
+        try:
+            with stage.server:
+                stage.settle()
+                tell("dashboard", on_dashboard.looked_at(stage))
+        except AssertionError as error:
+            print(f"FAILED dashboard: {error}")
+            return 1
+    return 0
 
 
 def tell(act: str, seen: str | bool) -> None:
