@@ -94,6 +94,8 @@ def _serving(stage: ServedClaude) -> Iterator[None]:
         found = _SERVED.search(first)
         acts.must(found, f"ctxgc serve said {first!r}")
         stage.proxy = found[1] if found else None
-        yield
-        server.terminate()
-        server.communicate(timeout=60)
+        try:
+            yield
+        finally:
+            server.terminate()
+            server.communicate(timeout=60)
