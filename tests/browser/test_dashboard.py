@@ -275,7 +275,18 @@ def test_hostile_texts_stay_texts_in_every_place(visits: Any) -> None:
     words = "\n".join(HOSTILE)
     assert len(HOSTILE) == 60
     visit = visits(Answers(words=words))
-    visit.list()
+    page = visit.list()
+    page.wait_for_selector(".trend svg")
+    for text in page.get_by_text("As a table").all():
+        text.click()
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("main img, main iframe, main script, main object").count() == 0
+    assert page.locator("a[href^='javascript']").count() == 0
+    listed = [
+        " ".join(text.split()) for text in page.locator(".sessions tbody tr").all_inner_texts()
+    ]
+    assert [row.count(" ".join(words.split())) for row in listed] == [4, 4]
+    assert words.split("\n", 1)[0] in page.get_by_role("table").last.inner_text()
     page = visit.session("?at=22&segment=s-30")
     page.wait_for_selector(".graph")
     page.get_by_role("button", name="Show the plan").click()
@@ -301,6 +312,29 @@ def test_hostile_texts_stay_texts_in_every_place(visits: Any) -> None:
         assert HOSTILE[0] in page.locator(place).first.inner_text(), place
 
 
+def test_a_subagent_without_a_window_says_so_and_leads_to_its_parent(visits: Any) -> None:
+    answers = Answers()
+    answers.timeline["row"].update(
+        kind="recorded", parent="recorded.main", percent=None, limit=None, zone=None
+    )
+    answers.timeline.update(segments=[], changes=[])
+    visit = visits(answers)
+    visit.page.goto(f"{visit.url}#/s/stored.made")
+    card = visit.page.get_by_role("region", name="Time machine")
+    assert "is not worked out, only its requests and their cost" in card.inner_text()
+    link = card.get_by_role("link", name="the session that started it")
+    assert link.get_attribute("href") == "#/s/recorded.main"
+    assert visit.page.locator(".strip").count() == 0
+    assert "null" not in visit.page.locator("main").inner_text()
+
+
+def test_a_session_that_collections_made_dearer_says_so(visits: Any) -> None:
+    answers = Answers()
+    answers.timeline["row"].update(saved=-1.5, saved_percent=-20.0)
+    page = visits(answers).session()
+    assert "$1.50\nmore than without collections (20%)" in page.locator(".facts").inner_text()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_is_accessible_and_readable_in_every_window(visits: Any, scheme: str) -> None:
     axe = pytest.importorskip(
@@ -315,10 +349,9 @@ def test_it_is_accessible_and_readable_in_every_window(visits: Any, scheme: str)
             page.wait_for_selector(".graph, .trend svg")
             assert not scrolls_sideways(page)
             assert faint_texts(page) == []
-            if width != 3840:
-                found = axe.run(page).response["violations"]
-                assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found
-                        if one["impact"] in ("serious", "critical")] == []  # fmt: skip
+            found = axe.run(page).response["violations"]
+            assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found
+                    if one["impact"] in ("serious", "critical")] == []  # fmt: skip
 
 
 def test_a_step_of_the_slider_looks_at_few_of_many_spans(visits: Any) -> None:

@@ -124,6 +124,7 @@ def test_the_list_has_recorded_and_stored_sessions(home: Path, store: Store) -> 
     assert set(rows) == {ROW, f"recorded.{RECORDED}"}
     assert rows[ROW]["requests"] == 15
     assert rows[ROW]["cost"] > 0
+    assert [row["cost_today"] for row in rows.values()] == [0.0, 0.0]
     assert found["trends"]["projects"][0]["sessions"] == 1
     assert found["actions"] is True
     assert found["csrf"] == csrf_of(TOKEN)
@@ -131,7 +132,9 @@ def test_the_list_has_recorded_and_stored_sessions(home: Path, store: Store) -> 
 
 def test_a_stored_session_says_which_tools_were_never_called(store: Store) -> None:
     found = Page(dashboard(store)).get(f"api/sessions/{ROW}")
-    assert [(each["tool"], each["calls"]) for each in found["tools"]] == [("read", 14)]
+    (read,) = found["tools"]
+    assert (read["tool"], read["calls"]) == ("read", 14)
+    assert read["tokens"] == sum(each["tokens"] for each in found["files"])  # results are in it
     assert [each["tool"] for each in found["uncalled_tools"]] == ["never"]
     assert {each["path"] for each in found["files"]} == {f"/repo/f{n}.py" for n in range(9)}
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctxgc.drawing import short
+from ctxgc.drawing import dollars_text, short
 from ctxgc.drawing.scales import check_finite, distinct_labels, fitted_scale, ticks
 from ctxgc.errors import InputError
 
@@ -47,6 +47,14 @@ def test_ticks_are_round_numbers() -> None:
 )  # fmt: skip
 def test_a_number_takes_few_characters(value: float, written: str) -> None:
     assert short(value) == written
+
+
+@pytest.mark.parametrize(
+    ("dollars", "written"),
+    [(0, "$0.00"), (25.53, "$25.53"), (0.0042, "$0.0042"), (-1234.5, "-$1,234.50"), (-0.0042, "-$0.0042")],
+)  # fmt: skip
+def test_an_amount_has_its_sign_before_the_dollar(dollars: float, written: str) -> None:
+    assert dollars_text(dollars) == written
 
 
 def test_the_values_of_an_axis_get_the_digits_that_tell_them_apart() -> None:

@@ -105,8 +105,9 @@ def count(number: int, thing: str, things: str | None = None) -> str:
 
 
 def dollars_text(dollars: float) -> str:
-    """Return an amount such as `$25.53`, or `$0.0042` if it is less than ten cents."""
-    return f"${dollars:,.2f}" if abs(dollars) >= 0.1 or not dollars else f"${dollars:.4f}"
+    """Return an amount such as `$25.53` or `-$1.20`, or `$0.0042` if it is less than ten cents."""
+    sign, amount = "-" if dollars < 0 else "", abs(dollars)
+    return f"{sign}${amount:,.2f}" if amount >= 0.1 or not amount else f"{sign}${amount:.4f}"
 
 
 def distinct_labels(values: Sequence[float]) -> list[str]:

@@ -19,6 +19,7 @@ from ctxgc.config import GCConfig
 from ctxgc.economics import ModelPrice, Savings, model_price
 from ctxgc.errors import CtxgcError, InputError, StoreError
 from ctxgc.insight.cost import (
+    UNKNOWN_DAY,
     CostedRequest,
     Spend,
     prices_in_use,
@@ -241,7 +242,10 @@ def _dollars(spend: Spend) -> float | None:
 
 
 def _today(requests: Iterable[CostedRequest], today: str) -> float | None:
-    return _dollars(total_of(each.spend for each in requests if each.day == today))
+    dated = [each for each in requests if each.day in (today, UNKNOWN_DAY)]
+    if not dated:
+        return 0.0
+    return _dollars(total_of(each.spend for each in dated if each.day == today))
 
 
 def _recorded_row(name: str, reading: SessionReading, today: str) -> ListedSession:
@@ -311,7 +315,8 @@ def _stored_row(
     limit = int(state.get("context_limit") or 0)
     saved = _savings(state)
     fill = None if newest is None or not limit else fill_of(newest.tokens, limit, GCConfig())
-    today = _sent_dollars([each for each in sent if each.at.date() == now.date()], table)
+    sent_today = [each for each in sent if each.at.date() == now.date()]
+    today = 0.0 if sent and not sent_today else _sent_dollars(sent_today, table)
     booked = _booked(store, name)
     return ListedSession(
         id=stored_row_id(name),
@@ -328,7 +333,7 @@ def _stored_row(
         percent=None if fill is None else fill.percent,
         zone=None if fill is None else fill.zone,
         cost=_sent_dollars(sent, table) if booked is None else sum(booked.values()),
-        cost_today=today if booked is None else booked.get(now.date().isoformat()),
+        cost_today=today if booked is None else booked.get(now.date().isoformat(), 0.0),
         saved=_saved_dollars(saved, model, now, table),
         saved_percent=None if saved.requests == 0 else round(saved.saved_percent, 1),
         cold_in_seconds=_cold_in(newest, now),

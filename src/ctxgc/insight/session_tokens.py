@@ -72,12 +72,15 @@ def stored_tokens(store: Store, session_id: str) -> SessionTokens:
     """Return what ate the tokens of a stored session; what requests with a tool cost is not known."""
     tools: dict[str, Tally] = {}
     files: dict[str, Tally] = {}
-    for segment in stored_heap(store, session_id):
+    heap = stored_heap(store, session_id)
+    called = {each.call_id: each.name for each in heap if each.part == "tool_call" and each.call_id}
+    for segment in heap:
         if segment.part not in ("tool_call", "tool_result") or segment.derived_from is not None:
             continue
         times = int(segment.part == "tool_call")
-        if segment.name is not None:
-            tools.setdefault(segment.name, Tally()).add(segment.tokens or 0, times=times)
+        name = segment.name or called.get(segment.call_id or "")
+        if name is not None:
+            tools.setdefault(name, Tally()).add(segment.tokens or 0, times=times)
         if segment.file_path is not None:
             path = os.path.normpath(segment.file_path)
             files.setdefault(path, Tally()).add(segment.tokens or 0, times=times)

@@ -1,6 +1,6 @@
 // What can be done to a session: each action says what it did and offers to undo it.
 
-import { button, el, say } from "./dom.js";
+import { button, el, number, say, when } from "./dom.js";
 
 const KEPT = 4;
 
@@ -59,8 +59,8 @@ export function sessionControls(actions, { checkpoints, place }) {
   const can = (name) => actions.allowed.has(name);
   const run = (name, body) => actions.run(name, body);
   const label = el("input", { type: "text", placeholder: "label", "aria-label": "Label of the checkpoint", maxlength: 80 });
-  const chosen = el("select", { "aria-label": "Checkpoint" }, checkpoints.map((one) =>
-    el("option", { value: one.id }, one.label || one.id)));
+  const chosen = el("select", { "aria-label": "Checkpoint" }, checkpoints.map((one, place) =>
+    el("option", { value: one.id }, one.label || `no. ${place + 1}, at request ${number(one.request)}, ${when(one.at)}`)));
   const made = [
     can("undo") && button("Undo the last collection", () => run("undo", {})),
     can("checkpoint") && el("span", { class: "group" }, label,

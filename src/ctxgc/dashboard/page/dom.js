@@ -74,7 +74,8 @@ export const shortNumber = (value) => SHORT.format(value).toLowerCase();
 /** An amount, as the command line writes it. */
 export function dollars(value) {
   if (value === null || value === undefined) return "unknown";
-  return value === 0 || Math.abs(value) >= 0.1 ? `$${CENTS.format(value)}` : `$${value.toFixed(4)}`;
+  const [sign, amount] = [value < 0 ? "-" : "", Math.abs(value)];
+  return amount === 0 || amount >= 0.1 ? `${sign}$${CENTS.format(amount)}` : `${sign}$${amount.toFixed(4)}`;
 }
 
 export const percent = (value) =>

@@ -2,6 +2,8 @@
 
 import { button, dollars, el, facts, number, plural, table } from "./dom.js";
 
+const WAYS = { evacuate: "a stub stays", compress: "shortened", stash: "moved out", delete: "deleted" };
+
 export class PlanPanel {
   /** `load(target)` gives the plan; `actions` may carry it out. */
   constructor(load, actions) {
@@ -41,7 +43,7 @@ function drawnPlan(plan) {
       [dollars(plan.dollars_saved_per_request), "saved per request"],
     ]),
     table("The plan", ["what", "why", "how", "tokens", "money"],
-      plan.entries.map((one) => [one.label || one.segment, one.why, one.action, number(one.tokens), dollars(one.dollars)]), 3),
+      plan.entries.map((one) => [one.label || one.segment, one.why, WAYS[one.action] ?? one.action, number(one.tokens), dollars(one.dollars)]), 3),
     el("details", {}, el("summary", {}, `What the model would see: ${plural(plan.diff.length, "change")}`),
       plan.diff.map(drawnDiff)),
   ];

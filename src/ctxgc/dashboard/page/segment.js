@@ -102,7 +102,7 @@ export class SegmentPanel {
   }
 }
 
-const hint = () => el("p", { class: "soft" }, "Choose a block of the strip or a line of the list to see its text and why it is there.");
+const hint = () => el("p", { class: "soft" }, "Choose a block of the strip or a line of the list to see its text, and why it is there or left.");
 
 function heading(segment) {
   const block = { segment, status: segment.spans.at(-1)?.[4] ?? "left" };
@@ -130,11 +130,11 @@ function written(title, words) {
 function life(segment, changes) {
   const until = (to) => changes.find(({ request }) => request === to + 1);
   const rows = segment.spans.map(([from, to, tokens, state, status]) => [
-    from === to ? `${from}` : `${from} – ${to}`, state === "stub" ? "a stub" : state, status, number(tokens),
-    until(to) ? `${KINDS[until(to).kind] ?? until(to).kind}: ${until(to).why}` : "",
+    from === to ? `${from}` : `${from} – ${to}`, state === "stub" ? "a stub" : state, status,
+    until(to) ? `${KINDS[until(to).kind] ?? until(to).kind}: ${until(to).why}` : "", number(tokens),
   ]);
   return el("div", {}, el("h3", {}, "Its life"),
-    table("Its life", ["requests", "kept", "liveness", "tokens", "what ended that"], rows, 3));
+    table("Its life", ["requests", "kept", "liveness", "what ended that", "tokens"], rows, 4));
 }
 
 export const KINDS = { left: "left", shrunk: "shrunk to a stub", came_back: "came back", compacted: "compacted" };

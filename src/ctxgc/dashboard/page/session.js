@@ -18,12 +18,16 @@ export class SessionPage {
     this.machine = new TimeMachine(new Timeline(timeline), {
       load: (one) => server.segment(id, one), actions: this.actions, onsettled: (at, chosen) => this.remember(at, chosen),
     });
-    const plan = new PlanPanel((target) => server.plan(id, target), this.actions);
-    this.element = el("div", {}, this.head, this.controls, card("Time machine", this.machine.element), card("Before it happens", plan.element),
-      this.uses, el("p", {}, el("a", { href: `api/sessions/${encodeURIComponent(id)}/report.html`, download: true }, "This page as one file")));
+    this.element = el("div", {}, this.head, this.controls, ...(isCounted(about.row, timeline) ? [counted(about.row)] : this.parts()));
     this.tell(about);
     this.machine.go(place ?? this.machine.timeline.last);
     if (segment) this.machine.select(segment);
+  }
+
+  parts() {
+    const plan = new PlanPanel((target) => this.server.plan(this.id, target), this.actions);
+    return [card("Time machine", this.machine.element), card("Before it happens", plan.element), this.uses,
+      el("p", {}, el("a", { href: `api/sessions/${encodeURIComponent(this.id)}/report.html`, download: true }, "This page as one file"))];
   }
 
   tell(about) {
@@ -35,12 +39,12 @@ export class SessionPage {
       el("p", { class: "soft" }, [row.agent, row.model, row.project].filter(Boolean).join(" · "), " ",
         isLive(row) && chip("live", "green")),
       facts([
-        [percent(row.percent), `of ${number(row.limit)} tokens: ${row.zone}`],
+        ...(row.percent === null ? [] : [[percent(row.percent), `of ${number(row.limit)} tokens: ${row.zone}`]]),
         [number(row.requests), "requests"],
-        [dollars(row.cost), row.cost_today === null ? "cost" : `cost; ${dollars(row.cost_today)} today`],
+        [dollars(row.cost), costName(row)],
         ...saved(row),
         ...(row.cold_in_seconds === null ? [] : [[coldText(row.cold_in_seconds), "prompt cache"]]),
-        ...(row.turns_left === null ? [] : [[number(row.turns_left), "turns left at this pace"]]),
+        ...(row.turns_left === null ? [] : [[number(row.turns_left), row.turns_left === 1 ? "turn left at this pace" : "turns left at this pace"]]),
       ]));
     this.control(about);
     this.uses.replaceChildren(...uses(about));
@@ -80,7 +84,24 @@ export class SessionPage {
   }
 }
 
+/** Whether a session is a recorded subagent, of which only the requests and their cost are known. */
+function isCounted({ kind, parent }, { segments }) {
+  return kind === "recorded" && parent !== null && segments.length === 0;
+}
+
+function counted({ parent }) {
+  return card("Time machine", el("p", {}, "The window of a recorded subagent is not worked out, only its requests and their cost: "
+    + "what it was asked and what it answered is in ", el("a", { href: `#/s/${encodeURIComponent(parent)}` }, "the session that started it"), "."));
+}
+
+/** What the sum is of: the time machine shows the requests of the main conversation alone. */
+function costName({ kind, parent, cost_today: today }) {
+  const name = kind === "recorded" && parent === null ? "cost, subagents included" : "cost";
+  return today === null ? name : `${name}; ${dollars(today)} today`;
+}
+
 function saved({ saved: amount, saved_percent: share }) {
+  if (amount < 0) return [[dollars(-amount), `more than without collections (${percent(-share)})`]];
   if (amount === null) return share === null ? [] : [[percent(share), "saved"]];
   return [[dollars(amount), share === null ? "saved" : `saved (${percent(share)})`]];
 }

@@ -61,8 +61,8 @@ export class SessionsPage {
 
   line(row, depth) {
     const cells = [
-      this.name(row, depth), el("span", {}, row.project || ""), el("span", {}, [row.agent, row.model].filter(Boolean).join(", ")),
-      el("span", { class: "fill-cell" }, fillBar(row.percent, row.zone), ` ${percent(row.percent)} `, chip(row.zone, ZONE_TONES[row.zone] ?? "grey")),
+      this.name(row, depth), row.project && el("span", {}, row.project), el("span", {}, [row.agent, row.model].filter(Boolean).join(", ")),
+      el("span", { class: "fill-cell" }, fillBar(row.percent, row.zone), ` ${percent(row.percent)} `, row.zone && chip(row.zone, ZONE_TONES[row.zone] ?? "grey")),
       number(row.requests), dollars(row.cost_today), dollars(row.cost),
       [row.saved !== null && dollars(row.saved), row.saved_percent !== null && percent(row.saved_percent)].filter(Boolean).join(", ") || "unknown",
       this.cold(row), when(row.updated_at),
