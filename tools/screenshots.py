@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ctxgc.cli import main as main_command
 from ctxgc.demo.pages import SESSION, write_report
+from tests.wire.transcripts import made
 from tools import browser, recording
 from tools.requirement_scan import ROOT
 
@@ -31,12 +32,30 @@ COMMANDS = {
     "prune": ("prune", str(DEMO / SESSION)),
     "watch": ("watch", str(DEMO / SESSION), "--once"),
     "sessions": ("sessions",),
+    "cost": ("cost",),
+    "history": ("history", "latest"),
+    "trace": ("trace", "def price_0_2", "latest"),
     "doctor": ("doctor", str(DEMO / SESSION)),
     "scan": ("scan", str(DEMO / SESSION)),
     "check": ("check", str(DEMO / SESSION), "--max-garbage", "100"),
     "lab": ("lab", "run", "--demo"),
     "demo": ("demo",),
 }
+
+AGENTS = Path("agents")
+"""Where the agents of the pictures keep their sessions: nobody's own are shown."""
+
+
+def write_sessions() -> None:
+    """Write a session of Codex and, newer, one of Claude Code with a compaction."""
+    steps = made.conversation(turns=12, lines=60)
+    codex, claude = AGENTS / "codex" / "sessions", AGENTS / "claude" / "projects" / "-repo"
+    for folder in (codex, claude):
+        folder.mkdir(parents=True, exist_ok=True)
+    os.environ["CODEX_HOME"] = str(codex.parent.absolute())
+    os.environ["CLAUDE_CONFIG_DIR"] = str(claude.parents[1].absolute())
+    made.write_lines(codex / "rollout-made.jsonl", made.codex(steps))
+    made.write_lines(claude / "made.jsonl", made.claude_code(steps, compact_after=8))
 
 
 def pages(folder: Path) -> list[Path]:
@@ -89,6 +108,7 @@ def main(arguments: list[str] | None = None) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     os.chdir(folder)  # paths in the pictures are relative to this folder
     write_report(DEMO)
+    write_sessions()
     wanted = given.only or ["pages", *COMMANDS]
     with browser.opened() as started:
         for name in wanted:

@@ -134,6 +134,36 @@ def test_what_collections_save(run: Run, session: Path) -> None:
 
 
 @recorded_too
+def test_the_lab_replays_the_requests_of_the_bill(
+    run: Run, session: Path, request: pytest.FixtureRequest
+) -> None:
+    """What they save differs: the lab leaves out the system prompt, the output and a model's own prices.
+
+    It plays the messages in the chat format, too, which is a few tokens more or less: in made sessions,
+    whose collections just pay for themselves, there may be one more here than there.
+    """
+    found = _json(run, "analyze", session)
+    words = (
+        "--data",
+        str(session),
+        "--least-tokens",
+        "0",
+        "--policy",
+        "ctxgc",
+        "--bits-every",
+        "0",
+    )
+    run("lab", "run", *words, "--json", "lab.json", "-q")
+    report = json.loads(Path("lab.json").read_bytes())
+    without, with_ = (found["bill"][line]["spend"]["requests"] for line in ("without", "with"))
+    assert report["requests"] == found["requests"] == without == with_
+    (row,) = (each for each in report["rows"] if each["policy"] == "ctxgc")
+    assert row["breaks"] == row["collections"]
+    if request.node.callspec.params["session"] in NAMES:
+        assert row["collections"] == found["bill"]["collections"]
+
+
+@recorded_too
 def test_requests_turns_and_cost(run: Run, session: Path) -> None:
     found, cost = (
         _json(run, "analyze", session),

@@ -20,6 +20,7 @@ from ctxgc.session import HANDLE
 from ctxgc.wire.transcripts import open_writable
 from tests.reported_files import BESIDE, reported_claude_code
 from tests.session_files import OTHER, SESSION, all_files
+from tests.wire.transcripts import made
 
 Run = Callable[..., Result]
 FILES = all_files()
@@ -56,6 +57,22 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(run: Run, project: Path, na
     )
     assert [each.name for each in project.iterdir()] == [name]
     assert path.read_bytes() == FILES[name]
+
+
+def test_paths_are_those_in_the_project_and_cut_so_that_the_file_is_seen(
+    run: Run, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    steps = made.conversation(turns=12, lines=60)
+    for name, where in (("in.jsonl", made.PROJECT), ("out.jsonl", "/elsewhere")):
+        rest(made.write_lines(project / name, made.claude_code(steps, project=where)))
+    inside, outside = (run("prune", name).stdout for name in ("in.jsonl", "out.jsonl"))
+    assert "read of src/cart.py  " in inside
+    assert "the edit of src/cart.py" in " ".join(inside.split())
+    assert made.PROJECT not in inside
+    assert "read of /home/…/src/prices.py  " in outside
+    assert "the edit of /home/ada/sho…s/test_cart.py, " in " ".join(outside.split())
+    assert made.PROJECT in run("prune", "in.jsonl", "--json").stdout
 
 
 def test_without_a_name_it_is_the_newest_session_of_this_project(

@@ -95,6 +95,7 @@ OTHERS = {
     "statusline": "the agent gives it one line",
     "lab judge": "needs a language model",
     "lab peers install": "installs other people's packages",
+    "dashboard": "a server",
     "serve": "a server",
     "wrap": "runs an agent",
 }

@@ -116,7 +116,7 @@ def test_no_bar_is_wider_than_asked(rows: list[tuple[str, float, str, str]], wid
 @given(TEXTS, st.integers(4, 40))
 def test_a_cut_text_fits_and_is_whole_if_it_can_be(text: str, width: int) -> None:
     flat = " ".join(text.split())
-    for kept in (shortened(text, width), shortened(text, width, keep="end")):
+    for kept in (shortened(text, width, keep=keep) for keep in ("start", "end", "ends")):
         assert display_width(kept) <= width
         assert (kept == flat) == (display_width(flat) <= width)
     assert display_width(text_of(cut(plain(flat), width))) <= width

@@ -72,6 +72,7 @@ def test_a_long_text_is_cut_and_stays_on_one_line() -> None:
     assert shortened("one\n two", 20) == "one two"
     assert shortened("abcdefghij", 8) == "abcdefg…"
     assert shortened("abcdefghij", 8, keep="end") == "…defghij"
+    assert shortened("abcdefghij", 8, keep="ends") == "abc…ghij"
 
 
 def test_bars_are_drawn_to_an_eighth_and_what_is_not_nothing_is_seen() -> None:

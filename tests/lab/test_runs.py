@@ -14,6 +14,7 @@ from ctxgc.lab import Run, find_run, half_of, read_runs
 from ctxgc.lab.runs import run_files
 from ctxgc.testing import check_history
 from tests.lab.builders import answer, result, run_of, user
+from tests.wire.transcripts import made
 
 ASKED = answer("look", path="a.py")
 MESSAGES = [user("go"), ASKED, result(ASKED, "text"), answer("done")]
@@ -164,6 +165,26 @@ def _claude_line(number: int, role: str, content: Any) -> str:
         },
     }
     return json.dumps(said) + "\n"
+
+
+def test_an_answer_of_codex_is_one_message_with_all_its_calls(tmp_path: Path) -> None:
+    steps = made.conversation(turns=2)
+    files = {
+        "rollout-a.jsonl": made.codex(steps),
+        "claude.jsonl": made.claude_code(steps),
+    }
+    codex, claude = (
+        _answers(made.write_lines(tmp_path / name, lines)) for name, lines in files.items()
+    )
+    assert codex == claude
+    assert max(calls for _, calls in codex) == max(len(step.calls) for step in steps)
+
+
+def _answers(file: Path) -> list[tuple[str | None, int]]:
+    """Return what each answer of a run says, and how many calls it has."""
+    (run,) = read_runs(file)
+    answers = [each for each in run.messages if each["role"] == "assistant"]
+    return [(each["content"], len(each.get("tool_calls", ()))) for each in answers]
 
 
 RUNS = [run_of(user("hi"), name=name) for name in ("demo-1", "demo-10", "other/main")]

@@ -20,7 +20,7 @@ _EPILOG = """\b
 Examples:
   ctxgc dashboard                    opens the browser
   ctxgc dashboard --no-open          prints the address
-  ctxgc serve                        the proxy, with the dashboard of what it does
+  ctxgc serve                        the proxy, with its dashboard
 
 Exit codes: 0 stopped, 1 an error, 2 usage error.
 """

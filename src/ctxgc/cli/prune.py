@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -238,6 +239,7 @@ def _as_data(proposal: Proposal, place: dict[str, Any] | None) -> dict[str, Any]
 
 
 SHOWN_ROWS = 20
+_LONGEST_REASON, _LONGEST_WORD = 84, 28
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
@@ -338,10 +340,11 @@ def _write_proposal(
             "tokens",
             "action",
             *(("handle",) if place else ()),
-            Column("what", least=16, keep="end"),
+            Column("what", least=16, keep="ends"),
             Column("why", least=20, keep="all"),
         )
-        write_table(names, [_cells(row, with_handle=place is not None) for row in rows])
+        texts = partial(_in_project, project=proposal.project)
+        write_table(names, [_cells(row, texts, with_handle=place is not None) for row in rows])
     if len(rows) < len(proposal.rows):
         rest = proposal.rows[len(rows) :]
         tokens = sum(row.tokens for row in rest)
@@ -352,10 +355,23 @@ def _write_proposal(
     _write_next(proposal, place, wanted=wanted)
 
 
-def _cells(row: ProposalRow, *, with_handle: bool) -> tuple[str, ...]:
-    what = printable(shortened(row.what, 60, keep="end"))
+def _cells(row: ProposalRow, texts: Callable[[str], str], *, with_handle: bool) -> tuple[str, ...]:
+    what = shortened(texts(row.what), 60, keep="ends")
     handle = (row.handle,) if with_handle else ()
-    return (f"{row.tokens:,}", row.action, *handle, what, printable(row.why))
+    return (f"{row.tokens:,}", row.action, *handle, what, _reason(texts(row.why)))
+
+
+def _reason(why: str) -> str:
+    """Return why a segment leaves with its paths and calls cut, and in full how old it is."""
+    said, comma, old = why.rpartition(", ") if why.endswith(" old") else (why, "", "")
+    words = (shortened(word, _LONGEST_WORD, keep="ends") for word in said.split())
+    return f"{shortened(' '.join(words), _LONGEST_REASON)}{comma}{old}"
+
+
+def _in_project(text: str, project: str | None) -> str:
+    """Return a text as a terminal may show it, with the paths of the project as they are in it."""
+    safe = printable(text)
+    return re.sub(rf"(?<![\w./~-]){re.escape(project)}/", "", safe) if project else safe
 
 
 def _write_totals(proposal: Proposal) -> None:

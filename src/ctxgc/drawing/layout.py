@@ -57,14 +57,15 @@ def text_of(line: Line) -> str:
 # -- Cutting and wrapping
 
 
-def shortened(text: str, width: int, *, keep: Literal["start", "end"] = "start") -> str:
-    """Return a text on one line, cut to a width at its end or, to keep that, at its start."""
+def shortened(text: str, width: int, *, keep: Literal["start", "end", "ends"] = "start") -> str:
+    """Return a text on one line, cut to a width: at its end, at its start, or in its middle."""
     flat = " ".join(text.split())
     if display_width(flat) <= width:
         return flat
-    if keep == "end":
-        return _ELLIPSIS + _head(flat[::-1], width - 1)[::-1]
-    return _head(flat, width - 1) + _ELLIPSIS
+    first = {"start": width - 1, "end": 0, "ends": (width - 1) // 2}[keep]
+    head = _head(flat, first)
+    rest = flat[len(head) :]
+    return head + _ELLIPSIS + _head(rest[::-1], width - 1 - first)[::-1]
 
 
 def _head(text: str, width: int) -> str:
@@ -115,7 +116,7 @@ class Column(NamedTuple):
     name: str = ""
     right: bool | None = None
     least: int | None = None
-    keep: Literal["start", "end", "all"] = "start"
+    keep: Literal["start", "end", "ends", "all"] = "start"
     rank: int = 0
 
 
@@ -265,6 +266,6 @@ def _laid_out(
 def _parts(cell: Line, column: Column, width: int) -> list[Line]:
     if column.keep == "all" and len(cell) == 1 and display_width(text_of(cell)) > width:
         return [cut(plain(part, cell[0][1]), width) for part in wrapped(cell[0][0], width)]
-    if column.keep == "end" and len(cell) == 1:
-        return [plain(shortened(cell[0][0], width, keep="end"), cell[0][1])]
+    if column.keep in ("end", "ends") and len(cell) == 1:
+        return [plain(shortened(cell[0][0], width, keep=column.keep), cell[0][1])]
     return [cut(cell, width)]

@@ -272,7 +272,7 @@ def _check(transcript: Transcript) -> None:
 
 
 def _window(items: Sequence[Item], *, chained: bool) -> _Window:
-    timed = list(_chat(last_window(items, chained=chained)))
+    timed = list(_answers(_chat(last_window(items, chained=chained))))
     messages = [message for message, _ in timed]
     fixed = [m.data for m in repair(parse_history(messages, "openai"), "openai").messages]
     times = [time for _, time in timed if time is not None]
@@ -290,6 +290,20 @@ def _chat(window: Iterable[RecordedMessage]) -> Iterator[_Timed]:
         except MessageError:
             continue
         yield from ((said, time) for said in _chat_messages(message))
+
+
+def _answers(timed: Iterable[_Timed]) -> Iterator[_Timed]:
+    """Yield messages, each answer as one: Codex records its text and every call apart."""
+    for is_answer, group in itertools.groupby(timed, lambda each: each[0]["role"] == "assistant"):
+        said = list(group)
+        yield from [_joined(said)] if is_answer and len(said) > 1 else said
+
+
+def _joined(said: Sequence[_Timed]) -> _Timed:
+    texts = [message["content"] for message, _ in said if message.get("content")]
+    calls = [call for message, _ in said for call in message.get("tool_calls") or ()]
+    answer = {"role": "assistant", "content": "\n".join(texts) or None}
+    return {**answer, **({"tool_calls": calls} if calls else {})}, said[0][1]
 
 
 def _chat_messages(message: Message) -> Iterator[dict[str, Any]]:

@@ -160,7 +160,7 @@ class _ClaudeCode:
             "cache_creation_input_tokens": self._sent - read, "output_tokens": 40,
         }  # fmt: skip
         self._cached = self._sent
-        blocks = [{"type": "text", "text": step.said}] if step.said else []
+        blocks: list[Json] = [{"type": "text", "text": step.said}] if step.said else []
         blocks += [
             {"type": "tool_use", "id": _claude_id(call), "name": call.name, "input": call.arguments}
             for call in step.calls
