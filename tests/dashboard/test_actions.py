@@ -54,7 +54,9 @@ def pinned(store: Store) -> set[str]:
 def test_a_pin_is_made_and_undone(store: Store) -> None:
     page, segment = Page(dashboard(store)), a_result(store)
     answer = page.act(ROW, "pin", {"segment": segment})
-    assert answer["done"] == f"{segment} is pinned: no collection removes it."
+    label = page.get(f"api/sessions/{ROW}/segments/{segment}")["seg"]["label"]
+    assert answer["done"] == f"{label} ({segment}) is pinned: no collection removes it."
+    assert label.startswith("/repo/f")
     assert segment in pinned(store)
     undone(page, answer)
     assert pinned(store) == set()

@@ -21,7 +21,13 @@ from ctxgc.dashboard.sessions import (
 )
 from ctxgc.errors import InputError, PlanError
 from ctxgc.files import write_atomic
-from ctxgc.insight import ListedSession, before_compaction, context_limit_of, model_of
+from ctxgc.insight import (
+    ListedSession,
+    before_compaction,
+    context_limit_of,
+    model_of,
+    segment_label,
+)
 from ctxgc.session import (
     GCPolicy,
     SegmentWork,
@@ -148,24 +154,31 @@ class DashboardActions:
         )
 
 
+def _named(session: Session, segment_id: str) -> str:
+    """Return a segment as the page shows it, with its id."""
+    return f"{segment_label(session.inspect().stash.find(segment_id))} ({segment_id})"
+
+
 def _pin(session: Session, body: Body) -> Done:
     segment = _text(body, "segment")
     session.pin(segment)
-    return Done(said=f"{segment} is pinned: no collection removes it.",
+    return Done(said=f"{_named(session, segment)} is pinned: no collection removes it.",
                 undo=("unpin", {"segment": segment}))  # fmt: skip
 
 
 def _unpin(session: Session, body: Body) -> Done:
     segment = _text(body, "segment")
     session.unpin(segment)
-    return Done(said=f"{segment} is no longer pinned.", undo=("pin", {"segment": segment}))
+    return Done(
+        said=f"{_named(session, segment)} is no longer pinned.", undo=("pin", {"segment": segment})
+    )
 
 
 def _recall(session: Session, body: Body) -> Done:
     name = _text(body, "handle" if "handle" in body else "segment")
     segment = session.recall(name)
     return Done(
-        said=f"{segment.segment_id} is back in the window: {segment.tokens or 0:,} tokens.",
+        said=f"{_named(session, segment.segment_id)} is back in the window: {segment.tokens or 0:,} tokens.",
         undo=("stash", {"segment": segment.segment_id}),
     )
 
@@ -182,8 +195,8 @@ def _stash(session: Session, body: Body) -> Done:
         )
     made = work.apply(chosen.plan, "asked")
     return Done(
-        said=f"{segment.segment_id} left the window: {made.tokens_before - made.tokens_after:,} tokens"
-        " fewer. It is in the stash.",
+        said=f"{_named(session, segment.segment_id)} left the window:"
+        f" {made.tokens_before - made.tokens_after:,} tokens fewer. It is in the stash.",
         undo=("recall", {"segment": segment.segment_id}),
     )
 
@@ -246,7 +259,7 @@ def _policy(session: Session, body: Body) -> Done:
     before = segment.policy
     session.set_policy(segment.segment_id, known[wanted])
     return Done(
-        said=f"The policy of {segment.segment_id} is {wanted}.",
+        said=f"The policy of {_named(session, segment.segment_id)} is {wanted}.",
         undo=("policy", {"segment": segment.segment_id, "policy": before}),
     )
 

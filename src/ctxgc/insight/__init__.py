@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     )
     from ctxgc.insight.session_tokens import SessionTokens, recorded_tokens, stored_tokens
     from ctxgc.insight.stored_timeline import timeline_of_stored
-    from ctxgc.insight.timeline import SessionTimeline
+    from ctxgc.insight.timeline import SessionTimeline, segment_label
     from ctxgc.insight.transcript_edit import broken_rules, damaged_lines, repair_transcript
     from ctxgc.wire.transcripts import Damage, Writable, open_transcript, open_writable
 else:
@@ -116,7 +116,7 @@ else:
             "session_rows": "SessionList ListedSession recorded_row_id stored_row_id",
             "session_tokens": "SessionTokens recorded_tokens stored_tokens",
             "stored_timeline": "timeline_of_stored",
-            "timeline": "SessionTimeline",
+            "timeline": "SessionTimeline segment_label",
             "transcript_edit": "broken_rules damaged_lines repair_transcript",
             "ctxgc.wire.transcripts": "Damage Writable open_transcript open_writable",
         },
