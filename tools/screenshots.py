@@ -54,7 +54,7 @@ def write_sessions() -> None:
         folder.mkdir(parents=True, exist_ok=True)
     os.environ["CODEX_HOME"] = str(codex.parent.absolute())
     os.environ["CLAUDE_CONFIG_DIR"] = str(claude.parents[1].absolute())
-    made.write_lines(codex / "rollout-made.jsonl", made.codex(steps))
+    made.write_lines(codex / "rollout-made.jsonl", made.codex(steps, session_id="rollout"))
     made.write_lines(claude / "made.jsonl", made.claude_code(steps, compact_after=8))
 
 

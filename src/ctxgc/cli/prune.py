@@ -122,10 +122,11 @@ def prune(
     """Show what a collection would remove from SESSION; -o or --in-place removes it.
 
     SESSION is a file, the beginning of a session id, or `latest`. Whatever leaves is stashed first:
-    `ctxgc search` and `ctxgc show` find it. If the agent has the server of ctxgc (`ctxgc install`), the
-    tombstone in its place names the call with which the model gets it back; without one, no handles are
-    named. The result is a session file of the same kind, checked before it is written, which its agent
-    can resume.
+    `ctxgc search` and `ctxgc show` find it. What is evacuated leaves a tombstone in its place, with
+    those of its lines that are still needed; what is stashed leaves whole. If the agent has the server
+    of ctxgc (`ctxgc install`), the tombstone names the call with which the model gets it back; without
+    one, no handles are named. The result is a session file of the same kind, checked before it is
+    written, which its agent can resume.
     """
     chosen["store_url"] = agents_address(chosen["store_url"])
     output = Output(chosen["output"], replaces=chosen["replaces"], force=chosen["force"])
