@@ -68,4 +68,4 @@ def test_a_session_that_is_dropped_leaves_no_file_open(tmp_path: Path) -> None:
     before = opened()
     for _ in range(5):
         Session(8_000, store=f"sqlite:{tmp_path}/s.db").append({"role": "user", "content": "q"})
-    assert opened() == before
+    assert opened() <= before  # what other tests left behind may be closed meanwhile
