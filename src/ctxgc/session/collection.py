@@ -242,7 +242,8 @@ class Collector(SessionPart):
         proposal.result.turns_over = self._turns_over(proposal.history)
         proposal.result.certificate = self._ended_probation(proposal)
         self._carry_out(proposal)
-        self._state.stuck_at = None if pays else self._accounting.budget.total_tokens()
+        is_done = pays and not result.shortfall
+        self._state.stuck_at = None if is_done else self._accounting.budget.total_tokens()
         return proposal.result
 
     def _ended_probation(self, proposal: CheckedProposal) -> Certificate | None:
