@@ -50,13 +50,18 @@ export class SessionPage {
     this.uses.replaceChildren(...uses(about));
   }
 
-  /** Show the buttons anew if others are needed: what is typed in them stays otherwise. */
+  /** Show the buttons anew if others are needed; what was typed and chosen in them stays. */
   control({ actions, checkpoints = [] }) {
     const needed = JSON.stringify([actions, checkpoints]);
     if (needed === this.needed) return;
     this.needed = needed;
     const made = sessionControls(this.actions, { checkpoints, place: () => this.machine.request.n });
+    const given = new Map(fields(this.controls).map((field) => [field.ariaLabel, field.value]));
     this.controls.replaceChildren(...(made ? [made] : []));
+    for (const field of fields(this.controls)) {
+      const value = given.get(field.ariaLabel);
+      if (value && (field.tagName !== "SELECT" || [...field.options].some((one) => one.value === value))) field.value = value;
+    }
   }
 
   async acted() {
@@ -116,4 +121,9 @@ function uses({ tools, files, uncalled_tools: uncalled }) {
     uncalled.length && card("Tools that were never called", table("Tools never called", ["tool", "tokens of its schema"],
       uncalled.map((one) => [one.tool, number(one.tokens)]))),
   ].filter(Boolean);
+}
+
+/** The fields in which somebody may have typed or chosen something. */
+function fields(place) {
+  return [...place.querySelectorAll("input, select")];
 }
